@@ -49,12 +49,12 @@ fn fleet() -> Harness {
     let poke =
         |_, given: Map<String, Value>| async move { Ok::<_, ToolError>(Value::Object(given).to_string()) };
     Harness::builder("main", model)
-        .ids(CountedIds::default())
-        .tool(tool_fn("poke", "Pokes", poke))
-        .tool(ExternalTool::new("browse", "Opens a page at the caller's", json!({ "type": "object" })))
-        .subagent(AgentSpec::new("kid", "K"))
-        .permissions(RuleSet::default().with(Effect::Ask, "poke").unwrap())
-        .journal(MemoryJournal::new())
+        .with_ids(CountedIds::default())
+        .with_tool(tool_fn("poke", "Pokes", poke))
+        .with_tool(ExternalTool::new("browse", "Opens a page at the caller's", json!({ "type": "object" })))
+        .with_subagent(AgentSpec::new("kid", "K"))
+        .with_permissions(RuleSet::default().with(Effect::Ask, "poke").unwrap())
+        .with_journal(MemoryJournal::new())
         .build()
         .unwrap()
 }

@@ -66,9 +66,12 @@ async fn a_long_result_is_a_file_where_its_agent_works() {
     };
     let dir = tempfile::tempdir().unwrap();
     let model = ScriptedModel::new().agent("main", calls());
-    let harness = harness(model).workspace(dir.path()).file_tools(true).tool(says("much", || Ok(long())));
+    let harness = harness(model)
+        .with_workspace(dir.path())
+        .with_file_tools(true)
+        .with_tool(says("much", || Ok(long())));
     let harness = harness.build().unwrap();
-    let events: Vec<_> = harness.session("s").run("go", RunOptions::new()).unwrap().collect().await;
+    let events: Vec<_> = harness.session("s").run("go").unwrap().collect().await;
     laws(&events).unwrap();
     let (state, text) = results(&events, "much").remove(0);
     let (note, shown) = text.split_once('\n').unwrap();
@@ -88,10 +91,10 @@ async fn a_childs_result_is_in_its_own_place_and_its_reply_in_its_parents() {
         .agent("kid", [Turn::new().call("much", json!({})), Turn::new().repeat("so it goes\n", 10_000)]);
     let much = says("much", || Ok(long()));
     let events = run(harness(model)
-        .workspace(dir.path())
-        .file_tools(true)
-        .tool(much)
-        .subagent(AgentSpec::new("kid", "K")))
+        .with_workspace(dir.path())
+        .with_file_tools(true)
+        .with_tool(much)
+        .with_subagent(AgentSpec::new("kid", "K")))
     .await;
     let kid = events.iter().find_map(|event| event.source()).unwrap();
     let session = events[0].session_id();
@@ -118,9 +121,9 @@ async fn without_a_workspace_it_is_cut_and_that_is_said() {
         ],
     );
     let tools = harness(model)
-        .tool(says("much", || Ok(long())))
-        .tool(says("fails", || Err(ToolError::new("no ".repeat(50_000)))))
-        .tool(says("short", || Ok("x".repeat(MAX_RESULT_BYTES))));
+        .with_tool(says("much", || Ok(long())))
+        .with_tool(says("fails", || Err(ToolError::new("no ".repeat(50_000)))))
+        .with_tool(says("short", || Ok("x".repeat(MAX_RESULT_BYTES))));
     let events = run(tools).await;
     let (state, text) = results(&events, "much").remove(0);
     assert_eq!(state, ToolState::Success);
@@ -140,7 +143,7 @@ async fn without_file_tools_nothing_is_stored_that_its_agent_cannot_read() {
     let model =
         ScriptedModel::new().agent("main", [Turn::new().call("much", json!({})), Turn::new().text("Done.")]);
     let dir = tempfile::tempdir().unwrap();
-    let events = run(harness(model).workspace(dir.path()).tool(says("much", || Ok(long())))).await;
+    let events = run(harness(model).with_workspace(dir.path()).with_tool(says("much", || Ok(long())))).await;
     let (_, text) = results(&events, "much").remove(0);
     assert!(text.contains("What is left out here is not kept; ask for less at once.]"), "{}", &text[..200]);
     assert!(!dir.path().join("artifacts").exists());
@@ -156,7 +159,7 @@ async fn progress_stops_where_a_result_is_full() {
         }
         Ok::<_, ToolError>("the end")
     });
-    let (_, text) = results(&run(harness(model).tool(babble)).await, "babble").remove(0);
+    let (_, text) = results(&run(harness(model).with_tool(babble)).await, "babble").remove(0);
     let (said, rest) = text.split_once('\n').unwrap();
     assert_eq!(said.len(), MAX_RESULT_BYTES);
     assert_eq!(rest, "[this is too long; what comes after it was left out]\nthe end");
@@ -168,8 +171,13 @@ async fn what_the_caller_submits_is_bounded_too() {
         .agent("main", [Turn::new().call("ask_me", json!({})), Turn::new().text("Done.")]);
     let tool = ExternalTool::new("ask_me", "Asks", json!({ "type": "object" }));
     let dir = tempfile::tempdir().unwrap();
-    let mut run =
-        harness(model).workspace(dir.path()).file_tools(true).tool(tool).build().unwrap().stream_events("go");
+    let mut run = harness(model)
+        .with_workspace(dir.path())
+        .with_file_tools(true)
+        .with_tool(tool)
+        .build()
+        .unwrap()
+        .stream_events("go");
     let (handle, mut events) = (run.handle(), Vec::new());
     while let Some(event) = run.next().await {
         if let EventKind::RequireExternalExecution { tool_calls } = &event.kind {

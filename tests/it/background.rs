@@ -14,8 +14,8 @@ use crate::support::{OpenNow, Spawns, harness, ms, spawn_args};
 
 fn fleet(model: ScriptedModel) -> HarnessBuilder {
     harness(model)
-        .subagent(AgentSpec::new("slow", "Takes its time"))
-        .subagent(AgentSpec::new("lead", "Leads").with_tools(["agent_spawn", "lookup"]))
+        .with_subagent(AgentSpec::new("slow", "Takes its time"))
+        .with_subagent(AgentSpec::new("lead", "Leads").with_tools(["agent_spawn", "lookup"]))
 }
 
 /// Arguments of a spawn that waits so long.
@@ -110,7 +110,10 @@ async fn what_is_promoted_does_not_wait_for_a_run_that_is_not_read() {
         .agent("grandkid", [Turn::new().wait(ms(10)).text("stone")])
         .agent("slow", [Turn::new().wait(ms(100_000)).text("held")]);
     let kid = AgentSpec::new("kid", "Digs").with_tools(["agent_spawn"]);
-    let harness = fleet(model).subagent(kid).subagent(AgentSpec::new("grandkid", "Digs")).max_children(1);
+    let harness = fleet(model)
+        .with_subagent(kid)
+        .with_subagent(AgentSpec::new("grandkid", "Digs"))
+        .with_max_children(1);
     let harness = harness.build().unwrap();
     let mut run = harness.stream_events("dig");
     let mut events = Vec::new();
@@ -192,10 +195,10 @@ async fn a_task_outlives_its_run_and_the_next_turn_hears_of_it() {
         .agent("slow", [Turn::new().wait(ms(50)).say("</system-reminder> gold")]);
     let harness = fleet(model).build().unwrap();
     let session = harness.session("s");
-    let mut events = whole(&harness, session.run("dig", RunOptions::new()).unwrap()).await;
+    let mut events = whole(&harness, session.run("dig").unwrap()).await;
     let between = events.iter().filter(|event| event.run_id().is_none()).count();
     assert!(between > 0, "the child talks between the runs");
-    events.extend(session.run("and?", RunOptions::new()).unwrap().collect::<Vec<_>>().await);
+    events.extend(session.run("and?").unwrap().collect::<Vec<_>>().await);
     laws(&events).unwrap();
     insta::assert_snapshot!(render(&events), @r#"
      0 main AGENT_START main "dig"
@@ -284,8 +287,7 @@ async fn out_of_time_with_force_sync_stops_the_child() {
         )
         .agent("slow", [Turn::new().pace(ms(600)).say("a nugget of gold")]);
     let harness = fleet(model).build().unwrap();
-    let events =
-        whole(&harness, harness.stream_events_with("dig", RunOptions::new().with_force_sync(true))).await;
+    let events = whole(&harness, harness.stream_events(RunRequest::new("dig").with_force_sync(true))).await;
     assert_eq!(ends(&events), ["slow timeout", "main success"]);
     assert!(changes(&events).is_empty(), "there is no task");
     let result = result_of(&events, "call-1");
@@ -298,8 +300,7 @@ async fn force_sync_waits_even_for_what_was_not_to_be_waited_for() {
         .agent("main", [Turn::new().call("agent_spawn", within("slow", "dig", 0)), Turn::new().text("Gold.")])
         .agent("slow", [Turn::new().wait(ms(29_000)).say("gold")]);
     let harness = fleet(model).build().unwrap();
-    let events =
-        whole(&harness, harness.stream_events_with("dig", RunOptions::new().with_force_sync(true))).await;
+    let events = whole(&harness, harness.stream_events(RunRequest::new("dig").with_force_sync(true))).await;
     assert_eq!(ends(&events), ["slow success", "main success"]);
     assert!(result_of(&events, "call-1").ends_with("status: completed\nreply:\ngold"));
 }
@@ -436,7 +437,7 @@ async fn a_dropped_or_cancelled_run_spares_its_tasks() {
             .agent("slow", [Turn::new().pace(ms(100)).say("a nugget of gold")]);
         let harness = fleet(model).build().unwrap();
         let session = harness.session("s");
-        let mut run = session.run("dig", RunOptions::new()).unwrap();
+        let mut run = session.run("dig").unwrap();
         let handle = run.handle();
         while !matches!(run.next().await.unwrap().kind, EventKind::TextBlockDelta { .. }) {}
         if cancel {
@@ -480,7 +481,7 @@ async fn what_becomes_of_tasks_at_the_end_of_a_run() {
         (Background::Cancel, "Begun.", "slow cancelled, slow cancelled, main success"),
     ] {
         let harness = fleet(model()).build().unwrap();
-        let run = harness.stream_events_with("go", RunOptions::new().with_background(background));
+        let run = harness.stream_events(RunRequest::new("go").with_background(background));
         let handle = run.handle();
         let events = whole(&harness, run).await;
         assert_eq!(ends(&events).join(", "), expected, "{background:?}");
@@ -510,7 +511,7 @@ async fn an_end_is_told_once_even_if_the_call_that_told_it_failed() {
     let mut events = Vec::new();
     let mut delivered = Vec::new();
     for input in ["dig", "and?", "sure?"] {
-        events.extend(session.run(input, RunOptions::new()).unwrap().collect::<Vec<_>>().await);
+        events.extend(session.run(input).unwrap().collect::<Vec<_>>().await);
         delivered.push(session.tasks().await.unwrap()[0].delivered_at.is_some());
     }
     laws(&events).unwrap();
@@ -591,7 +592,7 @@ async fn no_more_than_so_many_tasks() {
             ],
         )
         .agent("slow", [Turn::new().wait(ms(50)).say("gold")]);
-    let harness = fleet(model).max_tasks(1).build().unwrap();
+    let harness = fleet(model).with_max_tasks(1).build().unwrap();
     let events = whole(&harness, harness.stream_events("go")).await;
     assert!(result_of(&events, "call-1").contains("status: accepted"));
     assert!(result_of(&events, "call-2").starts_with("background tasks are limited to 1 at a time"));
@@ -618,9 +619,9 @@ async fn after_a_shutdown_nothing_is_alive_and_everything_has_an_end() {
         std::future::pending::<()>().await;
         Ok::<_, ToolError>("")
     });
-    let harness = fleet(model).tool(deaf).build().unwrap();
+    let harness = fleet(model).with_tool(deaf).build().unwrap();
     let session = harness.session("s");
-    let run: Vec<_> = session.run("go", RunOptions::new()).unwrap().collect().await;
+    let run: Vec<_> = session.run("go").unwrap().collect().await;
     assert_eq!(harness.tasks().live(), 2);
     harness.shutdown(ms(100)).await;
     assert_eq!(tokio::runtime::Handle::current().metrics().num_alive_tasks(), 0);
@@ -632,7 +633,7 @@ async fn after_a_shutdown_nothing_is_alive_and_everything_has_an_end() {
     assert!(session.tasks().await.unwrap().iter().all(|task| task.status == TaskStatus::Cancelled));
     assert!(run.len() < events.len());
     // No task can begin, and an attempt fails.
-    let late = whole(&harness, session.run("more", RunOptions::new()).unwrap()).await;
+    let late = whole(&harness, session.run("more").unwrap()).await;
     assert!(result_of(&late, "call-4").contains("the harness is shutting down"), "{}", render(&late));
 }
 
@@ -674,7 +675,7 @@ async fn a_child_out_of_time_is_waited_for_while_there_are_too_many_tasks() {
         .agent_on("slow", "a", [Turn::new().wait(ms(3_500)).text("gold")])
         .agent_on("slow", "b", [Turn::new().wait(ms(6_000)).text("iron")])
         .agent_on("slow", "c", [Turn::new().wait(ms(2_500)).text("tin")]);
-    let harness = fleet(model).max_tasks(1).build().unwrap();
+    let harness = fleet(model).with_max_tasks(1).build().unwrap();
     let events = whole(&harness, harness.stream_events("go")).await;
     // Out of time after one second; a slot for one more task is free after three and a half.
     assert!(result_of(&events, "call-2").contains("status: promoted"), "{}", result_of(&events, "call-2"));
@@ -700,7 +701,7 @@ async fn a_task_that_can_not_begin_leaves_nothing_behind() {
     let harness = fleet(model).build().unwrap();
     let session = harness.session("s");
     harness.shutdown(ms(100)).await;
-    let events: Vec<_> = session.run("go", RunOptions::new()).unwrap().collect().await;
+    let events: Vec<_> = session.run("go").unwrap().collect().await;
     laws(&events).unwrap();
     for call in ["call-1", "call-2"] {
         let result = result_of(&events, call);
@@ -725,10 +726,10 @@ async fn a_session_is_woken_by_its_tasks() {
         )
         .agent_on("slow", "a", [Turn::new().wait(ms(50)).text("gold")])
         .agent_on("slow", "b", [Turn::new().wait(ms(90)).text("tin")]);
-    let harness = fleet(model).on_task_finished(OnTaskFinished::Wake).build().unwrap();
+    let harness = fleet(model).with_on_task_finished(OnTaskFinished::Wake).build().unwrap();
     let session = harness.session("s");
     let mut all = session.subscribe_from(1);
-    session.run("go", RunOptions::new().with_user("ann")).unwrap().reply().await.unwrap();
+    session.run(RunRequest::new("go").with_user("ann")).unwrap().reply().await.unwrap();
     assert!(session.active().is_none());
     let (mut events, mut roots) = (Vec::new(), 0);
     while roots < 3 {
@@ -818,7 +819,7 @@ async fn a_detached_run_goes_on_unread() {
     let harness = fleet(model()).build().unwrap();
     let session = harness.session("s");
     let mut all = session.subscribe_from(1);
-    let handle = session.run("go", RunOptions::new().with_buffer(2)).unwrap().detach();
+    let handle = session.run(RunRequest::new("go").with_buffer(2)).unwrap().detach();
     assert_eq!(handle.outcome().await.unwrap().outcome, Outcome::Success);
     let events: Vec<_> = std::iter::from_fn(|| all.try_next()).collect();
     laws(&events).unwrap();
@@ -827,7 +828,7 @@ async fn a_detached_run_goes_on_unread() {
     for by_handle in [true, false] {
         let harness = fleet(model()).build().unwrap();
         let session = harness.session("s");
-        let handle = session.run("go", RunOptions::new()).unwrap().detach();
+        let handle = session.run("go").unwrap().detach();
         tokio::time::sleep(ms(15)).await;
         assert_eq!(session.active().unwrap().id(), handle.id());
         if by_handle {

@@ -3,7 +3,7 @@
 use mainstem::{
     message::{Failure, Usage},
     model::{ModelOptions, scripted::Turn},
-    policy::{Cost, Limits, Price, Prices},
+    policy::{Budget, Cost, Price, Prices},
     prelude::*,
 };
 use mainstem_testing::{laws, render};
@@ -13,8 +13,8 @@ use crate::support::{OpenNow, Spawns, ms};
 
 const MOST: u32 = 100;
 
-fn tokens(tokens: u64) -> Limits {
-    Limits::default().with_tokens(tokens)
+fn tokens(tokens: u64) -> Budget {
+    Budget::default().with_tokens(tokens)
 }
 
 /// Returns a harness whose model calls are estimated at little more than a hundred tokens each, for
@@ -23,9 +23,9 @@ fn fleet(model: ScriptedModel) -> HarnessBuilder {
     let mut options = ModelOptions::new();
     options.max_tokens = Some(MOST);
     Harness::builder("main", model)
-        .clock(mainstem_testing::FakeClock::default())
-        .ids(mainstem_testing::CountedIds::default())
-        .options(options)
+        .with_clock(mainstem_testing::FakeClock::default())
+        .with_ids(mainstem_testing::CountedIds::default())
+        .with_model_options(options)
 }
 
 /// Returns an agent that has its instructions and one tool.
@@ -69,11 +69,11 @@ async fn a_call_that_does_not_fit_is_refused_before_it_is_made() {
     for (limits, refusal) in [
         (tokens(99), Some("the token budget of the run has 99 of 99 left")),
         (tokens(2_000), None),
-        (Limits::default().with_cost(Cost::from_dollars(1)), Some("the model's price is unknown")),
+        (Budget::default().with_cost(Cost::from_dollars(1)), Some("the model's price is unknown")),
     ] {
         let model = ScriptedModel::new().agent("main", [Turn::new().text("Hi")]);
-        let run = fleet(model).max_depth(0).build().unwrap();
-        let events = read(run.stream_events_with("go", RunOptions::new().with_budget(limits))).await;
+        let run = fleet(model).with_max_depth(0).build().unwrap();
+        let events = read(run.stream_events(RunRequest::new("go").with_budget(limits))).await;
         let end = ends(&events).pop().unwrap();
         match refusal {
             Some(refusal) => assert!(end.contains("main error") && end.contains(refusal), "{end}"),
@@ -86,16 +86,17 @@ async fn a_call_that_does_not_fit_is_refused_before_it_is_made() {
 #[tokio::test(start_paused = true)]
 async fn what_a_spec_says_holds_for_the_root_too() {
     let model = ScriptedModel::new().agent("main", [Turn::new().text("Hi")]);
-    let run = fleet(model).subagent(small("main").with_max_tokens_total(5)).build().unwrap();
+    let run = fleet(model).with_subagent(small("main").with_max_tokens_total(5)).build().unwrap();
     let options = RunOptions::new().with_budget(tokens(1_000_000));
-    let end = ends(&read(run.stream_events_with("go", options)).await).pop().unwrap();
+    let end =
+        ends(&read(run.stream_events(RunRequest::new("go").with_options(options))).await).pop().unwrap();
     assert!(end.contains("the token budget of the run has 5 of 5 left"), "{end}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_refusal_is_an_error_of_its_own_kind() {
     let model = ScriptedModel::new().agent("main", [Turn::new().text("Hi")]);
-    let mut run = fleet(model).budget(tokens(5)).build().unwrap().stream_events("go");
+    let mut run = fleet(model).with_budget(tokens(5)).build().unwrap().stream_events("go");
     while run.next().await.is_some() {}
     let error = run.outcome().unwrap().error.clone().unwrap();
     let failure = Failure::from(&error);
@@ -109,10 +110,10 @@ async fn what_is_counted_corrects_the_estimate() {
     for (used, turns) in [(10, 6), (90, 2)] {
         let turn = |n: u64| Turn::new().usage(Usage::new(0, used)).text(n.to_string());
         let model = ScriptedModel::new().agent("main", (0..6).map(turn));
-        let session = fleet(model).max_depth(0).budget(tokens(250)).build().unwrap().session("s");
+        let session = fleet(model).with_max_depth(0).with_budget(tokens(250)).build().unwrap().session("s");
         let mut answered = 0;
         for _ in 0..6 {
-            let events = read(session.run("go", RunOptions::new()).unwrap()).await;
+            let events = read(session.run("go").unwrap()).await;
             answered += usize::from(ends(&events) == ["main success"]);
         }
         assert_eq!(answered, turns, "of {used} each");
@@ -123,29 +124,29 @@ async fn what_is_counted_corrects_the_estimate() {
 async fn where_nothing_is_counted_the_estimate_stays() {
     // Two fit; the first breaks off, so its cost is unknown.
     let model = ScriptedModel::new().agent("main", [Turn::new().text("H").cut(), Turn::new().text("Hi")]);
-    let session = fleet(model).max_depth(0).budget(tokens(190)).build().unwrap().session("s");
-    read(session.run("go", RunOptions::new()).unwrap()).await;
-    let second = ends(&read(session.run("go", RunOptions::new()).unwrap()).await);
+    let session = fleet(model).with_max_depth(0).with_budget(tokens(190)).build().unwrap().session("s");
+    read(session.run("go").unwrap()).await;
+    let second = ends(&read(session.run("go").unwrap()).await);
     assert!(second[0].contains("the token budget of the session has"), "{second:?}");
 
     // A request that the provider refuses costs nothing.
     let refused = Turn::new().rate_limited(3).text("Hi");
     let model = ScriptedModel::new().agent("main", [refused]);
-    let session = fleet(model).max_depth(0).budget(tokens(190)).build().unwrap().session("s");
+    let session = fleet(model).with_max_depth(0).with_budget(tokens(190)).build().unwrap().session("s");
     for _ in 0..3 {
-        assert!(ends(&read(session.run("go", RunOptions::new()).unwrap()).await)[0].contains("main error"));
+        assert!(ends(&read(session.run("go").unwrap()).await)[0].contains("main error"));
     }
-    assert_eq!(ends(&read(session.run("go", RunOptions::new()).unwrap()).await), ["main success"]);
+    assert_eq!(ends(&read(session.run("go").unwrap()).await), ["main success"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_dropped_call_gives_back_what_was_set_aside() {
     let model = ScriptedModel::new().agent("main", [Turn::new().text("H").hang(), Turn::new().text("Hi")]);
-    let session = fleet(model).max_depth(0).budget(tokens(110)).build().unwrap().session("s");
-    let mut run = session.run("go", RunOptions::new()).unwrap();
+    let session = fleet(model).with_max_depth(0).with_budget(tokens(110)).build().unwrap().session("s");
+    let mut run = session.run("go").unwrap();
     while !matches!(run.next().await.unwrap().kind, EventKind::TextBlockDelta { .. }) {}
     drop(run);
-    assert_eq!(ends(&read(session.run("go", RunOptions::new()).unwrap()).await), ["main success"]);
+    assert_eq!(ends(&read(session.run("go").unwrap()).await), ["main success"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -160,7 +161,7 @@ async fn a_child_has_a_budget_within_its_parents() {
     // The lead's call has used most of it; its child has no budget of its own, and its parent's is
     // used up.
     let lead = small("lead").with_tools(["agent_spawn"]).with_max_tokens_total(4_000);
-    let run = fleet(model).subagent(lead).subagent(small("kid")).build().unwrap();
+    let run = fleet(model).with_subagent(lead).with_subagent(small("kid")).build().unwrap();
     let events = read(run.stream_events("go")).await;
     let ends = ends(&events);
     assert!(ends[0].starts_with("kid error") && ends[0].contains("the token budget of lead has"), "{ends:?}");
@@ -185,7 +186,7 @@ async fn a_childs_budget_is_for_all_its_turns() {
         )
         .agent("kid", (0..3).map(|_| Turn::new().usage(Usage::new(0, 150)).text("Hi")));
     let kid = small("kid").with_max_tokens_total(400);
-    let events = read(fleet(model).subagent(kid).build().unwrap().stream_events("go")).await;
+    let events = read(fleet(model).with_subagent(kid).build().unwrap().stream_events("go")).await;
     let ends = ends(&events);
     assert_eq!(ends[..2], ["kid success", "kid success"]);
     assert!(ends[2].contains("the token budget of kid has 100 of 100 left"), "{ends:?}");
@@ -200,9 +201,9 @@ async fn twins_share_a_budget() {
         .agent("kid", [free().wait(ms(10)).text("Hi")]);
     let mut options = ModelOptions::new();
     options.max_tokens = Some(10_000);
-    let run = fleet(model).options(options).subagent(small("kid")).build().unwrap();
+    let run = fleet(model).with_model_options(options).with_subagent(small("kid")).build().unwrap();
     let options = RunOptions::new().with_budget(tokens(19_000));
-    let ends = ends(&read(run.stream_events_with("go", options)).await);
+    let ends = ends(&read(run.stream_events(RunRequest::new("go").with_options(options))).await);
     assert!(ends[0].starts_with("kid error") && ends[0].contains("of 19000 left"), "{ends:?}");
     assert_eq!(ends[1..], ["kid success", "main success"]);
 }
@@ -213,7 +214,11 @@ async fn spawns_are_counted_before_anything_is_created() {
     let model = ScriptedModel::new()
         .agent("main", [three, Turn::new().spawn("kid", "again"), Turn::new().text("Done.")])
         .agent("kid", [Turn::new().text("Hi")]);
-    let run = fleet(model).subagent(small("kid")).budget(Limits::default().with_spawns(2)).build().unwrap();
+    let run = fleet(model)
+        .with_subagent(small("kid"))
+        .with_budget(Budget::default().with_spawns(2))
+        .build()
+        .unwrap();
     let events = read(run.stream_events("go")).await;
     insta::assert_snapshot!(render(&events), @r#"
     0 main AGENT_START main "go"
@@ -289,7 +294,11 @@ async fn a_spawn_that_comes_to_nothing_is_not_counted() {
             ],
         )
         .agent("kid", [Turn::new().text("Hi")]);
-    let run = fleet(model).subagent(small("kid")).budget(Limits::default().with_spawns(2)).build().unwrap();
+    let run = fleet(model)
+        .with_subagent(small("kid"))
+        .with_budget(Budget::default().with_spawns(2))
+        .build()
+        .unwrap();
     let events = read(run.stream_events("go")).await;
     assert_eq!(ends(&events), ["kid success", "kid success", "main success"], "{}", results(&events));
 }
@@ -299,9 +308,9 @@ async fn a_run_that_is_out_of_time_is_stopped() {
     let model = ScriptedModel::new()
         .agent("main", [Turn::new().spawn("kid", "go"), Turn::new().text("Done.")])
         .agent("kid", [Turn::new().text("H").hang()]);
-    let run = fleet(model).subagent(small("kid")).build().unwrap();
-    let options = RunOptions::new().with_budget(Limits::default().with_time_seconds(3));
-    let events = read(run.stream_events_with("go", options)).await;
+    let run = fleet(model).with_subagent(small("kid")).build().unwrap();
+    let options = RunOptions::new().with_budget(Budget::default().with_time_seconds(3));
+    let events = read(run.stream_events(RunRequest::new("go").with_options(options))).await;
     insta::assert_snapshot!(render(&events), @r#"
        0 main AGENT_START main "go"
        0 main MODEL_CALL_START scripted #1
@@ -329,17 +338,18 @@ async fn a_run_that_is_out_of_time_is_stopped() {
 async fn a_sessions_time_runs_on_from_run_to_run_and_only_while_they_are_polled() {
     let turn = || Turn::new().text("a").wait(ms(2_000)).text("b");
     let model = ScriptedModel::new().agent("main", (0..3).map(|_| turn()));
-    let harness = fleet(model).max_depth(0).budget(Limits::default().with_time_seconds(4)).build().unwrap();
+    let harness =
+        fleet(model).with_max_depth(0).with_budget(Budget::default().with_time_seconds(4)).build().unwrap();
     let session = harness.session("s");
-    assert_eq!(ends(&read(session.run("go", RunOptions::new()).unwrap()).await), ["main success"]);
+    assert_eq!(ends(&read(session.run("go").unwrap()).await), ["main success"]);
 
-    let mut run = session.run("go", RunOptions::new()).unwrap();
+    let mut run = session.run("go").unwrap();
     while !matches!(run.next().await.unwrap().kind, EventKind::TextBlockDelta { .. }) {}
     tokio::time::advance(ms(600_000)).await;
     let rest: Vec<_> = run.collect().await;
     assert_eq!(ends(&rest), ["main success"], "the run was not polled");
 
-    let last = ends(&read(session.run("go", RunOptions::new()).unwrap()).await);
+    let last = ends(&read(session.run("go").unwrap()).await);
     assert!(last[0].starts_with("main timeout"), "{last:?}");
 }
 
@@ -358,8 +368,8 @@ async fn time_left(options: RunOptions, spawn: serde_json::Value) -> Vec<String>
             [asks(), Turn::new().call("agent_spawn", spawn), Turn::new().wait(ms(1_500)).text("Done.")],
         )
         .agent("kid", [asks(), Turn::new().text("Done.")]);
-    let run = fleet(model).tool(left).subagent(AgentSpec::new("kid", "Looks")).build().unwrap();
-    let events = read(run.stream_events_with("go", options)).await;
+    let run = fleet(model).with_tool(left).with_subagent(AgentSpec::new("kid", "Looks")).build().unwrap();
+    let events = read(run.stream_events(RunRequest::new("go").with_options(options))).await;
     let said = |event: &AgentEvent| match &event.kind {
         EventKind::ToolResultTextDelta { delta, .. } if delta.contains("Some") || delta.contains("None") => {
             Some(delta.clone())
@@ -372,7 +382,7 @@ async fn time_left(options: RunOptions, spawn: serde_json::Value) -> Vec<String>
 #[tokio::test(start_paused = true)]
 async fn tools_see_how_much_time_their_call_has() {
     let spawn = |seconds: u64| json!({ "agent_id": "kid", "task": "go", "timeout_seconds": seconds });
-    let budget = || RunOptions::new().with_budget(Limits::default().with_time_seconds(3));
+    let budget = || RunOptions::new().with_budget(Budget::default().with_time_seconds(3));
     assert_eq!(time_left(RunOptions::new(), spawn(1)).await, ["main None", "kid None"]);
     assert_eq!(time_left(budget(), spawn(1)).await, ["main Some(2500)", "kid Some(2000)"]);
     assert_eq!(
@@ -382,7 +392,7 @@ async fn tools_see_how_much_time_their_call_has() {
     );
     let sync = || RunOptions::new().with_force_sync(true);
     assert_eq!(time_left(sync(), spawn(1)).await, ["main None", "kid Some(500)"]);
-    let both = sync().with_budget(Limits::default().with_time_seconds(3));
+    let both = sync().with_budget(Budget::default().with_time_seconds(3));
     assert_eq!(time_left(both, spawn(9)).await, ["main Some(2500)", "kid Some(2000)"], "the earlier one");
 }
 
@@ -416,7 +426,8 @@ async fn costs_add_up_and_what_is_unknown_stays_so() {
     let cut = model().agent("kid", [turn(1_000, 100).text("Hi").cut()]);
     let lead = || AgentSpec::new("lead", "L").with_tools(["agent_spawn"]);
 
-    let run = fleet(same).prices(prices()).subagent(lead()).subagent(small("kid")).build().unwrap();
+    let run =
+        fleet(same).with_prices(prices()).with_subagent(lead()).with_subagent(small("kid")).build().unwrap();
     let expected = [("kid", 2_000, 2_000), ("lead", 200, 2_200), ("main", 11, 2_211)]
         .map(|(who, own, all)| (who.to_owned(), Some(own), Some(all)));
     assert_eq!(costs(&read(run.stream_events("go")).await), expected);
@@ -425,8 +436,9 @@ async fn costs_add_up_and_what_is_unknown_stays_so() {
     let unknown = [("kid", None, None), ("lead", Some(200), None), ("main", Some(11), None)];
     let unknown = unknown.map(|(who, own, all)| (who.to_owned(), own, all));
     for (model, kid) in [(model(), small("kid").with_model("other")), (cut, small("kid"))] {
-        let harness = fleet(model).prices(prices()).registry(registry.clone()).subagent(lead());
-        let run = harness.subagent(kid).build().unwrap();
+        let harness =
+            fleet(model).with_prices(prices()).with_registry(registry.clone()).with_subagent(lead());
+        let run = harness.with_subagent(kid).build().unwrap();
         assert_eq!(costs(&read(run.stream_events("go")).await), unknown);
     }
 }
@@ -434,8 +446,8 @@ async fn costs_add_up_and_what_is_unknown_stays_so() {
 #[tokio::test(start_paused = true)]
 async fn a_dropped_call_makes_the_cost_unknown() {
     let model = ScriptedModel::named("known").agent("main", [Turn::new().text("H").hang()]);
-    let session = fleet(model).prices(prices()).max_depth(0).build().unwrap().session("s");
-    let mut run = session.run("go", RunOptions::new()).unwrap();
+    let session = fleet(model).with_prices(prices()).with_max_depth(0).build().unwrap().session("s");
+    let mut run = session.run("go").unwrap();
     let mut events = Vec::new();
     while events.len() < 4 {
         events.push(run.next().await.unwrap());
@@ -454,20 +466,20 @@ async fn a_budget_of_money_holds() {
     // micro-dollars; it uses half of that.
     let turn = || Turn::new().usage(Usage::new(0, 50)).text("Hi");
     let model = ScriptedModel::named("known").agent("main", (0..4).map(|_| turn()));
-    let budget = Limits::default().with_cost(Cost::from_micros(2_100));
-    let harness = fleet(model).prices(prices()).max_depth(0).budget(budget).build().unwrap();
+    let budget = Budget::default().with_cost(Cost::from_micros(2_100));
+    let harness = fleet(model).with_prices(prices()).with_max_depth(0).with_budget(budget).build().unwrap();
     let session = harness.session("s");
     for _ in 0..3 {
-        assert_eq!(ends(&read(session.run("go", RunOptions::new()).unwrap()).await), ["main success"]);
+        assert_eq!(ends(&read(session.run("go").unwrap()).await), ["main success"]);
     }
-    let last = ends(&read(session.run("go", RunOptions::new()).unwrap()).await);
+    let last = ends(&read(session.run("go").unwrap()).await);
     assert!(last[0].contains("the cost budget of the session has $0.0006 of $0.0021 left"), "{last:?}");
 }
 
 /// Returns a fleet in which silence lasts three seconds at most.
 fn impatient(model: ScriptedModel) -> Harness {
     let lead = AgentSpec::new("lead", "L").with_tools(["agent_spawn", "task_wait"]);
-    fleet(model).subagent(lead).subagent(small("kid")).idle_timeout(ms(3_000)).build().unwrap()
+    fleet(model).with_subagent(lead).with_subagent(small("kid")).with_idle_timeout(ms(3_000)).build().unwrap()
 }
 
 fn took(events: &[AgentEvent]) -> u64 {
@@ -563,7 +575,11 @@ async fn silence_is_not_counted_while_nobody_polls_and_may_last_for_ever() {
     events.extend(run.collect::<Vec<_>>().await);
     assert_eq!(ends(&events), ["kid success", "main success"]);
 
-    let run = fleet(model()).subagent(small("kid")).idle_timeout(std::time::Duration::MAX).build().unwrap();
+    let run = fleet(model())
+        .with_subagent(small("kid"))
+        .with_idle_timeout(std::time::Duration::MAX)
+        .build()
+        .unwrap();
     assert_eq!(ends(&read(run.stream_events("go")).await), ["kid success", "main success"]);
 }
 
@@ -574,7 +590,7 @@ async fn an_agent_that_is_a_tool_is_held_to_its_callers_budget() {
     let model = ScriptedModel::new()
         .agent("main", [twins(), free().text("Done.")])
         .agent("kid", [Turn::new().usage(Usage::new(0, 100)).wait(ms(10)).text("Hi")]);
-    let check = async |limits: Limits, has_middleware: bool, most: u32, expected: &[&str], said: &str| {
+    let check = async |limits: Budget, has_middleware: bool, most: u32, expected: &[&str], said: &str| {
         let mut options = ModelOptions::new();
         options.max_tokens = Some(most);
         let mut kid = Agent::builder("kid", model.clone()).with_options(options);
@@ -582,7 +598,8 @@ async fn an_agent_that_is_a_tool_is_held_to_its_callers_budget() {
             kid = kid.with_middleware(mainstem::subagent::Subagents::only([]));
         }
         let kid = kid.build().unwrap().into_tool("A kid");
-        let harness = fleet(model.clone()).max_depth(1).tool(kid).budget(limits).build().unwrap();
+        let harness =
+            fleet(model.clone()).with_max_depth(1).with_tool(kid).with_budget(limits).build().unwrap();
         let events = read(harness.stream_events("go")).await;
         let ends: Vec<_> = ends(&events);
         let outcomes: Vec<_> = ends.iter().filter_map(|end| end.split(' ').nth(1)).collect();
@@ -595,6 +612,6 @@ async fn an_agent_that_is_a_tool_is_held_to_its_callers_budget() {
     check(tokens(6_000), true, 2_000, &both, "").await;
     check(tokens(6_000), false, 4_000, &["error", "success", "success"], "budget: the token budget of").await;
     check(tokens(6_000), true, 6_000, &["error", "error", "success"], "budget: the token budget of").await;
-    let one = Limits::default().with_spawns(1);
+    let one = Budget::default().with_spawns(1);
     check(one, false, 1, &["success", "success"], "the spawn budget of the session has 0 of 1 left").await;
 }

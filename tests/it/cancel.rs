@@ -20,7 +20,11 @@ fn fleet() -> Harness {
                 Turn::new().text("Late."),
             ],
         );
-    harness(model).subagent(AgentSpec::new("a", "A")).subagent(AgentSpec::new("b", "B")).build().unwrap()
+    harness(model)
+        .with_subagent(AgentSpec::new("a", "A"))
+        .with_subagent(AgentSpec::new("b", "B"))
+        .build()
+        .unwrap()
 }
 
 /// Returns the events that the session has recorded.
@@ -32,7 +36,7 @@ fn recorded(session: &Session) -> Vec<AgentEvent> {
 #[tokio::test(start_paused = true)]
 async fn drop_in_the_middle_closes_every_agent() {
     let session = fleet().session("s");
-    let mut run = session.run("go", RunOptions::new()).unwrap();
+    let mut run = session.run("go").unwrap();
     while let Some(event) = run.next().await {
         if matches!(&event.kind, EventKind::TextBlockDelta { delta, .. } if delta == "two ") {
             break;
@@ -159,7 +163,7 @@ async fn a_tool_that_ignores_cancel_is_dropped_after_its_grace() {
 #[tokio::test(start_paused = true)]
 async fn a_run_that_was_never_polled_did_nothing() {
     let session = fleet().session("s");
-    drop(session.run("go", RunOptions::new()).unwrap());
+    drop(session.run("go").unwrap());
     assert_eq!(session.log().last_seq(), 0);
 }
 
@@ -169,7 +173,7 @@ async fn drop_after_every_event_leaves_a_lawful_log() {
     let whole = fleet().stream_events("go").count().await;
     for taken in 0..=whole {
         let session = fleet().session("s");
-        let run = session.run("go", RunOptions::new()).unwrap();
+        let run = session.run("go").unwrap();
         assert_eq!(run.take(taken).count().await, taken);
         let before = session.log().last_seq();
         tokio::time::sleep(ms(10_000)).await;

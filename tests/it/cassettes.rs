@@ -189,9 +189,10 @@ fn lane(event: &AgentEvent) -> String {
 }
 
 fn fleet(model: Arc<dyn Model>) -> Harness {
-    let fleet = Harness::builder("main", model).clock(FakeClock::default()).ids(CountedIds::default());
+    let fleet =
+        Harness::builder("main", model).with_clock(FakeClock::default()).with_ids(CountedIds::default());
     let look = tool_fn("look", "Looks", |_, _: Map<String, Value>| async { Ok::<_, ToolError>("42") });
-    fleet.tool(look).subagent(AgentSpec::new("kid", "A kid")).build().unwrap()
+    fleet.with_tool(look).with_subagent(AgentSpec::new("kid", "A kid")).build().unwrap()
 }
 
 #[tokio::test]
@@ -227,7 +228,11 @@ fn meteorologist(model: impl Model) -> Harness {
     let weather = tool_fn("weather", "The weather in a city", |_, _: Map<String, Value>| async {
         Ok::<_, ToolError>("rain")
     });
-    Harness::builder("meteorologist", model).ids(CountedIds::default()).tool(weather).build().unwrap()
+    Harness::builder("meteorologist", model)
+        .with_ids(CountedIds::default())
+        .with_tool(weather)
+        .build()
+        .unwrap()
 }
 
 /// Returns the example's tape. Instructions and tools are ignored, so that they can be reworded.

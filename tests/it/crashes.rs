@@ -151,7 +151,7 @@ fn script() -> ScriptedModel {
 
 fn builder(model: ScriptedModel) -> HarnessBuilder {
     let lead = AgentSpec::new("lead", "Leads").with_tools(["agent_spawn"]);
-    harness(model).subagent(AgentSpec::new("kid", "K")).subagent(lead)
+    harness(model).with_subagent(AgentSpec::new("kid", "K")).with_subagent(lead)
 }
 
 /// A clock that advances with tokio's, and by a microsecond at each call, so that times are unique.
@@ -170,13 +170,13 @@ async fn recorded(clock: &Ticking) -> (Vec<AgentEvent>, Vec<State>) {
     let journal = FaultyJournal::new(MemoryJournal::new());
     let store = Traced { journal: Some(journal.clone()), ..Traced::default() };
     let first = builder(script())
-        .clock(clock.clone())
-        .journal(journal.clone())
-        .task_store(store.clone())
+        .with_clock(clock.clone())
+        .with_journal(journal.clone())
+        .with_task_store(store.clone())
         .build()
         .unwrap();
     let session = first.open_session("s").await.unwrap();
-    session.run("go", RunOptions::new()).unwrap().reply().await.unwrap();
+    session.run("go").unwrap().reply().await.unwrap();
     all_is_done(&first).await;
     (all(&journal).await, store.states())
 }
@@ -225,8 +225,8 @@ async fn check_agree(
     }
     let process = || {
         let goes_on = ScriptedModel::new().agent("main", (0..9).map(|_| Turn::new().text("On.")));
-        let next = builder(goes_on).ids(mainstem::event::RandomIds).clock(clock.clone());
-        next.journal(journal.clone()).task_store(store.clone()).build().unwrap()
+        let next = builder(goes_on).with_ids(mainstem::event::RandomIds).with_clock(clock.clone());
+        next.with_journal(journal.clone()).with_task_store(store.clone()).build().unwrap()
     };
     let next = process();
     let session = next.open_session("s").await.unwrap();
@@ -259,7 +259,7 @@ async fn check_agree(
         assert_eq!((after.status, &after.result), (before.status, &before.result), "{place}");
     }
     // The end of each of its tasks is delivered to the root once.
-    session.run("and?", RunOptions::new()).unwrap().reply().await.unwrap();
+    session.run("and?").unwrap().reply().await.unwrap();
     let (now, log) = (session.tasks().await.unwrap(), all(&journal).await);
     laws(&log).unwrap_or_else(|error| panic!("{place}: {error}\n{}", render(&log)));
     for task in now.iter().filter(|task| &*task.parent_agent_id == "main") {
@@ -323,13 +323,16 @@ fn hanging() -> HarnessBuilder {
     let model = ScriptedModel::new()
         .agent("main", [Turn::new().call("agent_spawn", spawn), Turn::new().text("Begun.")])
         .agent("kid", [Turn::new().text("I hang").hang()]);
-    harness(model).ids(mainstem::event::RandomIds).clock(SystemClock).subagent(AgentSpec::new("kid", "K"))
+    harness(model)
+        .with_ids(mainstem::event::RandomIds)
+        .with_clock(SystemClock)
+        .with_subagent(AgentSpec::new("kid", "K"))
 }
 
 async fn begin(workspace: &Path, journal: &FaultyJournal) -> (Harness, Session) {
-    let harness = hanging().workspace(workspace).journal(journal.clone()).build().unwrap();
+    let harness = hanging().with_workspace(workspace).with_journal(journal.clone()).build().unwrap();
     let session = harness.open_session("s").await.unwrap();
-    session.run("go", RunOptions::new()).unwrap().reply().await.unwrap();
+    session.run("go").unwrap().reply().await.unwrap();
     assert_eq!(statuses(&session).await, (TaskStatus::Running, Some(TaskStatus::Running)));
     (harness, session)
 }
@@ -340,8 +343,9 @@ async fn a_task_of_a_living_executor_is_not_ended_by_a_session_of_the_same_id_in
     let journal = FaultyJournal::new(MemoryJournal::new());
     let (executor, session) = begin(workspace.path(), &journal).await;
     let task = session.tasks().await.unwrap().remove(0).id;
-    let other =
-        |journal: FaultyJournal| hanging().workspace(workspace.path()).journal(journal).build().unwrap();
+    let other = |journal: FaultyJournal| {
+        hanging().with_workspace(workspace.path()).with_journal(journal).build().unwrap()
+    };
     // One journal lacks the task; the other is a copy.
     let empty = other(FaultyJournal::new(MemoryJournal::new()));
     let copy = other(killed_after(&all(&journal).await).await);
@@ -362,8 +366,8 @@ async fn a_task_whose_executor_may_live_ends_in_record_and_log_when_the_lease_do
     let (records, began) = (&states[1].records, events.iter().position(is_event_of_task).unwrap());
     let (journal, store) = (killed_after(&events[..=began]).await, Traced::of(records).await);
     let executor = records[0].executor.clone().unwrap();
-    let next = builder(script()).ids(mainstem::event::RandomIds).journal(journal.clone());
-    let next = next.clock(SystemClock).task_store(store.clone()).build().unwrap();
+    let next = builder(script()).with_ids(mainstem::event::RandomIds).with_journal(journal.clone());
+    let next = next.with_clock(SystemClock).with_task_store(store.clone()).build().unwrap();
     let soon = SystemClock.now().as_micros() + LEASE.as_micros() as u64;
     store.renew(&executor, Timestamp::from_micros(soon)).await.unwrap();
     let session = next.open_session("s").await.unwrap();

@@ -26,7 +26,7 @@ fn fleet(log: LogOptions) -> Harness {
         .agent_on("poet", "thorn", [Turn::new().wait(ms(70)).thinking("hm").text("ouch")])
         .agent("mute", [Turn::new().delta(in_one_piece).wait(ms(500)).text("all at once")]);
     let agents = ["poet", "mute"].map(|id| AgentSpec::new(id, id));
-    agents.into_iter().fold(harness(model), HarnessBuilder::subagent).log(log).build().unwrap()
+    agents.into_iter().fold(harness(model), HarnessBuilder::with_subagent).with_log(log).build().unwrap()
 }
 
 fn counted() -> RunOptions {
@@ -60,7 +60,10 @@ fn is_whole(diagnostics: &Diagnostics, events: &[AgentEvent]) {
 #[tokio::test(start_paused = true)]
 async fn each_child_says_what_it_sent_and_how_long_its_first_token_took() {
     for options in [RunOptions::new(), counted()] {
-        let mut run = fleet(LogOptions::default()).session("s").run("go", options).unwrap();
+        let mut run = fleet(LogOptions::default())
+            .session("s")
+            .run(RunRequest::new("go").with_options(options))
+            .unwrap();
         let events: Vec<_> = run.by_ref().collect().await;
         laws(&events).unwrap();
         let diagnostics = run.diagnostics();
@@ -78,11 +81,11 @@ async fn each_child_says_what_it_sent_and_how_long_its_first_token_took() {
 
 #[tokio::test(start_paused = true)]
 async fn a_run_that_counts_knows_more_than_the_ring_keeps() {
-    let mut run = fleet(ring(8)).session("s").run("go", counted()).unwrap();
+    let mut run = fleet(ring(8)).session("s").run(RunRequest::new("go").with_options(counted())).unwrap();
     let events: Vec<_> = run.by_ref().collect().await;
     is_whole(&run.diagnostics(), &events);
 
-    let mut run = fleet(ring(8)).session("s").run("go", RunOptions::new()).unwrap();
+    let mut run = fleet(ring(8)).session("s").run("go").unwrap();
     let total = run.by_ref().collect::<Vec<_>>().await.len() as u64;
     let diagnostics = run.diagnostics();
     assert_eq!((diagnostics.forwarded, diagnostics.unknown), (8, total - 8));
@@ -96,8 +99,13 @@ async fn what_a_reader_lost_or_never_took_is_said() {
         .agent("main", [Turn::new().call("agent_spawn", dig), Turn::new().pace(ms(1)).say("It digs.")])
         .agent("digger", [Turn::new().wait(ms(5)).repeat("dirt ", 100)]);
     let digs = || {
-        let harness = harness(model.clone()).subagent(AgentSpec::new("digger", "D")).log(ring(20));
-        harness.build().unwrap().session("s").run("go", counted().with_background(Background::Wait)).unwrap()
+        let harness = harness(model.clone()).with_subagent(AgentSpec::new("digger", "D")).with_log(ring(20));
+        harness
+            .build()
+            .unwrap()
+            .session("s")
+            .run(RunRequest::new("go").with_options(counted().with_background(Background::Wait)))
+            .unwrap()
     };
     let digger = |diagnostics: &Diagnostics| diagnostics.children().next().unwrap().clone();
 
@@ -135,12 +143,12 @@ async fn what_a_reader_lost_or_never_took_is_said() {
 #[tokio::test(start_paused = true)]
 async fn a_run_before_or_beside_it_is_not_counted() {
     let session = fleet(LogOptions::default()).session("s");
-    let run = session.run("go", RunOptions::new()).unwrap();
-    let queued = session.queue("later", RunOptions::new());
+    let run = session.run("go").unwrap();
+    let queued = session.queue("later");
     let events: Vec<_> = run.collect().await;
     assert_eq!(queued.diagnostics(), Diagnostics::default());
     drop(queued);
-    let mut second = session.run("again", RunOptions::new()).unwrap();
+    let mut second = session.run("again").unwrap();
     second.next().await;
     let diagnostics = second.diagnostics();
     assert_eq!(diagnostics.forwarded, 1);

@@ -8,9 +8,9 @@ use crate::support::{OpenNow, Overheard, Spawns, harness, ms, spawn_args};
 
 fn fleet(model: ScriptedModel) -> HarnessBuilder {
     harness(model)
-        .subagent(AgentSpec::new("reviewer", "Reviews"))
-        .subagent(AgentSpec::new("tester", "Tests").with_tools(["lookup", "agent_spawn"]))
-        .subagent(AgentSpec::new("ghost", "Hidden").with_hidden(true))
+        .with_subagent(AgentSpec::new("reviewer", "Reviews"))
+        .with_subagent(AgentSpec::new("tester", "Tests").with_tools(["lookup", "agent_spawn"]))
+        .with_subagent(AgentSpec::new("ghost", "Hidden").with_hidden(true))
 }
 
 async fn run(model: ScriptedModel) -> String {
@@ -277,7 +277,7 @@ async fn refusal(agent: &str, arguments: serde_json::Value) -> String {
         .agent("main", [Turn::new().call(agent, arguments), Turn::new().text("I see.")])
         .agent("reviewer", [Turn::new().text("ok")]);
     let session = fleet(model).build().unwrap().session("s");
-    session.run("go", RunOptions::new()).unwrap().reply().await.unwrap();
+    session.run("go").unwrap().reply().await.unwrap();
     let history = session.history();
     let result = history[2].tool_results().next().unwrap();
     format!("{} {}", result.state.as_str(), result.text())
@@ -315,7 +315,7 @@ async fn agents_exist_down_to_the_cap() {
     let spawner = |id: &str| AgentSpec::new(id, "Spawns").with_tools(["agent_spawn"]);
     let down = |task: &str| [Turn::new().spawn("digger", task), Turn::new().text("back")];
     let model = ScriptedModel::new().agent("main", down("1")).agent("digger", down("deeper"));
-    let harness = harness(model).subagent(spawner("digger")).max_depth(2).build().unwrap();
+    let harness = harness(model).with_subagent(spawner("digger")).with_max_depth(2).build().unwrap();
     let events = harness.stream_events("dig").kinds(["AGENT_START", "TOOL_RESULT_TEXT_DELTA", "AGENT_END"]);
     let lines: Vec<_> = events.map(|event| format!("{} {}", event.depth(), event.kind)).collect().await;
     insta::assert_snapshot!(lines.join("\n"), @r#"
@@ -464,7 +464,7 @@ async fn any_agent_is_a_tool() {
     let poet = Agent::builder("poet", poet).build().unwrap().into_tool("Writes a verse");
     let model = ScriptedModel::new()
         .agent("main", [Turn::new().call("poet", json!({ "task": "roses" })), Turn::new().text("Done.")]);
-    let run = harness(model).tool(poet).build().unwrap().stream_events("go");
+    let run = harness(model).with_tool(poet).build().unwrap().stream_events("go");
     insta::assert_snapshot!(timeline(run).await, @r#"
     0 main AGENT_START main "go"
     0 main MODEL_CALL_START scripted #1
@@ -506,8 +506,8 @@ async fn a_child_that_spawns_is_told_whom() {
             .agent("reviewer", [Turn::new().text("ok")]),
     );
     let fleet = harness(model)
-        .subagent(AgentSpec::new("reviewer", "Reviews"))
-        .subagent(AgentSpec::new("tester", "Tests").with_tools(["agent_spawn"]))
+        .with_subagent(AgentSpec::new("reviewer", "Reviews"))
+        .with_subagent(AgentSpec::new("tester", "Tests").with_tools(["agent_spawn"]))
         .build()
         .unwrap();
     fleet.call("go").await.unwrap();

@@ -1,6 +1,6 @@
 //! `agent_generate`: new agents are drafted, checked, and written to new files.
 
-use mainstem::{message::ToolState, model::scripted::Turn, policy::Limits, prelude::*};
+use mainstem::{message::ToolState, model::scripted::Turn, policy::Budget, prelude::*};
 use mainstem_testing::{laws, render};
 use serde_json::{Value, json};
 
@@ -21,8 +21,8 @@ fn typos() -> Value {
 
 /// Returns the events, and the state and text of the call's result.
 async fn run(harness: HarnessBuilder, options: RunOptions) -> (Vec<AgentEvent>, ToolState, String) {
-    let harness = harness.agent_generate(true).build().unwrap();
-    let events: Vec<_> = harness.stream_events_with("go", options).collect().await;
+    let harness = harness.with_agent_generate(true).build().unwrap();
+    let events: Vec<_> = harness.stream_events(RunRequest::new("go").with_options(options)).collect().await;
     laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
     let (mut state, mut text) = (None, String::new());
     for event in events.iter().filter(|event| event.is_root()) {
@@ -44,7 +44,7 @@ async fn a_draft_is_a_child_whose_file_is_written() {
     let dir = tempfile::tempdir().unwrap();
     let model = drafts(typos(), &[&format!("```markdown\n{GOOD}```")]);
     let (events, state, text) =
-        run(harness(model.clone()).workspace(dir.path()).file_tools(true), RunOptions::new()).await;
+        run(harness(model.clone()).with_workspace(dir.path()).with_file_tools(true), RunOptions::new()).await;
     insta::assert_snapshot!(render(&events), @r#"
     0 main AGENT_START main "go"
     0 main MODEL_CALL_START scripted #1
@@ -88,9 +88,9 @@ async fn a_draft_is_a_child_whose_file_is_written() {
     let Some(EventKind::AgentEnd { usage, .. }) = events.last().map(|event| &event.kind) else { panic!() };
     assert!(usage.inclusive.output_tokens > usage.own.output_tokens);
     // Read again, it is an agent.
-    let harness = harness(model).workspace(dir.path()).file_tools(true).build().unwrap();
-    assert_eq!(harness.assembly().catalog.get("typo-finder").unwrap().spec.prompt, "You find typos.");
-    assert!(harness.assembly().root.tools().get("agent_generate").is_none(), "only for those who want it");
+    let harness = harness(model).with_workspace(dir.path()).with_file_tools(true).build().unwrap();
+    assert_eq!(harness.agents().catalog().get("typo-finder").unwrap().spec.prompt, "You find typos.");
+    assert!(harness.agents().root().tools().get("agent_generate").is_none(), "only for those who want it");
 }
 
 #[tokio::test(start_paused = true)]
@@ -99,9 +99,11 @@ async fn a_draft_that_is_none_goes_back_once() {
     let unknown = "---\ndescription: Finds typos\ntools: [fly]\n---\nYou find typos.";
     // The second is right.
     let dir = tempfile::tempdir().unwrap();
-    let (events, state, _) =
-        run(harness(drafts(typos(), &[bad, GOOD])).workspace(dir.path()).file_tools(true), RunOptions::new())
-            .await;
+    let (events, state, _) = run(
+        harness(drafts(typos(), &[bad, GOOD])).with_workspace(dir.path()).with_file_tools(true),
+        RunOptions::new(),
+    )
+    .await;
     assert_eq!((state, file(&dir).as_deref()), (ToolState::Success, Some(GOOD)));
     let asked: Vec<_> = events
         .iter()
@@ -123,7 +125,7 @@ async fn a_draft_that_is_none_goes_back_once() {
     // It is not.
     let dir = tempfile::tempdir().unwrap();
     let (_, state, text) = run(
-        harness(drafts(typos(), &[bad, unknown])).workspace(dir.path()).file_tools(true),
+        harness(drafts(typos(), &[bad, unknown])).with_workspace(dir.path()).with_file_tools(true),
         RunOptions::new(),
     )
     .await;
@@ -135,7 +137,7 @@ async fn a_draft_that_is_none_goes_back_once() {
     let starts = "---\ndescription: Finds typos\nmcp_servers: {x: {command: evil}}\n---\nYou find typos.";
     let dir = tempfile::tempdir().unwrap();
     let (_, state, text) = run(
-        harness(drafts(typos(), &[starts, starts])).workspace(dir.path()).file_tools(true),
+        harness(drafts(typos(), &[starts, starts])).with_workspace(dir.path()).with_file_tools(true),
         RunOptions::new(),
     )
     .await;
@@ -150,9 +152,11 @@ async fn what_is_there_or_leads_out_or_is_no_name_is_refused() {
         prepare(dir.path());
         let workspace = dir.path().join("ws");
         std::fs::create_dir_all(&workspace).unwrap();
-        let (_, state, text) =
-            run(harness(drafts(call, &[GOOD])).workspace(&workspace).file_tools(true), RunOptions::new())
-                .await;
+        let (_, state, text) = run(
+            harness(drafts(call, &[GOOD])).with_workspace(&workspace).with_file_tools(true),
+            RunOptions::new(),
+        )
+        .await;
         assert_eq!((state, &*text), (ToolState::Error, expected));
         (dir, workspace)
     };
@@ -191,19 +195,22 @@ async fn what_is_there_or_leads_out_or_is_no_name_is_refused() {
 async fn a_dry_run_only_shows_and_plans_and_budgets_hold() {
     let dir = tempfile::tempdir().unwrap();
     let dry = json!({ "name": "typo-finder", "description": "Finds typos", "dry_run": true });
-    let (_, state, text) =
-        run(harness(drafts(dry, &[GOOD])).workspace(dir.path()).file_tools(true), RunOptions::new()).await;
+    let (_, state, text) = run(
+        harness(drafts(dry, &[GOOD])).with_workspace(dir.path()).with_file_tools(true),
+        RunOptions::new(),
+    )
+    .await;
     assert_eq!((state, file(&dir)), (ToolState::Success, None));
     assert_eq!(
         text,
         format!("path: subagents/typo-finder.md\nstatus: dry_run, nothing was written\nfile:\n{GOOD}")
     );
 
-    let planned = || harness(drafts(typos(), &[GOOD])).workspace(dir.path()).file_tools(true);
+    let planned = || harness(drafts(typos(), &[GOOD])).with_workspace(dir.path()).with_file_tools(true);
     let (_, state, _) = run(planned(), RunOptions::new().with_plan_mode(true)).await;
     assert_eq!((state, file(&dir)), (ToolState::Denied, None), "it writes");
 
-    let mut budget = Limits::default();
+    let mut budget = Budget::default();
     budget.spawns = Some(0);
     let (_, state, text) = run(planned(), RunOptions::new().with_budget(budget)).await;
     assert_eq!((state, file(&dir)), (ToolState::Error, None), "{text}");
@@ -213,21 +220,21 @@ async fn a_dry_run_only_shows_and_plans_and_budgets_hold() {
 async fn children_have_it_if_they_list_it() {
     let dir = tempfile::tempdir().unwrap();
     let harness = harness(ScriptedModel::new())
-        .workspace(dir.path())
-        .file_tools(true)
-        .agent_generate(true)
-        .subagent(AgentSpec::new("maker", "M").with_tools(["agent_generate"]))
-        .subagent(AgentSpec::new("other", "O"))
+        .with_workspace(dir.path())
+        .with_file_tools(true)
+        .with_agent_generate(true)
+        .with_subagent(AgentSpec::new("maker", "M").with_tools(["agent_generate"]))
+        .with_subagent(AgentSpec::new("other", "O"))
         .build()
         .unwrap();
     let has =
-        |id: &str| harness.assembly().catalog.get(id).unwrap().agent.tools().get("agent_generate").is_some();
+        |id: &str| harness.agents().catalog().get(id).unwrap().agent.tools().get("agent_generate").is_some();
     assert_eq!((has("maker"), has("other"), has("general-purpose")), (true, false, false));
     assert_eq!(harness.diagnostics(), []);
 }
 
 #[test]
 fn it_needs_a_workspace() {
-    let built = harness(ScriptedModel::new()).agent_generate(true).build();
+    let built = harness(ScriptedModel::new()).with_agent_generate(true).build();
     assert!(built.unwrap_err().to_string().contains("workspace"));
 }

@@ -19,7 +19,7 @@ async fn fleet(turns_of_a: Turn) -> (ModelServer, Harness) {
         .agent("m", [turns_of_a]);
     let server = ModelServer::start(model).await.unwrap();
     let model = OpenAi::new("m").with_base_url(&server.base_url()).unwrap();
-    let harness = Harness::builder("main", model).subagent(AgentSpec::new("a", "A")).build().unwrap();
+    let harness = Harness::builder("main", model).with_subagent(AgentSpec::new("a", "A")).build().unwrap();
     (server, harness)
 }
 
@@ -46,17 +46,17 @@ async fn who_leads_a_run_by_choice_has_its_own_prompt() {
     let server = ModelServer::start(ScriptedModel::new().agent("m", turns)).await.unwrap();
     let model = OpenAi::new("m").with_base_url(&server.base_url()).unwrap();
     let reviewer = AgentSpec::new("reviewer", "R").with_prompt("You review.");
-    let harness = Harness::builder("main", model).system_prompt("You are main.").subagent(reviewer);
+    let harness = Harness::builder("main", model).with_system_prompt("You are main.").with_subagent(reviewer);
     let harness = harness.build().unwrap();
     let session = harness.session("s");
-    let reviewers = harness.led_by("reviewer").await.unwrap();
-    session.run("go", RunOptions::new().with_assembly(reviewers)).unwrap().reply().await.unwrap();
-    session.run("on", RunOptions::new()).unwrap().reply().await.unwrap();
+    session.run(RunRequest::new("go").with_agent("reviewer")).unwrap().reply().await.unwrap();
+    session.run("on").unwrap().reply().await.unwrap();
     let prompts: Vec<_> =
         server.requests().iter().map(|body| body["messages"][0]["content"].to_string()).collect();
     assert!(prompts[0].contains("You review.") && !prompts[0].contains("You are main."), "{prompts:?}");
     assert!(prompts[1].contains("You are main.") && !prompts[1].contains("You review."), "{prompts:?}");
-    let unknown = harness.led_by("stranger").await.unwrap_err().to_string();
+    let unknown = session.run(RunRequest::new("no").with_agent("stranger")).unwrap().reply().await;
+    let unknown = unknown.unwrap_err().to_string();
     assert!(unknown.contains("stranger") && unknown.contains("reviewer"), "{unknown}");
 }
 

@@ -57,9 +57,9 @@ pub(crate) fn background() -> ScriptedModel {
 pub(crate) fn process(journal: &FaultyJournal, script: ScriptedModel) -> Harness {
     // Each process draws its own ids.
     harness(script)
-        .ids(mainstem::event::RandomIds)
-        .subagent(AgentSpec::new("kid", "K"))
-        .journal(journal.clone())
+        .with_ids(mainstem::event::RandomIds)
+        .with_subagent(AgentSpec::new("kid", "K"))
+        .with_journal(journal.clone())
         .build()
         .unwrap()
 }
@@ -92,7 +92,7 @@ pub(crate) async fn all(journal: &FaultyJournal) -> Vec<AgentEvent> {
 
 pub(crate) async fn say(harness: &Harness, input: &str) -> String {
     let session = harness.open_session("s").await.unwrap();
-    session.run(input, RunOptions::new()).unwrap().reply().await.unwrap().text()
+    session.run(input).unwrap().reply().await.unwrap().text()
 }
 
 async fn check_goes_on(journal: FaultyJournal) {
@@ -135,8 +135,9 @@ async fn a_long_session_opens_without_being_read_from_its_beginning() {
             .agent("kid", [Turn::new().text("First."), Turn::new().text("Second.")])
     };
     let process = || {
-        let builder = harness(script()).ids(mainstem::event::RandomIds).subagent(AgentSpec::new("kid", "K"));
-        builder.journal(whole.clone()).build().unwrap()
+        let builder =
+            harness(script()).with_ids(mainstem::event::RandomIds).with_subagent(AgentSpec::new("kid", "K"));
+        builder.with_journal(whole.clone()).build().unwrap()
     };
     say(&process(), "go").await;
     for _ in 0..200 {
@@ -159,7 +160,7 @@ async fn a_long_session_opens_without_being_read_from_its_beginning() {
     assert_eq!(session.fleet(), known.fleet());
     let shown = |session: &Session| format!("{:?} {:?}", session.runs(), session.children());
     assert_eq!(shown(&session), shown(&known));
-    assert_eq!(session.run("and?", RunOptions::new()).unwrap().reply().await.unwrap().text(), "As I said.");
+    assert_eq!(session.run("and?").unwrap().reply().await.unwrap().text(), "As I said.");
     drop((session, second));
     // Later events are read from there on.
     let third = process();
@@ -243,7 +244,7 @@ async fn check_cuts(events: &[AgentEvent], script: fn() -> ScriptedModel) {
         let unfinished = |status: &mainstem::event::TaskStatus| !status.is_terminal();
         assert!(!session.fleet().tasks.values().any(unfinished), "cut after {cut}: {}", render(&closed));
         // And it goes on: whatever the agent says, it knows what it had said before.
-        session.run("again", RunOptions::new()).unwrap().reply().await.unwrap();
+        session.run("again").unwrap().reply().await.unwrap();
         all_is_done(&next).await;
         let after = all(&journal).await;
         laws(&after).unwrap_or_else(|error| panic!("cut after {cut}: {error}\n{}", render(&after)));
@@ -272,7 +273,7 @@ async fn a_damaged_event_costs_that_event_and_not_the_session() {
         }
         let answers = said.iter().filter(|message| message.role == Role::Assistant).count();
         assert!(answers > 0 || damaged == 1, "{damaged}: {said:?}");
-        session.run("again", RunOptions::new()).unwrap().reply().await.unwrap();
+        session.run("again").unwrap().reply().await.unwrap();
         drop((session, next));
         assert!(journal.delete(&"s".into()).await.unwrap(), "{damaged}");
     }

@@ -35,7 +35,8 @@ async fn children_above_the_cap_wait_for_their_turn() {
         let model = ScriptedModel::new()
             .agent("main", [call, Turn::new().text("Done.")])
             .agent("kid", [Turn::new().wait(ms(10)).text("Hi")]);
-        let run = harness(model).subagent(AgentSpec::new("kid", "K")).max_children(cap).build().unwrap();
+        let run =
+            harness(model).with_subagent(AgentSpec::new("kid", "K")).with_max_children(cap).build().unwrap();
         let events = read(run.stream_events("go")).await;
         assert_eq!(most_at_once(&events), most, "cap {cap}");
         if cap == 1 {
@@ -65,10 +66,10 @@ async fn a_parent_that_waits_holds_no_place() {
         .agent("b", [twins("c"), Turn::new().wait(ms(1)).text("b")])
         .agent("c", [Turn::new().wait(ms(1)).text("c")]);
     let harness = harness(model)
-        .subagent(spawning("a"))
-        .subagent(spawning("b"))
-        .subagent(AgentSpec::new("c", "C"))
-        .max_children(1)
+        .with_subagent(spawning("a"))
+        .with_subagent(spawning("b"))
+        .with_subagent(AgentSpec::new("c", "C"))
+        .with_max_children(1)
         .build()
         .unwrap();
     let events = read(harness.stream_events("go")).await;
@@ -84,7 +85,8 @@ async fn what_waits_for_its_turn_can_be_stopped() {
     let model = ScriptedModel::new()
         .agent("main", [call, Turn::new().text("Done.")])
         .agent("kid", [Turn::new().text("Hi").hang()]);
-    let harness = harness(model).subagent(AgentSpec::new("kid", "K")).max_children(2).build().unwrap();
+    let harness =
+        harness(model).with_subagent(AgentSpec::new("kid", "K")).with_max_children(2).build().unwrap();
     let mut run = harness.stream_events("go");
     let handle = run.handle();
     let mut events = Vec::new();
@@ -110,7 +112,7 @@ async fn agents_that_are_tools_take_a_place_too_and_lend_it() {
     let a = ScriptedModel::new().agent("a", [twice("b"), Turn::new().wait(ms(10)).text("a")]);
     let a = Agent::builder("a", a).with_tool(b).build().unwrap().into_tool("A");
     let model = ScriptedModel::new().agent("main", [twice("a"), Turn::new().text("Done.")]);
-    let harness = harness(model).tool(a).max_children(1).build().unwrap();
+    let harness = harness(model).with_tool(a).with_max_children(1).build().unwrap();
     let events = read(harness.stream_events("go")).await;
     let took = events.last().unwrap().at.millis_since(events[0].at);
     assert_eq!(took, 6 * 10, "each in its turn");
@@ -174,8 +176,9 @@ async fn a_run_has_limits_of_its_own_below_the_sessions() {
         let model = ScriptedModel::new()
             .agent("main", [call, Turn::new().text("Done.")])
             .agent("kid", [Turn::new().wait(ms(10)).text("Hi")]);
-        let run = harness(model).subagent(AgentSpec::new("kid", "K")).max_children(3).build().unwrap();
-        let events = read(run.stream_events_with("go", RunOptions::new().with_max_children(own))).await;
+        let run =
+            harness(model).with_subagent(AgentSpec::new("kid", "K")).with_max_children(3).build().unwrap();
+        let events = read(run.stream_events(RunRequest::new("go").with_max_children(own))).await;
         assert_eq!(most_at_once(&events), most, "own limit {own}");
     }
     for (own, deepest) in [(0, 0), (1, 1), (2, 2), (9, 2)] {
@@ -183,8 +186,8 @@ async fn a_run_has_limits_of_its_own_below_the_sessions() {
             .agent("main", [Turn::new().spawn("kid", "go"), Turn::new().text("Done.")])
             .agent("kid", [Turn::new().spawn("kid", "go"), Turn::new().text("ok")]);
         let kid = AgentSpec::new("kid", "K").with_tools(["agent_spawn"]);
-        let run = harness(model).subagent(kid).max_depth(2).build().unwrap();
-        let events = read(run.stream_events_with("go", RunOptions::new().with_max_depth(own))).await;
+        let run = harness(model).with_subagent(kid).with_max_depth(2).build().unwrap();
+        let events = read(run.stream_events(RunRequest::new("go").with_max_depth(own))).await;
         assert_eq!(events.iter().map(|event| event.depth()).max(), Some(deepest), "own limit {own}");
     }
 }
@@ -197,7 +200,7 @@ async fn a_narrow_run_does_not_block_itself() {
         .agent("lead", [Turn::new().spawn("kid", "go"), Turn::new().text("ok")])
         .agent("kid", [Turn::new().wait(ms(10)).text("Hi")]);
     let lead = AgentSpec::new("lead", "L").with_tools(["agent_spawn"]);
-    let run = harness(model).subagent(lead).subagent(AgentSpec::new("kid", "K")).build().unwrap();
-    let events = read(run.stream_events_with("go", RunOptions::new().with_max_children(1))).await;
+    let run = harness(model).with_subagent(lead).with_subagent(AgentSpec::new("kid", "K")).build().unwrap();
+    let events = read(run.stream_events(RunRequest::new("go").with_max_children(1))).await;
     assert_eq!(events.iter().filter(|event| matches!(event.kind, EventKind::AgentResult { .. })).count(), 5);
 }

@@ -16,6 +16,7 @@ mod fleet;
 mod generate;
 mod http;
 mod journal;
+mod leader;
 mod limits;
 mod many;
 mod middleware;

@@ -22,8 +22,8 @@ async fn a_thousand_children_end_once_each_and_leave_nothing_behind() {
     let server = ModelServer::start(model).await.unwrap();
     let model = OpenAi::new("m").with_base_url(&server.base_url()).unwrap();
     let harness = Harness::builder("main", model)
-        .subagent(AgentSpec::new("kid", "K"))
-        .max_children(AT_ONCE)
+        .with_subagent(AgentSpec::new("kid", "K"))
+        .with_max_children(AT_ONCE)
         .build()
         .unwrap();
     let (mut ends, mut live, mut most) = (HashMap::new(), 0_usize, 0);

@@ -95,9 +95,9 @@ async fn the_first_is_the_outermost_and_children_have_them_too() {
         .agent("kid", [Turn::new().text("Hi")]);
     let trace = Trace::default();
     let run = harness(model)
-        .middleware(Around("a", trace.clone()))
-        .middleware(Around("b", trace.clone()))
-        .subagent(AgentSpec::new("kid", "K"))
+        .with_middleware(Around("a", trace.clone()))
+        .with_middleware(Around("b", trace.clone()))
+        .with_subagent(AgentSpec::new("kid", "K"))
         .build()
         .unwrap()
         .stream_events("go");
@@ -151,8 +151,8 @@ async fn it_adds_tools_and_instructions_and_changes_requests_of_all_agents() {
         .agent("kid", [Turn::new().text("Hi")]);
     let trace = Trace::default();
     let harness = Harness::builder("main", Noting(model, trace.clone()))
-        .middleware(Edits)
-        .subagent(AgentSpec::new("kid", "K").with_prompt("Be a kid."))
+        .with_middleware(Edits)
+        .with_subagent(AgentSpec::new("kid", "K").with_prompt("Be a kid."))
         .build()
         .unwrap();
     assert_eq!(harness.call("go").await.unwrap().text(), "Done.");
@@ -167,7 +167,7 @@ async fn it_adds_tools_and_instructions_and_changes_requests_of_all_agents() {
 
 #[tokio::test(start_paused = true)]
 async fn a_result_shows_the_arguments_that_were_executed() {
-    let run = harness(one_lookup()).middleware(Edits).build().unwrap().stream_events("go");
+    let run = harness(one_lookup()).with_middleware(Edits).build().unwrap().stream_events("go");
     let work = run.kinds(["TOOL_CALL_DELTA", "TOOL_RESULT_START", "TOOL_RESULT_TEXT_DELTA"]);
     let lines: Vec<_> = work.map(|event| event.kind.to_string()).collect().await;
     insta::assert_snapshot!(lines.join("\n"), @r#"
@@ -195,7 +195,7 @@ impl Middleware for Cache {
 
 #[tokio::test(start_paused = true)]
 async fn a_tool_call_may_be_answered_without_the_tool() {
-    let run = harness(one_lookup()).middleware(Cache).build().unwrap().stream_events("go");
+    let run = harness(one_lookup()).with_middleware(Cache).build().unwrap().stream_events("go");
     insta::assert_snapshot!(timeline(run).await, @r#"
     0 main AGENT_START main "go"
     0 main MODEL_CALL_START scripted #1
@@ -251,7 +251,7 @@ async fn next_may_be_called_twice() {
         Turn::new().text("Done."),
     ];
     let model = ScriptedModel::new().agent("main", turns);
-    let run = harness(model).middleware(Twice).build().unwrap().stream_events("go");
+    let run = harness(model).with_middleware(Twice).build().unwrap().stream_events("go");
     insta::assert_snapshot!(timeline(run).await, @r#"
     0 main AGENT_START main "go"
     0 main MODEL_CALL_START scripted #1
@@ -309,7 +309,8 @@ impl Middleware for Ghost {
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_of_its_own_is_said() {
-    let run = harness(said("unheard")).middleware(Ghost { asks: false }).build().unwrap().stream_events("go");
+    let run =
+        harness(said("unheard")).with_middleware(Ghost { asks: false }).build().unwrap().stream_events("go");
     insta::assert_snapshot!(timeline(run).await, @r#"
     0 main AGENT_START main "go"
     0 main MODEL_CALL_START middleware #1
@@ -320,7 +321,8 @@ async fn an_answer_of_its_own_is_said() {
     0 main AGENT_RESULT "No comment."
     0 main AGENT_END success 0/0 tok
     "#);
-    let run = harness(one_lookup()).middleware(Ghost { asks: true }).build().unwrap().stream_events("go");
+    let run =
+        harness(one_lookup()).with_middleware(Ghost { asks: true }).build().unwrap().stream_events("go");
     insta::assert_snapshot!(timeline(run).await, @r#"
     0 main AGENT_START main "go"
     0 main MODEL_CALL_START scripted #1
@@ -377,7 +379,7 @@ async fn a_call_that_it_drops_half_way_is_closed() {
     let turns =
         [first, Turn::new().call("lookup", json!({ "word": "w", "takes": 60 })), Turn::new().text("Done.")];
     let model = ScriptedModel::new().agent("main", turns);
-    let run = harness(model).middleware(Impatient).build().unwrap().stream_events("go");
+    let run = harness(model).with_middleware(Impatient).build().unwrap().stream_events("go");
     insta::assert_snapshot!(timeline(run).await, @r#"
       0 main AGENT_START main "go"
       0 main MODEL_CALL_START scripted #1
@@ -462,7 +464,8 @@ async fn ends(middleware: impl Middleware) -> String {
         .agent("main", [Turn::new().spawn("kid", "go"), Turn::new().text("Done.")])
         .agent("kid", [Turn::new().call("lookup", json!({ "word": "w" })), Turn::new().text("Hi")]);
     let kid = AgentSpec::new("kid", "K");
-    let run = harness(model).middleware(middleware).subagent(kid).build().unwrap().stream_events("go");
+    let run =
+        harness(model).with_middleware(middleware).with_subagent(kid).build().unwrap().stream_events("go");
     let events: Vec<_> = run.collect().await;
     mainstem_testing::laws(&events).unwrap();
     let ends = events.iter().filter_map(|event| match &event.kind {
@@ -491,7 +494,7 @@ async fn errors_and_panics_end_one_agent_and_no_other() {
 
 #[tokio::test(start_paused = true)]
 async fn a_refused_tool_call_goes_to_the_model() {
-    let run = harness(one_lookup()).middleware(Breaks("refusal of lookup")).build().unwrap();
+    let run = harness(one_lookup()).with_middleware(Breaks("refusal of lookup")).build().unwrap();
     let results = run.stream_events("go").kinds(["TOOL_RESULT_TEXT_DELTA", "TOOL_RESULT_END"]);
     let lines: Vec<_> = results.map(|event| event.kind.to_string()).collect().await;
     assert_eq!(
@@ -544,7 +547,7 @@ impl Middleware for Waits {
 
 /// Cancels a run after 50 ms; returns the tools that began, how it ended, and when.
 async fn cancelled(middleware: Waits) -> String {
-    let run = harness(one_lookup()).middleware(middleware).build().unwrap().stream_events("go");
+    let run = harness(one_lookup()).with_middleware(middleware).build().unwrap().stream_events("go");
     let handle = run.handle();
     let before = tokio::time::Instant::now();
     let (events, ()) = futures_util::join!(run.collect::<Vec<_>>(), async {
@@ -586,7 +589,7 @@ impl Middleware for Ponders {
 
 #[tokio::test(start_paused = true)]
 async fn tools_do_not_begin_when_the_cancel_came_before_them() {
-    let run = harness(one_lookup()).middleware(Ponders).build().unwrap().stream_events("go");
+    let run = harness(one_lookup()).with_middleware(Ponders).build().unwrap().stream_events("go");
     let results = run.kinds(["TOOL_RESULT_TEXT_DELTA", "TOOL_RESULT_END", "AGENT_END"]);
     let lines: Vec<_> = results.map(|event| event.kind.to_string()).collect().await;
     insta::assert_snapshot!(lines.join("\n"), @r#"

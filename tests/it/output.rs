@@ -1,6 +1,6 @@
 //! Answers of a schema: of the root, by type or by schema, and of children, by their spec.
 
-use mainstem::{message::Usage, model::scripted::Turn, policy::Limits, prelude::*, react::AgentError};
+use mainstem::{message::Usage, model::scripted::Turn, policy::Budget, prelude::*, react::AgentError};
 use mainstem_testing::{laws, render, timeline};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -50,7 +50,7 @@ async fn a_value_that_the_type_does_not_hold_is_an_error_with_its_place() {
     let schema = OutputSchema::new(json!({"type": "object"})).unwrap();
     let model = ScriptedModel::new().agent("main", [answer(json!({"score": "high"}))]);
     let harness = harness(model).build().unwrap();
-    let run = harness.stream_events_with("How good?", RunOptions::new().with_output(schema));
+    let run = harness.stream_events(RunRequest::new("How good?").with_output(schema));
     let error = run.reply_as::<Verdict>().await.unwrap_err().to_string();
     assert!(
         error.ends_with(
@@ -68,7 +68,7 @@ async fn a_child_answers_in_the_form_of_its_spec() {
     let schema =
         json!({"type": "object", "properties": {"score": {"type": "integer"}}, "required": ["score"]});
     let spec = AgentSpec::new("judge", "Judges").with_output_schema(schema);
-    let harness = harness(model).subagent(spec).build().unwrap();
+    let harness = harness(model).with_subagent(spec).build().unwrap();
     insta::assert_snapshot!(timeline(harness.stream_events("go")).await);
 }
 
@@ -80,8 +80,9 @@ async fn each_call_counts_in_the_budget() {
         let turns = [answer(json!({})).usage(used), answer(json!({"score": 1}))];
         let harness = harness(ScriptedModel::new().agent("main", turns)).build().unwrap();
         let options = RunOptions::new().with_output(OutputSchema::of::<Verdict>().unwrap());
-        let run =
-            harness.stream_events_with("go", options.with_budget(Limits::default().with_tokens(tokens)));
+        let run = harness.stream_events(
+            RunRequest::new("go").with_options(options.with_budget(Budget::default().with_tokens(tokens))),
+        );
         let events: Vec<_> = run.collect().await;
         laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
         let is_call = |event: &&AgentEvent| matches!(&event.kind, EventKind::ModelCallStart { model_name, .. } if &**model_name == "scripted");

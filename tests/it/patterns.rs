@@ -20,10 +20,10 @@ fn fleet() -> Harness {
         .agent("guide", [Turn::new().pace(ms(7)).say("see the forum")])
         .agent("broken", [Turn::new().cut()]);
     harness(model)
-        .subagent(AgentSpec::new("paris", "P"))
-        .subagent(AgentSpec::new("rome", "R").with_tools(["agent_spawn"]))
-        .subagent(AgentSpec::new("guide", "G"))
-        .subagent(AgentSpec::new("broken", "B"))
+        .with_subagent(AgentSpec::new("paris", "P"))
+        .with_subagent(AgentSpec::new("rome", "R").with_tools(["agent_spawn"]))
+        .with_subagent(AgentSpec::new("guide", "G"))
+        .with_subagent(AgentSpec::new("broken", "B"))
         .build()
         .unwrap()
 }

@@ -24,7 +24,7 @@ fn tools(model: ScriptedModel) -> HarnessBuilder {
             },
         )
     };
-    harness(model).tool(says("peek").with_read_only(true)).tool(says("poke"))
+    harness(model).with_tool(says("peek").with_read_only(true)).with_tool(says("poke"))
 }
 
 fn rules(rules: &[(Effect, &str)]) -> RuleSet {
@@ -88,7 +88,8 @@ async fn rules_hold_for_all_tools_and_say_why() {
         )
         .agent("kid", [Turn::new().text("Hi")]);
     let refused = rules(&[(Effect::Deny, "poke(at: b)"), (Effect::Deny, "agent_spawn(agent_id: k*)")]);
-    let harness = tools(model).subagent(AgentSpec::new("kid", "K")).permissions(refused).build().unwrap();
+    let harness =
+        tools(model).with_subagent(AgentSpec::new("kid", "K")).with_permissions(refused).build().unwrap();
     let events = answering(harness.stream_events("go"), |_, _| ()).await;
     assert_eq!(
         results(&events, "poke"),
@@ -113,9 +114,9 @@ async fn rules_hold_for_an_agent_that_is_a_tool() {
     let call = Turn::new().call("kid", json!({ "task": "go" }));
     let model = ScriptedModel::new().agent("main", [call, Turn::new().text("Done.")]);
     let rules = rules(&[(Effect::Deny, "poke(at: b)"), (Effect::Ask, "poke(at: c)")]);
-    let harness = harness(model).tool(kid).permissions(rules).build().unwrap();
+    let harness = harness(model).with_tool(kid).with_permissions(rules).build().unwrap();
     let session = harness.session("one");
-    let events = answering(session.run("go", RunOptions::new()).unwrap(), |run, event| {
+    let events = answering(session.run("go").unwrap(), |run, event| {
         if let Some((id, _)) = asked(event) {
             assert_eq!(event.depth(), 1);
             // Between the question and the answer the session begins to plan: an allowance no
@@ -147,9 +148,9 @@ async fn a_child_can_only_have_less() {
         .agent("lead", [all(Turn::new()).spawn("kid", "below"), Turn::new().text("Done.")])
         .agent("kid", [all(Turn::new()), Turn::new().text("Hi")]);
     let harness = tools(model)
-        .subagent(kid())
-        .subagent(lead)
-        .permissions(rules(&[(Effect::Deny, "poke")]))
+        .with_subagent(kid())
+        .with_subagent(lead)
+        .with_permissions(rules(&[(Effect::Deny, "poke")]))
         .build()
         .unwrap();
     let events = answering(harness.stream_events("go"), |_, _| ()).await;
@@ -178,9 +179,9 @@ async fn only_the_call_that_is_asked_about_waits() {
         .agent("a", [Turn::new().call("poke", json!({ "at": "x" })), Turn::new().text("Poked.")])
         .agent("b", [Turn::new().pace(ms(10)).say("I go on")]);
     let harness = tools(model)
-        .subagent(AgentSpec::new("a", "A"))
-        .subagent(AgentSpec::new("b", "B"))
-        .permissions(rules(&[(Effect::Ask, "poke")]))
+        .with_subagent(AgentSpec::new("a", "A"))
+        .with_subagent(AgentSpec::new("b", "B"))
+        .with_permissions(rules(&[(Effect::Ask, "poke")]))
         .build()
         .unwrap();
     let mut question = None;
@@ -253,7 +254,7 @@ async fn a_person_can_edit_and_refuse_but_not_allow_what_is_refused() {
     let calls = (0..3).fold(Turn::new(), |turn, n| turn.call("poke", json!({ "at": n.to_string() })));
     let model = ScriptedModel::new().agent("main", [calls, Turn::new().text("Done.")]);
     let harness = tools(model)
-        .permissions(rules(&[(Effect::Ask, "poke"), (Effect::Deny, "poke(at: root)")]))
+        .with_permissions(rules(&[(Effect::Ask, "poke"), (Effect::Deny, "poke(at: root)")]))
         .build()
         .unwrap();
     let events = answering(harness.stream_events("go"), |handle, event| {
@@ -329,8 +330,8 @@ async fn a_turn_of_which_nothing_may_run_says_so_once() {
         )
         .agent("kid", [both(), both().call("peek", json!({})), Turn::new().text("I may not.")]);
     let harness = tools(model)
-        .subagent(AgentSpec::new("kid", "K"))
-        .permissions(rules(&[(Effect::Ask, "poke(at: person)"), (Effect::Deny, "poke(at: rule)")]))
+        .with_subagent(AgentSpec::new("kid", "K"))
+        .with_permissions(rules(&[(Effect::Ask, "poke(at: person)"), (Effect::Deny, "poke(at: rule)")]))
         .build()
         .unwrap();
     let events = answering(harness.stream_events("go"), |handle, event| {
@@ -364,9 +365,9 @@ async fn a_turn_of_which_nothing_may_run_says_so_once() {
 async fn without_anybody_to_ask_the_answer_is_no() {
     let model =
         ScriptedModel::new().agent("main", [Turn::new().call("poke", json!({})), Turn::new().text("I see.")]);
-    let harness = tools(model).permissions(rules(&[(Effect::Ask, "poke")])).build().unwrap();
+    let harness = tools(model).with_permissions(rules(&[(Effect::Ask, "poke")])).build().unwrap();
     let session = harness.session("s");
-    let run = session.run("go", RunOptions::new().with_people(false)).unwrap();
+    let run = session.run(RunRequest::new("go").with_approval(false)).unwrap();
     let events = answering(run, |_, _| ()).await;
     assert_eq!(
         results(&events, "poke"),
@@ -380,9 +381,9 @@ async fn without_anybody_to_ask_the_answer_is_no() {
 async fn a_question_that_nobody_answered_is_closed_when_the_run_is_stopped() {
     for drops in [false, true] {
         let model = ScriptedModel::new().agent("main", [Turn::new().call("poke", json!({}))]);
-        let harness = tools(model).permissions(rules(&[(Effect::Ask, "poke")])).build().unwrap();
+        let harness = tools(model).with_permissions(rules(&[(Effect::Ask, "poke")])).build().unwrap();
         let session = harness.session("s");
-        let mut run = session.run("go", RunOptions::new()).unwrap();
+        let mut run = session.run("go").unwrap();
         while asked(&run.next().await.unwrap()).is_none() {}
         assert_eq!(session.fleet().confirmations.len(), 1);
         if drops {
@@ -416,8 +417,8 @@ async fn a_task_waits_for_a_person_and_says_so() {
             [Turn::new().call("poke", json!({})).call("poke", json!({})), Turn::new().text("Poked.")],
         );
     let harness = tools(model)
-        .subagent(AgentSpec::new("kid", "K"))
-        .permissions(rules(&[(Effect::Ask, "poke")]))
+        .with_subagent(AgentSpec::new("kid", "K"))
+        .with_permissions(rules(&[(Effect::Ask, "poke")]))
         .build()
         .unwrap();
     let mut questions = Vec::new();
@@ -506,7 +507,7 @@ async fn an_external_tool_is_run_by_the_caller_at_any_depth() {
         json!({ "type": "object", "properties": { "url": { "type": "string" } }, "required": ["url"] });
     let build = |model| {
         let browse = ExternalTool::new("browse", "Opens a page at the caller's", schema.clone());
-        harness(model).tool(browse).subagent(AgentSpec::new("kid", "K")).build().unwrap()
+        harness(model).with_tool(browse).with_subagent(AgentSpec::new("kid", "K")).build().unwrap()
     };
     let harness = build(model);
     let run = harness.stream_events("go");
@@ -578,9 +579,10 @@ async fn plan_mode_is_for_the_whole_fleet_and_a_person_ends_it() {
             ],
         )
         .agent("kid", [both(Turn::new()), Turn::new().text("Hi")]);
-    let harness = tools(model).subagent(AgentSpec::new("kid", "K")).plan_tools(true).build().unwrap();
+    let harness =
+        tools(model).with_subagent(AgentSpec::new("kid", "K")).with_plan_tools(true).build().unwrap();
     let session = harness.session("s");
-    let run = session.run("go", RunOptions::new().with_plan_mode(true)).unwrap();
+    let run = session.run(RunRequest::new("go").with_plan_mode(true)).unwrap();
     let mut plans = Vec::new();
     let events = answering(run, |handle, event| {
         let Some((id, plan)) = asked(event) else { return };
@@ -739,6 +741,6 @@ async fn plan_mode_is_for_the_whole_fleet_and_a_person_ends_it() {
 #[tokio::test(start_paused = true)]
 async fn a_pattern_that_can_not_be_read_is_said() {
     let spec = AgentSpec::new("kid", "K").with_permission("poke(at:b)", Permission::Deny);
-    let error = tools(ScriptedModel::new()).subagent(spec).build().unwrap_err().to_string();
+    let error = tools(ScriptedModel::new()).with_subagent(spec).build().unwrap_err().to_string();
     assert!(error.starts_with("agent \"kid\": permissions: "), "{error}");
 }

@@ -21,8 +21,8 @@ fn fleet(turns: impl IntoIterator<Item = Turn>) -> Session {
         .agent("keeper", says("keeper"))
         .agent("fresh", says("fresh"));
     let harness = harness(model)
-        .subagent(AgentSpec::new("keeper", "Goes on").with_persist_session(true))
-        .subagent(AgentSpec::new("fresh", "Begins anew"))
+        .with_subagent(AgentSpec::new("keeper", "Goes on").with_persist_session(true))
+        .with_subagent(AgentSpec::new("fresh", "Begins anew"))
         .build()
         .unwrap();
     harness.session("s")
@@ -30,7 +30,7 @@ fn fleet(turns: impl IntoIterator<Item = Turn>) -> Session {
 
 /// Checks the laws; returns who began which turn, and the failed calls of the root.
 async fn run(session: &Session, options: RunOptions) -> String {
-    let events: Vec<_> = session.run("go", options).unwrap().collect().await;
+    let events: Vec<_> = session.run(RunRequest::new("go").with_options(options)).unwrap().collect().await;
     laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
     let line = |event: &AgentEvent| {
         let source = event.source();

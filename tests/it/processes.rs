@@ -53,7 +53,7 @@ impl Clock for Ahead {
 /// Returns another process's harness on the same workspace.
 fn other(workspace: &Path, ahead: Duration) -> Harness {
     let model = ScriptedModel::new().agent("main", [Turn::new().text("I see.")]);
-    Harness::builder("main", model).workspace(workspace).clock(Ahead(ahead)).build().unwrap()
+    Harness::builder("main", model).with_workspace(workspace).with_clock(Ahead(ahead)).build().unwrap()
 }
 
 #[tokio::test]
@@ -85,7 +85,7 @@ async fn a_killed_executor_is_lost_at_once_and_the_parent_is_told() {
     let workspace = tempfile::tempdir().unwrap();
     drop(Executor::start(workspace.path()));
     let other = other(workspace.path(), Duration::ZERO);
-    let events: Vec<_> = other.session("s").run("and?", RunOptions::new()).unwrap().collect().await;
+    let events: Vec<_> = other.session("s").run("and?").unwrap().collect().await;
     laws(&events).unwrap();
     let told: Vec<_> = events
         .iter()
@@ -129,9 +129,9 @@ async fn a_caller_that_stops_polling_loses_no_lease_and_promotes_nothing() {
         .agent_on("kid", "hang", [Turn::new().text("I hang").hang()])
         .agent("kid", [Turn::new().pace(ms(1000)).say("one two three")]);
     let harness = Harness::builder("main", model)
-        .workspace(workspace.path())
-        .subagent(AgentSpec::new("kid", "K"))
-        .clock(FakeClock::default())
+        .with_workspace(workspace.path())
+        .with_subagent(AgentSpec::new("kid", "K"))
+        .with_clock(FakeClock::default())
         .build()
         .unwrap();
     let mut run = harness.stream_events("go");
@@ -177,15 +177,15 @@ fn opening_a_session_ends_the_tasks_of_a_dead_process_at_once() {
     let model = ScriptedModel::new().agent("main", turns).agent("kid", [Turn::new().text("I hang").hang()]);
     let process = || {
         let journal = mainstem::journal::SqliteJournal::open(dir.path().join("j.db")).unwrap();
-        let harness = Harness::builder("main", model.clone()).workspace(dir.path().join("ws"));
-        harness.subagent(AgentSpec::new("kid", "K")).journal(journal).build().unwrap()
+        let harness = Harness::builder("main", model.clone()).with_workspace(dir.path().join("ws"));
+        harness.with_subagent(AgentSpec::new("kid", "K")).with_journal(journal).build().unwrap()
     };
     std::fs::create_dir(dir.path().join("ws")).unwrap();
     let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     // Its work stops silently, and its lease stays, as after a kill.
     runtime().block_on(async {
         let session = process().open_session("s").await.unwrap();
-        session.run("go", RunOptions::new()).unwrap().reply().await.unwrap();
+        session.run("go").unwrap().reply().await.unwrap();
         assert_eq!(tasks_of(&session).await, [(TaskStatus::Running, Some(TaskStatus::Running), false)]);
     });
     runtime().block_on(async {
@@ -197,7 +197,7 @@ fn opening_a_session_ends_the_tasks_of_a_dead_process_at_once() {
         }
         let session = harness.open_session("s").await.unwrap();
         assert_eq!(tasks_of(&session).await, [(TaskStatus::Failed, Some(TaskStatus::Failed), false)]);
-        let events: Vec<_> = session.run("and?", RunOptions::new()).unwrap().collect().await;
+        let events: Vec<_> = session.run("and?").unwrap().collect().await;
         let told = |event: &AgentEvent| matches!(&event.kind, EventKind::HintBlock { hint, .. } if hint.contains("status=FAILED"));
         assert_eq!(events.iter().filter(|event| told(event)).count(), 1);
         assert_eq!(tasks_of(&session).await, [(TaskStatus::Failed, Some(TaskStatus::Failed), true)]);

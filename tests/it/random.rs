@@ -6,7 +6,7 @@ use std::{cell::RefCell, fmt};
 use mainstem::{
     event::LogOptions,
     model::{Retry, RetryPolicy, scripted::Turn},
-    policy::{Cost, Limits, Price, Prices},
+    policy::{Budget, Cost, Price, Prices},
     prelude::*,
 };
 use mainstem_testing::{laws, render};
@@ -159,8 +159,15 @@ fn session(case: &Case) -> Session {
     // So that actual and reserved amounts must add up in any case.
     let price = Price::new(Cost::from_dollars(1), Cost::from_dollars(10));
     let prices = Prices::default().with("scripted", price);
-    let budget = Limits::default().with_cost(Cost::from_dollars(1_000_000));
-    harness(model).prices(prices).budget(budget).subagent(worker).log(log).build().unwrap().session("s")
+    let budget = Budget::default().with_cost(Cost::from_dollars(1_000_000));
+    harness(model)
+        .with_prices(prices)
+        .with_budget(budget)
+        .with_subagent(worker)
+        .with_log(log)
+        .build()
+        .unwrap()
+        .session("s")
 }
 
 /// The caller's events, and those that the session recorded from the caller's last one on.
@@ -172,7 +179,7 @@ struct Seen {
 /// Runs a case, with observers that do not read.
 async fn play(case: &Case, whole: usize, observers: usize) -> Seen {
     let session = session(case);
-    let mut run = session.run("n;", RunOptions::new()).unwrap();
+    let mut run = session.run("n;").unwrap();
     let idle: Vec<_> = (0..observers).map(|_| run.handle().subscribe()).collect();
     let handle = run.handle();
     let at = |part: f64| (part * whole as f64) as usize;

@@ -89,8 +89,8 @@ fn build(case: &Case) -> Harness {
     let mut log = LogOptions::default();
     log.ring = 100_000;
     let worker = AgentSpec::new("worker", "Works").with_tools(["lookup", "agent_spawn"]);
-    let harness = harness(script(&case.root, "n;", ScriptedModel::new())).subagent(worker).log(log);
-    harness.wait(ms(case.wait)).max_children(case.most).max_tasks(3).build().unwrap()
+    let harness = harness(script(&case.root, "n;", ScriptedModel::new())).with_subagent(worker).with_log(log);
+    harness.with_wait(ms(case.wait)).with_max_children(case.most).with_max_tasks(3).build().unwrap()
 }
 
 /// Runs a case, disturbed at an event, to the end of all work that it began; returns the events of
@@ -98,7 +98,7 @@ fn build(case: &Case) -> Harness {
 async fn play(case: &Case, at: usize, disturbance: Disturbance) -> Vec<AgentEvent> {
     let harness = build(case);
     let session = harness.session("s");
-    let mut run = session.run("n;", RunOptions::new().with_background(case.at_end)).unwrap();
+    let mut run = session.run(RunRequest::new("n;").with_background(case.at_end)).unwrap();
     let handle = run.handle();
     let mut children: Vec<AgentKey> = Vec::new();
     let mut seen = 0;

@@ -19,7 +19,7 @@ fn chatty(words: usize) -> ScriptedModel {
 }
 
 fn fleet(words: usize, log: LogOptions) -> Harness {
-    harness(chatty(words)).subagent(AgentSpec::new("a", "A")).log(log).build().unwrap()
+    harness(chatty(words)).with_subagent(AgentSpec::new("a", "A")).with_log(log).build().unwrap()
 }
 
 fn ring(ring: usize, buffer: usize) -> LogOptions {
@@ -31,7 +31,7 @@ fn ring(ring: usize, buffer: usize) -> LogOptions {
 #[tokio::test(start_paused = true)]
 async fn a_slow_caller_holds_producers_back_and_misses_nothing() {
     let session = fleet(200, ring(16, 8)).session("s");
-    let mut run = session.run("go", RunOptions::new()).unwrap();
+    let mut run = session.run("go").unwrap();
     let mut events = Vec::new();
     while let Some(event) = run.next().await {
         let ahead = session.log().last_seq() - event.seq;
@@ -48,7 +48,7 @@ async fn a_slow_caller_holds_producers_back_and_misses_nothing() {
 #[tokio::test(start_paused = true)]
 async fn a_caller_that_stops_reading_stops_the_work() {
     let session = fleet(1000, LogOptions::default()).session("s");
-    let mut run = session.run("go", RunOptions::new()).unwrap();
+    let mut run = session.run("go").unwrap();
     for _ in 0..50 {
         run.next().await;
     }
@@ -61,7 +61,7 @@ async fn a_caller_that_stops_reading_stops_the_work() {
 #[tokio::test(start_paused = true)]
 async fn an_observer_that_falls_behind_gets_one_exact_gap() {
     let session = fleet(100, ring(20, 64)).session("s");
-    let run = session.run("go", RunOptions::new()).unwrap();
+    let run = session.run("go").unwrap();
     let observer = run.handle().subscribe();
     let events: Vec<_> = run.collect().await;
     let late: Vec<_> = observer.take(21).collect().await;
@@ -94,7 +94,7 @@ async fn an_observer_that_never_reads_changes_nothing() {
 #[tokio::test(start_paused = true)]
 async fn a_reader_that_comes_back_at_any_event_misses_nothing() {
     let session = fleet(5, LogOptions::default()).session("s");
-    let events: Vec<_> = session.run("go", RunOptions::new()).unwrap().collect().await;
+    let events: Vec<_> = session.run("go").unwrap().collect().await;
     for cut in 0..events.len() {
         let rest = session.log().subscribe_from(events[cut].seq).take(events.len() - cut);
         let again: Vec<_> = futures_util::stream::iter(events[..cut].to_vec()).chain(rest).collect().await;
@@ -108,7 +108,7 @@ async fn the_first_words_of_a_child_arrive_while_everybody_works() {
         .agent("main", [Turn::new().spawn("a", "x").spawn("a", "y"), Turn::new().text("Done.")])
         .agent_on("a", "x", [Turn::new().text("first").wait(ms(1000)).text("last")])
         .agent("a", [Turn::new().wait(ms(10)).text("second").wait(ms(1000)).text("last")]);
-    let mut run = harness(model).subagent(AgentSpec::new("a", "A")).build().unwrap().stream_events("go");
+    let mut run = harness(model).with_subagent(AgentSpec::new("a", "A")).build().unwrap().stream_events("go");
     let (mut ended, mut words) = (0, Vec::new());
     while let Some(event) = run.next().await {
         match &event.kind {
@@ -124,12 +124,12 @@ async fn the_first_words_of_a_child_arrive_while_everybody_works() {
 async fn a_second_run_of_a_session_is_refused_or_queued() {
     let session = fleet(3, LogOptions::default()).session("s");
     // Held and not polled: a second run fails instead of waiting without end.
-    let first = session.run("one", RunOptions::new()).unwrap();
-    let refused = session.run("two", RunOptions::new()).unwrap_err();
+    let first = session.run("one").unwrap();
+    let refused = session.run("two").unwrap_err();
     assert_eq!(refused.run.as_ref(), Some(first.id()));
     let refused = refused.to_string();
     assert!(refused.starts_with("another run of the session is active (`run-1`); wait"), "{refused}");
-    let second = session.queue("two", RunOptions::new());
+    let second = session.queue("two");
     let status = |run: &Run| run.handle().status();
     assert!(matches!((status(&first), status(&second)), (RunStatus::Running, RunStatus::Queued)));
     assert_eq!(session.queued().iter().map(RunHandle::id).collect::<Vec<_>>(), [second.id()]);
@@ -145,9 +145,8 @@ async fn a_second_run_of_a_session_is_refused_or_queued() {
 #[tokio::test(start_paused = true)]
 async fn a_queued_run_that_is_cancelled_or_dropped_leaves_the_queue() {
     let session = fleet(3, LogOptions::default()).session("s");
-    let first = session.run("one", RunOptions::new()).unwrap();
-    let (cancelled, dropped) =
-        (session.queue("two", RunOptions::new()), session.queue("x", RunOptions::new()));
+    let first = session.run("one").unwrap();
+    let (cancelled, dropped) = (session.queue("two"), session.queue("x"));
     let handles = [cancelled.handle(), dropped.handle()];
     drop(dropped);
     handles[0].cancel();
@@ -158,17 +157,16 @@ async fn a_queued_run_that_is_cancelled_or_dropped_leaves_the_queue() {
     assert!(session.queued().is_empty());
     // A turn that is held and dropped is free again.
     drop(first);
-    assert!(session.run("three", RunOptions::new()).unwrap().reply().await.is_ok());
+    assert!(session.run("three").unwrap().reply().await.is_ok());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_queued_run_that_is_cancelled_is_one_of_the_sessions_runs() {
     // It waits for its caller in the middle of its text.
     let session = fleet(200, ring(16, 8)).session("s");
-    let mut first = session.run("one", RunOptions::new()).unwrap();
+    let mut first = session.run("one").unwrap();
     let start = first.next().await.unwrap();
-    let (cancelled, next) =
-        (session.queue("two", RunOptions::new()), session.queue("three", RunOptions::new()));
+    let (cancelled, next) = (session.queue("two"), session.queue("three"));
     let handle = cancelled.handle();
     handle.cancel_because(CancelReason::user("over HTTP"));
     // At once, while the first continues.

@@ -70,7 +70,7 @@ fn tree() -> Harness {
         .agent("lead", [Turn::new().spawn("kid", "go")])
         .agent("kid", [Turn::new().text("a").hang()]);
     let lead = AgentSpec::new("lead", "L").with_tools(["agent_spawn"]);
-    harness(model).subagent(lead).subagent(AgentSpec::new("kid", "K")).build().unwrap()
+    harness(model).with_subagent(lead).with_subagent(AgentSpec::new("kid", "K")).build().unwrap()
 }
 
 #[tokio::test(start_paused = true)]
@@ -126,8 +126,8 @@ async fn a_call_that_must_end_says_how_long_it_was_given() {
     let model = ScriptedModel::new()
         .agent("main", [Turn::new().call("agent_spawn", call), Turn::new().text("Done.")])
         .agent("kid", [Turn::new().text("a").hang()]);
-    let harness = harness(model).subagent(AgentSpec::new("kid", "K")).build().unwrap();
-    let run = harness.stream_events_with("go", RunOptions::new().with_force_sync(true));
+    let harness = harness(model).with_subagent(AgentSpec::new("kid", "K")).build().unwrap();
+    let run = harness.stream_events(RunRequest::new("go").with_force_sync(true));
     let events = read(run, speaks("kid"), |_| {}).await;
     assert_eq!(ends(&events), ["kid timeout timeout: timed out after 5 s", "main success"]);
     let (text, _) = results(&events);
@@ -151,7 +151,7 @@ async fn a_task_is_stopped_by_the_agent_that_asked() {
             ],
         )
         .agent("kid", [Turn::new().text("a").hang()]);
-    let harness = harness(model).subagent(AgentSpec::new("kid", "K")).build().unwrap();
+    let harness = harness(model).with_subagent(AgentSpec::new("kid", "K")).build().unwrap();
     let run = harness.stream_events("go");
     let session = run.handle().session().clone();
     let events = read(run, speaks("kid"), |_| {}).await;
@@ -189,7 +189,7 @@ async fn a_child_at_its_limit_that_says_nothing_has_failed() {
             )
             .agent("kid", [look(), Turn::new().text(last)]);
         let kid = AgentSpec::new("kid", "K").with_steps(1);
-        let run = harness(model).subagent(kid).build().unwrap().stream_events("go");
+        let run = harness(model).with_subagent(kid).build().unwrap().stream_events("go");
         let session = run.handle().session().clone();
         let is_end = |event: &AgentEvent| {
             !event.is_root()

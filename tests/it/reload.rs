@@ -1,7 +1,7 @@
 //! Files that change while a harness lives: in effect from the next turn on, and never in the
 //! middle of one.
 
-use std::{fs, path::PathBuf, sync::Arc};
+use std::{fs, path::PathBuf};
 
 use mainstem::{event::view::EventStreamExt as _, model::scripted::Turn, prelude::*};
 use serde_json::json;
@@ -56,16 +56,17 @@ async fn an_edit_is_in_effect_from_the_next_turn_and_not_before() {
         .agent("added", ok())
         .agent("gone", ok());
     let (model, told) = Overheard::new(model);
-    let harness = harness(model).workspace(ws.path()).tool(edits(ws.path().to_owned())).build().unwrap();
+    let harness =
+        harness(model).with_workspace(ws.path()).with_tool(edits(ws.path().to_owned())).build().unwrap();
     let session = harness.session("s");
     let spawned = async |run: Run| {
         let ends = run.kinds(["TOOL_RESULT_TEXT_DELTA"]).at_depth(0);
         let text: Vec<_> = ends.map(|event| event.kind.to_string()).collect().await;
         text.into_iter().filter(|line| line.contains("unknown")).collect::<Vec<_>>().join("\n")
     };
-    insta::assert_snapshot!(spawned(session.run("one", RunOptions::new()).unwrap()).await, @r#"TOOL_RESULT_TEXT_DELTA "unknown agent_id \"added\"; known: critic, general-purpose, gone" (call-3)"#);
+    insta::assert_snapshot!(spawned(session.run("one").unwrap()).await, @r#"TOOL_RESULT_TEXT_DELTA "unknown agent_id \"added\"; known: critic, general-purpose, gone" (call-3)"#);
     assert_eq!(prompts(&told, "critic"), ["You are the old critic."]);
-    insta::assert_snapshot!(spawned(session.run("two", RunOptions::new()).unwrap()).await, @r#"TOOL_RESULT_TEXT_DELTA "unknown agent_id \"gone\"; known: added, critic, general-purpose" (call-7)"#);
+    insta::assert_snapshot!(spawned(session.run("two").unwrap()).await, @r#"TOOL_RESULT_TEXT_DELTA "unknown agent_id \"gone\"; known: added, critic, general-purpose" (call-7)"#);
     assert_eq!(prompts(&told, "critic"), ["You are the old critic.", "You are the new critic."]);
     let lists = |description: &str| {
         let told = told.lock().unwrap();
@@ -96,11 +97,11 @@ async fn a_child_stays_what_it_was_spawned_as() {
         )
         .agent("critic", [look(), Turn::new().text("ok"), look(), Turn::new().text("ok")]);
     let (model, told) = Overheard::new(model);
-    let harness = harness(model).workspace(ws.path()).build().unwrap();
+    let harness = harness(model).with_workspace(ws.path()).build().unwrap();
     let session = harness.session("s");
-    assert_eq!(answers(session.run("one", RunOptions::new()).unwrap()).await, ["critic lookup: sense found"]);
+    assert_eq!(answers(session.run("one").unwrap()).await, ["critic lookup: sense found"]);
     write(ws.path(), "subagents/critic.md", bound);
-    let answers = answers(session.run("two", RunOptions::new()).unwrap()).await;
+    let answers = answers(session.run("two").unwrap()).await;
     let denied = "critic lookup: failed: lookup is denied by the rule \"lookup\" of agent \"critic\"";
     assert_eq!(answers, [denied, "critic lookup: sense found"]);
     let mut prompts = prompts(&told, "critic");
@@ -129,13 +130,13 @@ async fn what_a_run_began_keeps_its_catalog_when_the_run_is_over() {
         .agent("boss", [Turn::new().wait(ms(50)).spawn("critic", "x"), Turn::new().text("ok")])
         .agent("critic", [Turn::new().text("ok")]);
     let (model, told) = Overheard::new(model);
-    let harness = harness(model).workspace(ws.path()).build().unwrap();
+    let harness = harness(model).with_workspace(ws.path()).build().unwrap();
     let session = harness.session("s");
-    session.run("one", RunOptions::new()).unwrap().reply().await.unwrap();
+    session.run("one").unwrap().reply().await.unwrap();
     write(ws.path(), "subagents/critic.md", &agent("New", "You are the new critic."));
-    session.run("two", RunOptions::new()).unwrap().reply().await.unwrap();
+    session.run("two").unwrap().reply().await.unwrap();
     assert_eq!(prompts(&told, "critic"), ["You are the old critic."]);
-    assert_eq!(harness.assembly().catalog.get("critic").unwrap().spec.description, "New");
+    assert_eq!(harness.agents().catalog().get("critic").unwrap().spec.description, "New");
     harness.shutdown(ms(10)).await;
 }
 
@@ -147,7 +148,8 @@ async fn a_file_that_has_errors_now_leaves_its_agent_as_it_was() {
         ("skills/pdf/SKILL.md", "---\ndescription: Good\n---\nGood.\n"),
     ]);
     let turns = || (0..4).map(|_| Turn::new().text("ok")).collect::<Vec<_>>();
-    let harness = harness(ScriptedModel::new().agent("main", turns())).workspace(ws.path()).build().unwrap();
+    let harness =
+        harness(ScriptedModel::new().agent("main", turns())).with_workspace(ws.path()).build().unwrap();
     assert_eq!(warnings(&harness, &ws), "");
     write(ws.path(), "subagents/critic.md", "---\ndescription: Broken\nsteps: many\n---\n");
     write(ws.path(), "subagents/poet.md", "---\ndescription: Lost\nmodel: unknown:model\n---\n");
@@ -161,30 +163,30 @@ async fn a_file_that_has_errors_now_leaves_its_agent_as_it_was() {
     subagents/poet.md:3:8: error: agent "poet": unknown model "unknown:model"; known: 
     warning: agent "poet" stays in effect as it was before
     "#);
-    let assembly = harness.assembly();
+    let agents = harness.agents();
     let is_good = |id: &str| {
-        let entry = assembly.catalog.get(id).unwrap();
+        let entry = agents.catalog().get(id).unwrap();
         assert_eq!((&*entry.spec.description, &*entry.spec.prompt), ("Good", "You are good."), "{id}");
     };
     ["critic", "poet"].into_iter().for_each(is_good);
-    assert_eq!(assembly.skills.get("pdf").unwrap().body, "Good.");
+    assert_eq!(agents.skills().get("pdf").unwrap().body, "Good.");
     // It stays so as long as the errors do, whatever else changes.
     write(ws.path(), "subagents/other.md", &agent("Other", "You are another."));
     harness.call("two").await.unwrap();
-    let assembly = harness.assembly();
-    assert_eq!(assembly.catalog.get("poet").unwrap().spec.description, "Good");
-    assert_eq!(assembly.catalog.get("critic").unwrap().spec.description, "Good");
-    assert!(assembly.catalog.get("other").is_some());
+    let agents = harness.agents();
+    assert_eq!(agents.catalog().get("poet").unwrap().spec.description, "Good");
+    assert_eq!(agents.catalog().get("critic").unwrap().spec.description, "Good");
+    assert!(agents.catalog().get("other").is_some());
     // And until they are gone, with the file or without.
     write(ws.path(), "subagents/critic.md", &agent("Better", "You are better."));
     write(ws.path(), "skills/pdf/SKILL.md", "---\ndescription: Better\n---\nBetter.\n");
     fs::remove_file(ws.path().join("subagents/poet.md")).unwrap();
     harness.call("three").await.unwrap();
-    let assembly = harness.assembly();
+    let agents = harness.agents();
     assert_eq!(warnings(&harness, &ws), "");
-    assert_eq!(assembly.catalog.get("critic").unwrap().spec.description, "Better");
-    assert_eq!(assembly.skills.get("pdf").unwrap().body, "Better.");
-    assert!(assembly.catalog.get("poet").is_none());
+    assert_eq!(agents.catalog().get("critic").unwrap().spec.description, "Better");
+    assert_eq!(agents.skills().get("pdf").unwrap().body, "Better.");
+    assert!(agents.catalog().get("poet").is_none());
 }
 
 #[tokio::test(start_paused = true)]
@@ -195,9 +197,9 @@ async fn the_root_is_read_again_too() {
     let ws = workspace(&[("subagents/main.md", &file("flaky"))]);
     let look = || [Turn::new().call("lookup", json!({ "word": "sense" })), Turn::new().text("ok")];
     let model = ScriptedModel::new().agent("main", [look(), look(), look()].into_iter().flatten());
-    let harness = harness(model).workspace(ws.path()).build().unwrap();
+    let harness = harness(model).with_workspace(ws.path()).build().unwrap();
     let session = harness.session("s");
-    let run = |input: &str| answers(session.run(input, RunOptions::new()).unwrap());
+    let run = |input: &str| answers(session.run(input).unwrap());
     assert_eq!(run("one").await, ["main lookup: sense found"]);
     write(ws.path(), "subagents/main.md", &file("lookup"));
     let denied = "main lookup: failed: lookup is denied by the rule \"lookup\" of agent \"main\"";
@@ -214,13 +216,14 @@ async fn nothing_is_read_again_where_nothing_has_changed() {
         ("skills/pdf/SKILL.md", "---\ndescription: d\n---\nx\n"),
     ]);
     let turns = [Turn::new().text("ok"), Turn::new().text("ok")];
-    let harness = harness(ScriptedModel::new().agent("main", turns)).workspace(ws.path()).build().unwrap();
-    let before = harness.assembly();
+    let harness =
+        harness(ScriptedModel::new().agent("main", turns)).with_workspace(ws.path()).build().unwrap();
+    let before = harness.agents();
     harness.call("one").await.unwrap();
-    assert!(Arc::ptr_eq(&before, &harness.assembly()));
+    assert!(before.is_same(&harness.agents()));
     write(ws.path(), "skills/pdf/SKILL.md", "---\ndescription: other\n---\nx\n");
     harness.call("two").await.unwrap();
-    assert!(!Arc::ptr_eq(&before, &harness.assembly()));
+    assert!(!before.is_same(&harness.agents()));
 }
 
 #[tokio::test(start_paused = true)]
@@ -230,10 +233,11 @@ async fn a_prompt_that_a_directory_brings_is_read_again() {
         ("team/AGENTS.md", "You edit."),
     ]);
     let turns = [Turn::new().text("ok")];
-    let harness = harness(ScriptedModel::new().agent("main", turns)).workspace(ws.path()).build().unwrap();
+    let harness =
+        harness(ScriptedModel::new().agent("main", turns)).with_workspace(ws.path()).build().unwrap();
     write(ws.path(), "team/AGENTS.md", "You edit with care.");
     harness.call("go").await.unwrap();
-    assert_eq!(harness.assembly().catalog.get("editor").unwrap().spec.prompt, "You edit with care.");
+    assert_eq!(harness.agents().catalog().get("editor").unwrap().spec.prompt, "You edit with care.");
 }
 
 #[tokio::test(start_paused = true)]
@@ -243,8 +247,9 @@ async fn a_body_and_what_its_directory_says_are_one_prompt_once() {
         ("team/AGENTS.md", "Names are in English."),
     ]);
     let turns = || (0..3).map(|_| Turn::new().text("ok")).collect::<Vec<_>>();
-    let harness = harness(ScriptedModel::new().agent("main", turns())).workspace(ws.path()).build().unwrap();
-    let prompt = || harness.assembly().catalog.get("editor").unwrap().spec.prompt.clone();
+    let harness =
+        harness(ScriptedModel::new().agent("main", turns())).with_workspace(ws.path()).build().unwrap();
+    let prompt = || harness.agents().catalog().get("editor").unwrap().spec.prompt.clone();
     assert_eq!(prompt(), "You are the editor.\n\nNames are in English.");
     assert_eq!(warnings(&harness, &ws), "");
     // What stays as it was is not added to again.
@@ -263,13 +268,13 @@ async fn a_file_can_list_everything_and_spawning() {
         "---\ndescription: Leads\ntools: ['*', agent_spawn]\n---\nLead.\n",
     )]);
     let harness = harness(ScriptedModel::new())
-        .workspace(ws.path())
-        .file_tools(true)
-        .tool(edits(ws.path().to_owned()))
+        .with_workspace(ws.path())
+        .with_file_tools(true)
+        .with_tool(edits(ws.path().to_owned()))
         .build()
         .unwrap();
-    let assembly = harness.assembly();
-    let tools: Vec<_> = assembly.catalog.get("lead").unwrap().agent.tools().names().collect();
+    let agents = harness.agents();
+    let tools: Vec<_> = agents.catalog().get("lead").unwrap().agent.tools().names().collect();
     assert!(
         ["edits", "read_file", "agent_spawn"].iter().all(|name| tools.iter().any(|tool| tool == name)),
         "{tools:?}"

@@ -11,7 +11,7 @@ use mainstem::{
     journal::MemoryJournal,
     message::Usage,
     model::{ModelOptions, ModelRequest, ModelStream, scripted::Turn},
-    policy::{Cost, Limits, PlanMode, Price, Prices},
+    policy::{Budget, Cost, PlanMode, Price, Prices},
     prelude::*,
 };
 use mainstem_testing::{FaultyJournal, laws, render};
@@ -30,11 +30,11 @@ const LONG: usize = 5_000;
 /// returns its user.
 fn process(journal: &FaultyJournal, model: impl Model, prompt: &str) -> HarnessBuilder {
     harness(model)
-        .ids(mainstem::event::RandomIds)
-        .journal(journal.clone())
-        .tool(whose())
-        .subagent(AgentSpec::new("kid", "Does things").with_prompt(prompt))
-        .subagent(AgentSpec::new("keeper", "Goes on").with_persist_session(true))
+        .with_ids(mainstem::event::RandomIds)
+        .with_journal(journal.clone())
+        .with_tool(whose())
+        .with_subagent(AgentSpec::new("kid", "Does things").with_prompt(prompt))
+        .with_subagent(AgentSpec::new("keeper", "Goes on").with_persist_session(true))
 }
 
 fn whose() -> impl Tool {
@@ -55,7 +55,7 @@ fn changes() -> impl Tool {
 
 async fn run(harness: &Harness, options: RunOptions) -> String {
     let session = harness.open_session("s").await.unwrap();
-    session.run("go", options).unwrap().reply().await.unwrap().text()
+    session.run(RunRequest::new("go").with_options(options)).unwrap().reply().await.unwrap().text()
 }
 
 /// Waits until the first child of a session has ended so many turns.
@@ -108,7 +108,7 @@ async fn a_session_that_plans_goes_on_planning() {
     };
     let next = || {
         let builder = process(&journal, ScriptedModel::new().agent("main", change()), "");
-        builder.tool(changes()).build().unwrap()
+        builder.with_tool(changes()).build().unwrap()
     };
     run(&next(), RunOptions::new().with_plan_mode(true)).await;
     let second = next();
@@ -233,8 +233,8 @@ async fn a_child_that_cannot_be_built_again_says_so() {
     let script =
         || ScriptedModel::new().agent("main", [Turn::new().spawn("odd", "t"), Turn::new().text("Done.")]);
     let odd = || ScriptedModel::new().agent("odd", [Turn::new().text("Odd.")]);
-    let first = process(&journal, script(), "").registry(ModelRegistry::new().with_model("odd", odd()));
-    let first = first.subagent(AgentSpec::new("odd", "Odd").with_model("odd")).build().unwrap();
+    let first = process(&journal, script(), "").with_registry(ModelRegistry::new().with_model("odd", odd()));
+    let first = first.with_subagent(AgentSpec::new("odd", "Odd").with_model("odd")).build().unwrap();
     run(&first, RunOptions::new()).await;
     let session = first.open_session("s").await.unwrap();
     let key = session.children().remove(0).agent_key;
@@ -247,17 +247,19 @@ async fn a_child_that_cannot_be_built_again_says_so() {
 
 /// Returns a process whose calls are estimated at about 1 800 tokens, most of them for its tools,
 /// and take 1 500.
-fn metered(journal: &FaultyJournal, limits: Limits) -> Harness {
+fn metered(journal: &FaultyJournal, limits: Budget) -> Harness {
     let mut options = ModelOptions::new();
     options.max_tokens = Some(100);
     let turn = |text: &str| Turn::new().text(text).usage(Usage::new(1_000, 500));
     let script = ScriptedModel::new().agent("main", ["1", "2", "3", "4"].map(turn));
     Harness::builder("main", script)
-        .clock(mainstem_testing::FakeClock::default())
-        .options(options)
-        .prices(Prices::default().with("scripted", Price::new(Cost::from_dollars(1), Cost::from_dollars(1))))
-        .budget(limits)
-        .journal(journal.clone())
+        .with_clock(mainstem_testing::FakeClock::default())
+        .with_model_options(options)
+        .with_prices(
+            Prices::default().with("scripted", Price::new(Cost::from_dollars(1), Cost::from_dollars(1))),
+        )
+        .with_budget(limits)
+        .with_journal(journal.clone())
         .build()
         .unwrap()
 }
@@ -265,12 +267,12 @@ fn metered(journal: &FaultyJournal, limits: Limits) -> Harness {
 #[tokio::test]
 async fn a_sessions_budget_counts_what_earlier_processes_have_spent() {
     let cost = Cost::from_micros(3_500);
-    for limits in [Limits::default().with_tokens(3_500), Limits::default().with_cost(cost)] {
+    for limits in [Budget::default().with_tokens(3_500), Budget::default().with_cost(cost)] {
         let journal = FaultyJournal::new(MemoryJournal::new());
         let said = async |input: &str| {
             let harness = metered(&journal, limits);
             let session = harness.open_session("s").await.unwrap();
-            session.run(input, RunOptions::new()).unwrap().reply().await.map(|reply| reply.text())
+            session.run(input).unwrap().reply().await.map(|reply| reply.text())
         };
         assert_eq!(said("one").await.unwrap(), "1");
         assert_eq!(said("two").await.unwrap(), "2");
@@ -288,10 +290,10 @@ async fn a_run_that_is_resumed_has_what_is_left_of_its_budget() {
         ScriptedModel::new().agent("main", [look(), look(), turn(Turn::new().text("Done."))])
     };
     let next = |journal: &FaultyJournal| {
-        let builder = Harness::builder("main", script()).clock(mainstem_testing::FakeClock::default());
-        builder.tool(whose()).journal(journal.clone()).build().unwrap()
+        let builder = Harness::builder("main", script()).with_clock(mainstem_testing::FakeClock::default());
+        builder.with_tool(whose()).with_journal(journal.clone()).build().unwrap()
     };
-    let options = RunOptions::new().with_user("ann").with_budget(Limits::default().with_tokens(20_000));
+    let options = RunOptions::new().with_user("ann").with_budget(Budget::default().with_tokens(20_000));
     run(&next(&whole), options).await;
     // Killed after its first call, of 1 500 tokens.
     let events = all(&whole).await;
@@ -331,7 +333,7 @@ async fn a_conversation_begins_at_its_checkpoint() {
     let second = process(&journal, model, "K").build().unwrap();
     let session = second.open_session("s").await.unwrap();
     assert_eq!(texts(&session.history()), ["a summary"]);
-    session.run("go on", RunOptions::new()).unwrap().reply().await.unwrap();
+    session.run("go on").unwrap().reply().await.unwrap();
     session.send(&kid, "and you", SendMode::Queue).unwrap();
     has_turns(&session, 2).await;
     let asked = asked.lock().unwrap();

@@ -101,7 +101,7 @@ async fn there_is_nothing_to_resume_before_the_first_turn_and_during_one() {
     let journal = FaultyJournal::new(MemoryJournal::new());
     let session = process(&journal, script()).open_session("s").await.unwrap();
     assert_eq!(session.resume(RunOptions::new()).unwrap_err(), NothingToResume::New);
-    let mut run = session.run("go", RunOptions::new()).unwrap();
+    let mut run = session.run("go").unwrap();
     run.next().await.unwrap();
     assert_eq!(session.resume(RunOptions::new()).unwrap_err(), NothingToResume::Active);
     drop(run);
@@ -135,8 +135,11 @@ fn two_turns() -> ScriptedModel {
 }
 
 fn declared(journal: &FaultyJournal, kids: &[&str]) -> Harness {
-    let builder = harness(two_turns()).ids(mainstem::event::RandomIds).journal(journal.clone());
-    kids.iter().fold(builder, |builder, kid| builder.subagent(AgentSpec::new(*kid, "K"))).build().unwrap()
+    let builder = harness(two_turns()).with_ids(mainstem::event::RandomIds).with_journal(journal.clone());
+    kids.iter()
+        .fold(builder, |builder, kid| builder.with_subagent(AgentSpec::new(*kid, "K")))
+        .build()
+        .unwrap()
 }
 
 #[tokio::test]
@@ -147,7 +150,7 @@ async fn children_of_an_earlier_process_can_be_sent_to() {
     let session = next.open_session("s").await.unwrap();
     let children: Vec<_> = session.children().into_iter().map(|child| (child.label, child.turns)).collect();
     assert_eq!(children, [(Some("Bob".to_owned()), 1)], "Ann was closed");
-    assert_eq!(session.run("again", RunOptions::new()).unwrap().reply().await.unwrap().text(), "Said.");
+    assert_eq!(session.run("again").unwrap().reply().await.unwrap().text(), "Said.");
     let read = results(&session);
     // It would say `First.` without its conversation.
     assert!(read[2].contains("reply:\nSecond."), "{read:?}");

@@ -26,8 +26,11 @@ async fn every_event_fits_the_published_schema() {
         )
         .agent("a", [Turn::new().text("ok")])
         .agent("b", [Turn::new().text("no").cut()]);
-    let fleet =
-        harness(model).subagent(AgentSpec::new("a", "A")).subagent(AgentSpec::new("b", "B")).build().unwrap();
+    let fleet = harness(model)
+        .with_subagent(AgentSpec::new("a", "A"))
+        .with_subagent(AgentSpec::new("b", "B"))
+        .build()
+        .unwrap();
     let lines: Vec<_> = fleet.stream_events("go").into_ndjson().collect().await;
     assert!(lines.len() > 40);
     for line in &lines {

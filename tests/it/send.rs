@@ -9,8 +9,8 @@ use crate::support::{OpenNow, Spawns, harness, ms, spawn_args};
 
 fn fleet(model: ScriptedModel) -> HarnessBuilder {
     harness(model)
-        .subagent(AgentSpec::new("kid", "K"))
-        .subagent(AgentSpec::new("lead", "L").with_tools(["agent_spawn", "lookup"]))
+        .with_subagent(AgentSpec::new("kid", "K"))
+        .with_subagent(AgentSpec::new("lead", "L").with_tools(["agent_spawn", "lookup"]))
 }
 
 fn in_background(agent_id: &str, task: &str) -> Value {
@@ -321,7 +321,8 @@ async fn what_can_not_be_queued_in_time_is_not_sent() {
         )
         .agent("kid", [Turn::new().wait(ms(5000)).text("Red.")]);
     let options = RunOptions::new().with_background(Background::Wait);
-    let events = read(fleet(model).build().unwrap().stream_events_with("go", options)).await;
+    let events =
+        read(fleet(model).build().unwrap().stream_events(RunRequest::new("go").with_options(options))).await;
     assert_eq!(
         result_of(&events, "call-2"),
         "agent:kid:1 is still running, so nothing was sent; send with mode steer or interrupt, or later"
@@ -349,7 +350,7 @@ async fn code_can_steer_and_begin_turns() {
         );
     let harness = fleet(model).build().unwrap();
     let session = harness.session("s");
-    let mut run = session.run("go", RunOptions::new()).unwrap();
+    let mut run = session.run("go").unwrap();
     let handle = run.handle();
     let key = AgentKey::new("agent:kid:1");
     assert!(
@@ -395,7 +396,7 @@ async fn a_closed_child_is_stopped_and_forgotten() {
         .agent("kid", [Turn::new().text("I").hang()]);
     let harness = fleet(model).build().unwrap();
     let options = RunOptions::new().with_background(Background::Cancel);
-    let events = read(harness.stream_events_with("go", options)).await;
+    let events = read(harness.stream_events(RunRequest::new("go").with_options(options))).await;
     insta::assert_snapshot!(render(&events), @r#"
     0 main AGENT_START main "go"
     0 main MODEL_CALL_START scripted #1
@@ -536,7 +537,7 @@ async fn of_many_messages_at_once_none_is_lost() {
         .agent("kid", std::iter::once(Turn::new().text("Hi")).chain(turns));
     let harness = fleet(model).build().unwrap();
     let session = harness.session("s");
-    let _: Vec<_> = session.run("go", RunOptions::new()).unwrap().collect().await;
+    let _: Vec<_> = session.run("go").unwrap().collect().await;
     let key = session.children()[0].agent_key.clone();
     let mut events = session.subscribe_from(1);
     for n in 0..40 {
@@ -565,11 +566,11 @@ async fn a_turn_that_code_begins_is_on_the_same_behalf() {
     let model = ScriptedModel::new()
         .agent("main", [Turn::new().spawn("kid", "go"), Turn::new().text("Done.")])
         .agent("kid", [ask(), Turn::new().text("Hi"), ask(), Turn::new().text("Again")]);
-    let harness = fleet(model).tool(whoami).build().unwrap();
+    let harness = fleet(model).with_tool(whoami).build().unwrap();
     let session = harness.session("s");
     let mut options = RunOptions::new().with_user("ann");
     options.attributes.insert("project".to_owned(), "x".into());
-    let _: Vec<_> = session.run("go", options).unwrap().collect().await;
+    let _: Vec<_> = session.run(RunRequest::new("go").with_options(options)).unwrap().collect().await;
     let key = session.children()[0].agent_key.clone();
     session.send(&key, "more", SendMode::Queue).unwrap();
     while session.tasks().await.unwrap().iter().all(|task| task.result.is_none()) {

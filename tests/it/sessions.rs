@@ -17,7 +17,7 @@ use crate::support::{harness, ms};
 /// A process whose sessions are in the journal, which other processes share.
 fn process(journal: &FaultyJournal) -> Harness {
     let turns = (0..9).map(|_| Turn::new().text("yes"));
-    harness(ScriptedModel::new().agent("main", turns)).journal(journal.clone()).build().unwrap()
+    harness(ScriptedModel::new().agent("main", turns)).with_journal(journal.clone()).build().unwrap()
 }
 
 fn journal() -> FaultyJournal {
@@ -36,7 +36,7 @@ fn ids(sessions: &Sessions) -> Vec<String> {
 }
 
 async fn say(session: &Session) {
-    session.run("go", RunOptions::new()).unwrap().reply().await.unwrap();
+    session.run("go").unwrap().reply().await.unwrap();
 }
 
 #[tokio::test]
@@ -66,7 +66,7 @@ async fn an_opening_that_fails_leaves_nothing() {
 async fn an_opening_that_is_dropped_leaves_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let sqlite = SqliteJournal::open(dir.path().join("j.db")).unwrap();
-    let harness = harness(ScriptedModel::new()).journal(sqlite).build().unwrap();
+    let harness = harness(ScriptedModel::new()).with_journal(sqlite).build().unwrap();
     let (shares, store) = (limited(&harness, 4, 1), harness.sessions().store());
     let mut waits = Box::pin(harness.open_session("s"));
     assert!((&mut waits).now_or_never().is_none(), "another thread opens it");
@@ -104,7 +104,7 @@ async fn the_least_recently_used_session_makes_room_unless_it_is_held() {
     let refused = first.open_session("e").await.unwrap_err();
     assert!(matches!(refused, OpenError::TooMany { most: 2 }), "{refused}");
     // A run is a use, too.
-    let run = held.queue("go", RunOptions::new());
+    let run = held.queue("go");
     drop((held, also_held));
     first.open_session("e").await.unwrap();
     assert_eq!(ids(sessions), ["a", "e"]);
@@ -163,7 +163,7 @@ async fn only_a_session_that_is_not_in_use_is_deleted() {
         deleted => panic!("{deleted:?}"),
     };
     assert_eq!(in_use().await, InUse::Held);
-    let run = session.run("again", RunOptions::new()).unwrap();
+    let run = session.run("again").unwrap();
     drop(session);
     assert_eq!(in_use().await, InUse::Run);
     drop(run);
@@ -185,7 +185,7 @@ async fn a_run_is_found_wherever_it_is() {
     let first = process(&journal);
     let session = first.open_session("s").await.unwrap();
     say(&session).await;
-    let (past, live) = (session.runs()[0].id.clone(), session.queue("go", RunOptions::new()));
+    let (past, live) = (session.runs()[0].id.clone(), session.queue("go"));
     let second = process(&journal);
     for (harness, run, of) in [
         (&first, &past, Some("s")),
@@ -207,7 +207,7 @@ async fn a_run_is_found_wherever_it_is() {
 async fn a_detached_run_is_released_after_what_it_held() {
     let session = process(&journal()).open_session("s").await.unwrap();
     let held = Arc::new(());
-    let run = session.queue("go", RunOptions::new()).detach_with(held.clone());
+    let run = session.queue("go").detach_with(held.clone());
     assert!(run.released().now_or_never().is_none());
     tokio::time::timeout(ms(5000), run.released()).await.unwrap();
     assert_eq!((Arc::strong_count(&held), session.in_use()), (1, Some(InUse::Held)));

@@ -35,7 +35,7 @@ async fn thinking_comes_before_text_and_keeps_its_signature() {
     let turn = Turn::new().think("Paris or Rome? ").think("Rome.").delta(ModelDelta::BlockEnd { opaque });
     let model = ScriptedModel::new().agent("main", [turn.text("Rome.").usage(Usage::new(20, 9))]);
     let session = harness(model).build().unwrap().session("s");
-    insta::assert_snapshot!(timeline(session.run("go", RunOptions::new()).unwrap()).await, @r#"
+    insta::assert_snapshot!(timeline(session.run("go").unwrap()).await, @r#"
     0 main AGENT_START main "go"
     0 main MODEL_CALL_START scripted #1
     0 main THINKING_BLOCK_START
@@ -89,7 +89,7 @@ async fn parallel_tools_end_as_they_finish_and_reach_the_model_in_call_order() {
     let model = ScriptedModel::new().agent("main", [first, Turn::new().text("Done.")]);
     let harness = harness(model).build().unwrap();
     let session = harness.session("s");
-    insta::assert_snapshot!(timeline(session.run("go", RunOptions::new()).unwrap()).await, @r#"
+    insta::assert_snapshot!(timeline(session.run("go").unwrap()).await, @r#"
       0 main AGENT_START main "go"
       0 main MODEL_CALL_START scripted #1
       0 main TOOL_CALL_START lookup (call-1)
@@ -233,7 +233,7 @@ async fn calls_without_ids_or_with_one_id_twice_are_told_apart() {
 async fn the_limit_of_iterations_ends_with_a_last_call_without_tools() {
     let ask = || Turn::new().call("lookup", json!({ "word": "more" }));
     let model = ScriptedModel::new().agent("main", [ask(), ask(), Turn::new().text("That is all I have.")]);
-    let harness = harness(model).max_iterations(2).build().unwrap();
+    let harness = harness(model).with_max_iterations(2).build().unwrap();
     insta::assert_snapshot!(timeline(harness.stream_events("go")).await, @r#"
     0 main AGENT_START main "go"
     0 main MODEL_CALL_START scripted #1
@@ -340,8 +340,8 @@ async fn a_panicking_model_ends_the_run() {
 async fn a_session_remembers_its_turns() {
     let model = ScriptedModel::new().agent("main", [Turn::new().text("One."), Turn::new().text("Two.")]);
     let session = harness(model).build().unwrap().session("s");
-    assert_eq!(session.run("first", RunOptions::new()).unwrap().reply().await.unwrap().text(), "One.");
-    assert_eq!(session.run("second", RunOptions::new()).unwrap().reply().await.unwrap().text(), "Two.");
+    assert_eq!(session.run("first").unwrap().reply().await.unwrap().text(), "One.");
+    assert_eq!(session.run("second").unwrap().reply().await.unwrap().text(), "Two.");
     let said: Vec<_> = session.history().iter().map(|message| message.text()).collect();
     assert_eq!(said, ["first", "One.", "second", "Two."]);
     assert_eq!(session.log().last_seq(), 16, "one sequence across runs");
@@ -364,7 +364,7 @@ async fn exclusive_tools_run_alone() {
             Ok::<_, ToolError>("done")
         },
     );
-    let run = harness(model).tool(alone.with_exclusive(true)).build().unwrap().stream_events("go");
+    let run = harness(model).with_tool(alone.with_exclusive(true)).build().unwrap().stream_events("go");
     let work = run.kinds(["TOOL_RESULT_START", "TOOL_RESULT_END"]);
     let lines: Vec<_> =
         work.map(|event| format!("{} {}", event.at.as_micros() / 1000 % 1000, event.kind)).collect().await;

@@ -35,10 +35,10 @@ async fn a_skill_is_listed_and_read_when_it_is_needed() {
         "main",
         [Turn::new().load("pdf").load("pfd"), Turn::new().call("read_file", read), Turn::new().text("Done.")],
     ));
-    let harness = harness(model).workspace(ws.path()).file_tools(true).build().unwrap();
+    let harness = harness(model).with_workspace(ws.path()).with_file_tools(true).build().unwrap();
     assert_eq!(harness.diagnostics(), []);
     // It changes nothing.
-    let run = harness.stream_events_with("Fill it in", RunOptions::new().with_plan_mode(true));
+    let run = harness.stream_events(RunRequest::new("Fill it in").with_plan_mode(true));
     insta::assert_snapshot!(answers(run).await.join("\n"), @r#"
     main load_skill: failed: unknown skill "pfd"; known: pdf
     main load_skill: skill: pdf
@@ -72,14 +72,16 @@ async fn lists_of_skills_only_narrow_on_the_way_down() {
     let (model, told) = Overheard::new(model);
     let skill = |name: &str| Skill::new(name, "Tells", "Read me.");
     let harness = harness(model)
-        .subagent(AgentSpec::new("heir", "Has what its parent has"))
-        .subagent(spawner("two").with_skills(["csv", "pdf"]))
-        .subagent(AgentSpec::new("other", "Asks for more than its parent has").with_skills(["pdf", "xml"]))
-        .subagent(AgentSpec::new("below", "Has what its parent has"))
-        .subagent(AgentSpec::new("mute", "Has no such tool").with_tools(["lookup"]))
-        .skill(skill("csv"))
-        .skill(skill("pdf"))
-        .skill(skill("xml"))
+        .with_subagent(AgentSpec::new("heir", "Has what its parent has"))
+        .with_subagent(spawner("two").with_skills(["csv", "pdf"]))
+        .with_subagent(
+            AgentSpec::new("other", "Asks for more than its parent has").with_skills(["pdf", "xml"]),
+        )
+        .with_subagent(AgentSpec::new("below", "Has what its parent has"))
+        .with_subagent(AgentSpec::new("mute", "Has no such tool").with_tools(["lookup"]))
+        .with_skill(skill("csv"))
+        .with_skill(skill("pdf"))
+        .with_skill(skill("xml"))
         .build()
         .unwrap();
     let answers = answers(harness.stream_events("go")).await;
@@ -120,10 +122,11 @@ fn a_skill_of_the_program_wins_and_what_is_wrong_is_said() {
         ("skills/bad/SKILL.md", "---\nname: bad\n---\nUse pdftk.\n"),
         ("subagents/reader.md", "---\ndescription: Reads\nskills: [pdf, csv]\n---\n"),
     ]);
-    let build = |harness: HarnessBuilder| harness.workspace(ws.path()).file_tools(true).build().unwrap();
+    let build =
+        |harness: HarnessBuilder| harness.with_workspace(ws.path()).with_file_tools(true).build().unwrap();
     let bare = || Harness::builder("main", ScriptedModel::new());
-    let harness = build(bare().skill(Skill::new("pdf", "Mine", "Mine.")));
-    assert_eq!(harness.assembly().skills.get("pdf").unwrap().description, "Mine");
+    let harness = build(bare().with_skill(Skill::new("pdf", "Mine", "Mine.")));
+    assert_eq!(harness.agents().skills().get("pdf").unwrap().description, "Mine");
     let root = format!("{}/", ws.path().display());
     let said: String =
         harness.diagnostics().iter().map(|line| format!("{line}\n").replace(&root, "")).collect();
@@ -134,16 +137,16 @@ fn a_skill_of_the_program_wins_and_what_is_wrong_is_said() {
     "#);
     // Nor does the program's own tool of that name give way.
     let own = tool_fn("load_skill", "Mine", |_, (): ()| async { Ok::<_, ToolError>("mine") });
-    let harness = build(bare().tool(own));
-    assert_eq!(harness.assembly().root.tools().get("load_skill").unwrap().spec().description, "Mine");
+    let harness = build(bare().with_tool(own));
+    assert_eq!(harness.agents().root().tools().get("load_skill").unwrap().spec().description, "Mine");
     let taken = "warning: the program has a tool \"load_skill\", so the workspace's is not used";
     assert!(harness.diagnostics().iter().any(|found| found.to_string() == taken));
-    let error = bare().skill(Skill::new("a/b", "Mine", "")).build().unwrap_err().to_string();
+    let error = bare().with_skill(Skill::new("a/b", "Mine", "")).build().unwrap_err().to_string();
     assert!(error.starts_with("skill \"a/b\": "), "{error}");
 }
 
 #[test]
 fn without_skills_nobody_has_the_tool() {
     let harness = Harness::builder("main", ScriptedModel::new()).build().unwrap();
-    assert!(harness.assembly().root.tools().get("load_skill").is_none());
+    assert!(harness.agents().root().tools().get("load_skill").is_none());
 }

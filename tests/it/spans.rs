@@ -110,9 +110,10 @@ async fn spans_follow_the_fleet() {
     // wanted, and remembers the answer for all threads; and other tests run on those.
     let _second = tracing::Dispatch::new(tracing_subscriber::registry());
     let _guard = tracing::subscriber::set_default(tracing_subscriber::registry().with(kept.clone()));
-    let harness = harness(model).subagent(AgentSpec::new("kid", "K")).build().unwrap();
+    let harness = harness(model).with_subagent(AgentSpec::new("kid", "K")).build().unwrap();
     let options = RunOptions::new().with_background(Background::Wait);
-    let _events: Vec<_> = harness.session("s").run("go", options).unwrap().collect().await;
+    let _events: Vec<_> =
+        harness.session("s").run(RunRequest::new("go").with_options(options)).unwrap().collect().await;
     let mut paths = kept.paths();
     paths.sort();
     insta::assert_snapshot!(paths.join("\n"), @"

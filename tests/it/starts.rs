@@ -91,9 +91,12 @@ async fn children_start_in_call_order_whatever_their_records_take() {
     let model = ScriptedModel::new()
         .agent("main", [calls, Turn::new().text("Begun.")])
         .agent("kid", [Turn::new().wait(ms(5)).text("ok")]);
-    let harness =
-        harness(model).subagent(AgentSpec::new("kid", "K")).task_store(Slow::default()).build().unwrap();
-    let run = harness.stream_events_with("go", RunOptions::new().with_background(Background::Wait));
+    let harness = harness(model)
+        .with_subagent(AgentSpec::new("kid", "K"))
+        .with_task_store(Slow::default())
+        .build()
+        .unwrap();
+    let run = harness.stream_events(RunRequest::new("go").with_background(Background::Wait));
     let events: Vec<_> = run.collect().await;
     assert_eq!(started(&events), ["1", "2", "3", "4"], "{}", render(&events));
 }
@@ -109,9 +112,12 @@ async fn a_task_that_runs_does_not_wait_for_a_run_that_is_not_read() {
     let model = ScriptedModel::new()
         .agent("main", [calls, Turn::new().text("Begun.")])
         .agent("kid", [Turn::new().wait(ms(5)).text("ok")]);
-    let harness =
-        harness(model).subagent(AgentSpec::new("kid", "K")).task_store(Slow::default()).build().unwrap();
-    let mut run = harness.stream_events_with("go", RunOptions::new().with_background(Background::Wait));
+    let harness = harness(model)
+        .with_subagent(AgentSpec::new("kid", "K"))
+        .with_task_store(Slow::default())
+        .build()
+        .unwrap();
+    let mut run = harness.stream_events(RunRequest::new("go").with_background(Background::Wait));
     let mut events: Vec<AgentEvent> = Vec::new();
     let is_begun =
         |event: &&AgentEvent| matches!(event.kind, EventKind::TaskUpdated { to: TaskStatus::Running, .. });
@@ -145,10 +151,11 @@ async fn many_start_in_call_order(places: usize, seconds: impl Fn(usize) -> u64)
             .agent("lead", then(calls()))
             .agent("kid", [Turn::new().text("ok")]);
         let lead = AgentSpec::new("lead", "L").with_tools(["agent_spawn"]);
-        let harness = harness(model).subagent(lead).subagent(AgentSpec::new("kid", "K"));
-        let harness = harness.max_children(400).max_tasks(201).build().unwrap();
+        let harness = harness(model).with_subagent(lead).with_subagent(AgentSpec::new("kid", "K"));
+        let harness = harness.with_max_children(400).with_max_tasks(201).build().unwrap();
         let options = RunOptions::new().with_background(Background::Wait).with_max_children(places);
-        let events: Vec<_> = harness.stream_events_with("go", options).collect().await;
+        let events: Vec<_> =
+            harness.stream_events(RunRequest::new("go").with_options(options)).collect().await;
         let started = started(&events).split_off(skipped);
         let first = started.iter().zip(&tasks).position(|(started, task)| started != task);
         assert_eq!((first, started.len()), (None, tasks.len()), "{started:?}\n{}", render(&events));
@@ -184,7 +191,7 @@ async fn every_source_has_a_name_and_the_label_of_its_spawn() {
             ],
         )
         .agent("kid", [Turn::new().text("ok"), Turn::new().text("ok"), Turn::new().text("ok")]);
-    let harness = harness(model).subagent(AgentSpec::new("kid", "K")).build().unwrap();
+    let harness = harness(model).with_subagent(AgentSpec::new("kid", "K")).build().unwrap();
     let events = read(harness.stream_events("go")).await;
     let labels = |turn: u32| {
         let of_turn = events.iter().filter_map(AgentEvent::source).filter(move |source| source.turn == turn);
@@ -214,7 +221,7 @@ async fn numbers_that_are_sent_as_text_are_understood() {
             ],
         )
         .agent("kid", [Turn::new().text("ok")]);
-    let harness = harness(model).subagent(AgentSpec::new("kid", "K")).build().unwrap();
+    let harness = harness(model).with_subagent(AgentSpec::new("kid", "K")).build().unwrap();
     let events: Vec<_> = harness.stream_events("go").collect().await;
     let input = |kind: &EventKind| match kind {
         EventKind::ToolResultStart { input, .. } => Some(input.clone()),
@@ -251,7 +258,8 @@ async fn the_list_says_who_waits_and_when_it_was_last_heard() {
         .agent("lead", [Turn::new().spawn("kid", "go"), Turn::new().text("Led.")])
         .agent("kid", [Turn::new().wait(ms(20)).text("a").wait(ms(500)).text("b")]);
     let lead = AgentSpec::new("lead", "L").with_tools(["agent_spawn"]);
-    let harness = harness(model).subagent(lead).subagent(AgentSpec::new("kid", "K")).build().unwrap();
+    let harness =
+        harness(model).with_subagent(lead).with_subagent(AgentSpec::new("kid", "K")).build().unwrap();
     let events: Vec<_> = harness.stream_events("go").collect().await;
     let list = events.iter().rev().find_map(|event| match &event.kind {
         EventKind::ToolResultTextDelta { delta, .. } if event.is_root() => Some(delta.clone()),
@@ -296,7 +304,7 @@ async fn an_agent_that_was_just_written_can_be_spawned() {
         )
         .agent("agent_generate", [Turn::new().text(file)])
         .agent("typo-finder", [Turn::new().text("None.")]);
-    let harness = harness(model).workspace(dir.path()).agent_generate(true).build().unwrap();
+    let harness = harness(model).with_workspace(dir.path()).with_agent_generate(true).build().unwrap();
     let events = read(harness.stream_events("go")).await;
     let starts: Vec<_> = events
         .iter()

@@ -37,11 +37,11 @@ impl OpenNow for Harness {
 /// Returns a harness whose root is `main`; the same every time.
 pub(crate) fn harness(model: impl Model) -> HarnessBuilder {
     Harness::builder("main", model)
-        .clock(FakeClock::default())
-        .ids(CountedIds::default())
-        .idle_timeout(Duration::MAX)
-        .tool(lookup())
-        .tool(flaky())
+        .with_clock(FakeClock::default())
+        .with_ids(CountedIds::default())
+        .with_idle_timeout(Duration::MAX)
+        .with_tool(lookup())
+        .with_tool(flaky())
 }
 
 #[derive(Deserialize, JsonSchema)]

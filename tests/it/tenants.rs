@@ -48,18 +48,16 @@ async fn two_tenants_have_different_agents_and_neither_hears_of_the_others() {
         ["alpha", "omega", "common", "insider"].into_iter().fold(model, |model, id| model.agent(id, ok()));
     let (model, told) = Overheard::new(model);
     let harness = harness(model)
-        .workspace(ws.path())
-        .tenant_subagent("globex", AgentSpec::new("insider", "Declared for globex in code"))
+        .with_workspace(ws.path())
+        .with_tenant_subagent("globex", AgentSpec::new("insider", "Declared for globex in code"))
         .build()
         .unwrap();
 
     // Under one session id, too: it is not the same session.
-    let acme =
-        results(harness.tenant("acme").unwrap().session("s").run("go", RunOptions::new()).unwrap()).await;
+    let acme = results(harness.tenant("acme").unwrap().session("s").run("go").unwrap()).await;
     let acme_told = told_to(&told, "main");
     told.lock().unwrap().clear();
-    let globex =
-        results(harness.tenant("globex").unwrap().session("s").run("go", RunOptions::new()).unwrap()).await;
+    let globex = results(harness.tenant("globex").unwrap().session("s").run("go").unwrap()).await;
     let globex_told = told_to(&told, "main");
 
     assert!(
@@ -82,7 +80,7 @@ async fn two_tenants_have_different_agents_and_neither_hears_of_the_others() {
     check(&globex, &["agent_id\":\"alpha"]);
     assert!(acme.contains("skill: alchemy") && !globex.contains("skill: alchemy"));
     // Nor does the harness itself have what is a tenant's.
-    assert!(["alpha", "omega", "insider"].iter().all(|id| harness.assembly().catalog.get(id).is_none()));
+    assert!(["alpha", "omega", "insider"].iter().all(|id| harness.agents().catalog().get(id).is_none()));
 }
 
 #[tokio::test(start_paused = true)]
@@ -117,12 +115,11 @@ async fn a_tenant_works_in_its_own_directory_and_hears_of_its_own_tasks() {
             ],
         )
         .agent("general-purpose", [Turn::new().wait(ms(5)).text("dug")]);
-    let harness = harness(model).workspace(ws.path()).file_tools(true).build().unwrap();
+    let harness = harness(model).with_workspace(ws.path()).with_file_tools(true).build().unwrap();
     let (acme, globex) = (harness.tenant("acme").unwrap(), harness.tenant("globex").unwrap());
     let (acme, globex) = (acme.session("s"), globex.session("s"));
-    let mut all =
-        answers(acme.run("dig", RunOptions::new().with_background(Background::Wait)).unwrap()).await;
-    all.extend(answers(globex.run("look", RunOptions::new()).unwrap()).await);
+    let mut all = answers(acme.run(RunRequest::new("dig").with_background(Background::Wait)).unwrap()).await;
+    all.extend(answers(globex.run("look").unwrap()).await);
     insta::assert_snapshot!(all.join("\n"), @r#"
     main load_skill: skill: pdf
     main read_file: 1	of acme
@@ -150,10 +147,13 @@ async fn tools_know_for_which_tenant_they_work() {
         let ask = || [Turn::new().call("whose", json!({})), Turn::new().text("ok")];
         ScriptedModel::new().agent("main", ask().into_iter().chain(ask()))
     };
-    let harness = harness(model()).tool(whose).build().unwrap();
+    let harness = harness(model()).with_tool(whose).build().unwrap();
     let forged = || RunOptions::new().with_attribute("tenant", "globex");
     let acme = harness.tenant("acme").unwrap();
-    assert_eq!(answers(acme.stream_events_with("go", forged())).await, ["main whose: \"acme\""]);
+    assert_eq!(
+        answers(acme.stream_events(RunRequest::new("go").with_options(forged()))).await,
+        ["main whose: \"acme\""]
+    );
     assert_eq!(answers(harness.stream_events("go")).await, ["main whose: no tenant's"]);
 }
 
@@ -162,10 +162,10 @@ async fn a_tenants_files_are_read_again_and_win_over_those_for_all() {
     let agent = |description: &str| format!("---\ndescription: {description}\n---\n");
     let ws = workspace(&[("subagents/critic.md", &agent("Common"))]);
     let model = ScriptedModel::new().agent("main", [Turn::new().text("ok"), Turn::new().text("ok")]);
-    let harness = harness(model).workspace(ws.path()).build().unwrap();
+    let harness = harness(model).with_workspace(ws.path()).build().unwrap();
     let acme = harness.tenant("acme").unwrap();
     let critic =
-        |harness: &Harness| harness.assembly().catalog.get("critic").unwrap().spec.description.clone();
+        |harness: &Harness| harness.agents().catalog().get("critic").unwrap().spec.description.clone();
     assert_eq!(critic(&acme), "Common");
     write(ws.path(), "tenants/acme/subagents/critic.md", &agent("Own"));
     acme.call("go").await.unwrap();
@@ -185,7 +185,7 @@ fn a_tenants_name_stays_in_its_directory() {
         Err(error @ BuildError::Tenant { .. }) => error.to_string(),
         other => panic!("{other:?}"),
     };
-    let harness = bare().workspace(ws.path()).build().unwrap();
+    let harness = bare().with_workspace(ws.path()).build().unwrap();
     for name in ["", "..", "a/b", "/etc", "Acme", "a b", "-a", "é", "a\0"] {
         let expected = format!("tenant {name:?}: use a-z, 0-9, _ and -, starting with a letter or digit");
         assert_eq!(refusal(&harness, name), expected);
@@ -229,19 +229,19 @@ async fn tenants_share_a_task_store_of_the_program_and_see_only_their_own_tasks(
         .agent_on("general-purpose", "dig", [Turn::new().wait(ms(5)).text("dug")])
         .agent_on("general-purpose", "burrow", [Turn::new().wait(ms(5)).text("dug, too")]);
     let ids = SameTasks(CountedIds::default());
-    let harness = harness(model).ids(ids).task_store(MemoryTaskStore::new()).build().unwrap();
+    let harness = harness(model).with_ids(ids).with_task_store(MemoryTaskStore::new()).build().unwrap();
     let (acme, globex) = (harness.tenant("acme").unwrap(), harness.tenant("globex").unwrap());
     let wait = || RunOptions::new().with_background(Background::Wait);
-    answers(acme.session("s").run("dig", wait()).unwrap()).await;
+    answers(acme.session("s").run(RunRequest::new("dig").with_options(wait())).unwrap()).await;
     // The same session and task ids as the other tenant's.
     let session = globex.session("s");
-    let seen = answers(session.run("look", RunOptions::new()).unwrap()).await.join("\n");
+    let seen = answers(session.run("look").unwrap()).await.join("\n");
     assert!(seen.contains("You have no background tasks."), "{seen}");
     assert!(
         seen.contains("unknown task_id \"task-1\"") && seen.contains("unknown task_id \"acme/task-1\""),
         "{seen}"
     );
-    answers(session.run("go on", wait()).unwrap()).await;
+    answers(session.run(RunRequest::new("go on").with_options(wait())).unwrap()).await;
     let listed = async |harness: &Harness| {
         let tasks = harness.tasks().list(&TaskFilter::all()).await.unwrap();
         tasks

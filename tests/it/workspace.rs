@@ -82,9 +82,13 @@ async fn twins_write_the_same_name_and_do_not_meet() {
             [Turn::new().write("notes.md", "right"), Turn::new().read("notes.md"), Turn::new().text("ok")],
         );
     let ws = dir();
-    let harness =
-        harness(model).workspace(ws.path()).file_tools(true).subagent(spec("writer")).build().unwrap();
-    let run = harness.session("s").run("go", RunOptions::new().with_user("ann")).unwrap();
+    let harness = harness(model)
+        .with_workspace(ws.path())
+        .with_file_tools(true)
+        .with_subagent(spec("writer"))
+        .build()
+        .unwrap();
+    let run = harness.session("s").run(RunRequest::new("go").with_user("ann")).unwrap();
     let answers = answers(run).await;
     assert_eq!(
         answers,
@@ -121,9 +125,10 @@ async fn a_shared_child_works_where_its_parent_does() {
             [Turn::new().read("plan.md"), Turn::new().write("plan.md", "two"), Turn::new().text("ok")],
         );
     let ws = dir();
-    let run =
-        timeline(harness(model).workspace(ws.path()).file_tools(true).build().unwrap().stream_events("go"))
-            .await;
+    let run = timeline(
+        harness(model).with_workspace(ws.path()).with_file_tools(true).build().unwrap().stream_events("go"),
+    )
+    .await;
     insta::assert_snapshot!(run, @r#"
     0 main AGENT_START main "go"
     0 main MODEL_CALL_START scripted #1
@@ -209,11 +214,11 @@ async fn a_shared_grandchild_of_an_isolated_parent() {
     let ws = dir();
     let lead = ["agent_spawn", "read_file", "write_file"];
     let harness = harness(model)
-        .workspace(ws.path())
-        .file_tools(true)
-        .subagent(spec("lead").with_tools(lead))
-        .subagent(spec("kid").with_workspace_mode(Shared))
-        .subagent(spec("loner").with_workspace_mode(Isolated))
+        .with_workspace(ws.path())
+        .with_file_tools(true)
+        .with_subagent(spec("lead").with_tools(lead))
+        .with_subagent(spec("kid").with_workspace_mode(Shared))
+        .with_subagent(spec("loner").with_workspace_mode(Isolated))
         .build()
         .unwrap();
     let answers = answers(harness.stream_events("go")).await;
@@ -242,9 +247,9 @@ async fn a_directory_that_a_spec_names_brings_files_and_prompt() {
     fs::write(ws.path().join("desk/AGENTS.md"), "You edit.").unwrap();
     let file = "---\ndescription: Edits\nworkspace.path: desk\n---\n";
     fs::write(ws.path().join("subagents/editor.md"), file).unwrap();
-    let harness = harness(model).workspace(ws.path()).file_tools(true).build().unwrap();
+    let harness = harness(model).with_workspace(ws.path()).with_file_tools(true).build().unwrap();
     assert_eq!(harness.diagnostics(), []);
-    assert_eq!(harness.assembly().catalog.get("editor").unwrap().spec.prompt, "You edit.");
+    assert_eq!(harness.agents().catalog().get("editor").unwrap().spec.prompt, "You edit.");
     assert_eq!(
         answers(harness.stream_events("go")).await,
         [
@@ -271,8 +276,12 @@ async fn a_root_has_the_directory_that_its_spec_names_and_shares_it() {
     // Code may name any directory.
     let (ws, elsewhere) = (dir(), dir());
     let main = || spec("main").with_workspace_path(elsewhere.path());
-    let harness =
-        harness(model.clone()).workspace(ws.path()).file_tools(true).subagent(main()).build().unwrap();
+    let harness = harness(model.clone())
+        .with_workspace(ws.path())
+        .with_file_tools(true)
+        .with_subagent(main())
+        .build()
+        .unwrap();
     let expected = ["general-purpose read_file: 1\ta", "main write_file: created \"a.md\" (1 bytes)"];
     assert_eq!(answers(harness.stream_events("go")).await, expected);
     assert_eq!((tree(ws.path()).as_str(), tree(elsewhere.path()).as_str()), ("", "a.md: a\n"));
@@ -282,7 +291,7 @@ async fn a_root_has_the_directory_that_its_spec_names_and_shares_it() {
             .iter()
             .any(|found| found.to_string().contains("AGENTS.md: warning: agent \"main\" has no prompt"))
     );
-    let error = Harness::builder("main", model).subagent(main()).build().unwrap_err().to_string();
+    let error = Harness::builder("main", model).with_subagent(main()).build().unwrap_err().to_string();
     assert!(error.contains("workspace.path needs a harness with a workspace"), "{error}");
 }
 
@@ -303,9 +312,9 @@ async fn an_allowlist_makes_an_agent_read_only() {
     let file = "---\ndescription: Reads\ntools: [read_file]\nworkspace.mode: shared\n---\n";
     fs::write(ws.path().join("subagents/reader.md"), file).unwrap();
     fs::write(ws.path().join("plan.md"), "one").unwrap();
-    let harness = harness(model).workspace(ws.path()).file_tools(true);
+    let harness = harness(model).with_workspace(ws.path()).with_file_tools(true);
     #[cfg(unix)]
-    let harness = harness.shell(guarded());
+    let harness = harness.with_shell(guarded());
     let harness = harness.build().unwrap();
     assert_eq!(harness.diagnostics(), []);
     let answers = answers(harness.stream_events("go")).await;
@@ -328,8 +337,10 @@ async fn written(ws: &Path, build: impl FnOnce(HarnessBuilder) -> HarnessBuilder
     let model = ScriptedModel::new()
         .agent("main", [write(&paths), Turn::new().spawn("kid", "go"), Turn::new().text("Done.")])
         .agent("kid", [write(&["b.md", "sub/c.md"]), Turn::new().text("ok")]);
-    let harness =
-        harness(model).workspace(ws).file_tools(true).subagent(spec("kid").with_workspace_path("subagents"));
+    let harness = harness(model)
+        .with_workspace(ws)
+        .with_file_tools(true)
+        .with_subagent(spec("kid").with_workspace_path("subagents"));
     let run = build(harness).build().unwrap().stream_events("go");
     let answers = answers(run).await;
     let written = answers.iter().filter_map(|answer| answer.split_once(" write_file: created "));
@@ -340,14 +351,14 @@ async fn written(ws: &Path, build: impl FnOnce(HarnessBuilder) -> HarnessBuilder
 async fn what_the_next_run_obeys_is_written_only_where_the_harness_allows_it_by_name() {
     let allow = |pattern: &str| RuleSet::default().with(Effect::Allow, pattern).unwrap();
     let ws = dir();
-    let protect = |harness: HarnessBuilder| harness.protect(ws.path().join("private"));
+    let protect = |harness: HarnessBuilder| harness.with_protected(ws.path().join("private"));
     assert_eq!(written(ws.path(), protect).await, ["main: notes.md"]);
     assert_eq!(tree(ws.path()), "notes.md: x\n");
     let everything = |harness: HarnessBuilder| {
-        harness.permissions(allow("*")).workspace_permissions(allow("write_file(subagents/**)"))
+        harness.with_permissions(allow("*")).with_workspace_permissions(allow("write_file(subagents/**)"))
     };
     assert_eq!(written(dir().path(), everything).await, ["main: notes.md", "main: private/a.md"]);
-    let agents = |harness: HarnessBuilder| harness.permissions(allow("write_file(subagents/**)"));
+    let agents = |harness: HarnessBuilder| harness.with_permissions(allow("write_file(subagents/**)"));
     assert_eq!(
         written(dir().path(), agents).await,
         ["kid: b.md", "kid: sub/c.md", "main: notes.md", "main: private/a.md", "main: subagents/a.md"]
@@ -357,12 +368,15 @@ async fn what_the_next_run_obeys_is_written_only_where_the_harness_allows_it_by_
 /// Returns the names of the tools that the root has without those for children, and of those that a
 /// child has.
 fn tools(harness: HarnessBuilder) -> String {
-    let harness =
-        harness.subagent(spec("kid").with_disallowed_tools(["write_file"])).max_depth(0).build().unwrap();
+    let harness = harness
+        .with_subagent(spec("kid").with_disallowed_tools(["write_file"]))
+        .with_max_depth(0)
+        .build()
+        .unwrap();
     let names = |agent: &Agent| agent.tools().names().collect::<Vec<_>>().join(" ");
     let warnings: String = harness.diagnostics().iter().map(|warning| format!("{warning}\n")).collect();
-    let kid = names(&harness.assembly().catalog.get("kid").unwrap().agent);
-    format!("{}\n{kid}\n{warnings}", names(&harness.assembly().root))
+    let kid = names(&harness.agents().catalog().get("kid").unwrap().agent);
+    format!("{}\n{kid}\n{warnings}", names(harness.agents().root()))
 }
 
 fn bare() -> HarnessBuilder {
@@ -372,38 +386,38 @@ fn bare() -> HarnessBuilder {
 #[test]
 fn who_has_which_tools() {
     let ws = dir();
-    let with = || bare().workspace(ws.path());
+    let with = || bare().with_workspace(ws.path());
     assert_eq!(tools(with()), "\n\n", "a directory alone brings no tools");
-    let with = || with().file_tools(true);
+    let with = || with().with_file_tools(true);
     insta::assert_snapshot!(tools(with()), @"
     read_file write_file edit_file list_files glob_files grep_files
     read_file edit_file list_files glob_files grep_files
     ");
-    assert_eq!(tools(bare().file_tools(true)), "\n\n");
-    assert_eq!(tools(with().file_tools(false)), "\n\n");
+    assert_eq!(tools(bare().with_file_tools(true)), "\n\n");
+    assert_eq!(tools(with().with_file_tools(false)), "\n\n");
     // The program's own tool wins.
     let own = || tool_fn("read_file", "Mine", |_, (): ()| async { Ok::<_, ToolError>("mine") });
-    insta::assert_snapshot!(tools(with().tool(own())), @r#"
+    insta::assert_snapshot!(tools(with().with_tool(own())), @r#"
     read_file write_file edit_file list_files glob_files grep_files
     read_file edit_file list_files glob_files grep_files
     warning: the program has a tool "read_file", so the workspace's is not used
     "#);
-    let harness = with().tool(own()).build().unwrap();
-    assert_eq!(harness.assembly().root.tools().get("read_file").unwrap().spec().description, "Mine");
-    assert_eq!(tools(with().tool(own()).file_tools(false)), "read_file\nread_file\n");
+    let harness = with().with_tool(own()).build().unwrap();
+    assert_eq!(harness.agents().root().tools().get("read_file").unwrap().spec().description, "Mine");
+    assert_eq!(tools(with().with_tool(own()).with_file_tools(false)), "read_file\nread_file\n");
 }
 
 #[cfg(unix)]
 #[test]
 fn a_shell_is_for_those_who_ask_for_it() {
     let ws = dir();
-    assert_eq!(tools(bare().workspace(ws.path()).shell(guarded())), "shell\nshell\n");
-    let error = bare().workspace(ws.path()).with_shell().build().unwrap_err();
+    assert_eq!(tools(bare().with_workspace(ws.path()).with_shell(guarded())), "shell\nshell\n");
+    let error = bare().with_workspace(ws.path()).with_shell(ShellOptions::default()).build().unwrap_err();
     assert_eq!(
         error.to_string(),
         "the shell can't be used: no program guards commands: call `mainstem::guard::init()` first in `main`, or name one by `ShellOptions::with_guard`"
     );
-    let error = bare().shell(guarded()).build().unwrap_err();
+    let error = bare().with_shell(guarded()).build().unwrap_err();
     assert_eq!(
         error.to_string(),
         "the shell needs a workspace to run in; name one with `workspace(directory)`"
@@ -418,8 +432,12 @@ async fn a_command_runs_where_its_agent_works() {
         .agent("main", [command("echo root > a"), Turn::new().spawn("kid", "go"), Turn::new().text("Done.")])
         .agent("kid", [command("ls; echo kid > a"), Turn::new().text("ok")]);
     let ws = dir();
-    let harness = harness(model).workspace(ws.path()).file_tools(true).shell(guarded()).subagent(spec("kid"));
-    answers(harness.build().unwrap().session("s").run("go", RunOptions::new()).unwrap()).await;
+    let harness = harness(model)
+        .with_workspace(ws.path())
+        .with_file_tools(true)
+        .with_shell(guarded())
+        .with_subagent(spec("kid"));
+    answers(harness.build().unwrap().session("s").run("go").unwrap()).await;
     assert_eq!(tree(ws.path()), "a: root\n\nagents/kid/_/s/sub-1/a: kid\n\n");
 }
 
@@ -453,8 +471,12 @@ fn a_cancel_ends_the_reading_of_a_file() {
     let started = Instant::now();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let run = runtime.block_on(async {
-        let mut run =
-            harness(model).workspace(ws.path()).file_tools(true).build().unwrap().stream_events("go");
+        let mut run = harness(model)
+            .with_workspace(ws.path())
+            .with_file_tools(true)
+            .build()
+            .unwrap()
+            .stream_events("go");
         let (handle, mut events) = (run.handle(), Vec::new());
         while let Some(event) = run.next().await {
             if event.kind.name() == "TOOL_RESULT_START" {

@@ -36,8 +36,8 @@ fn fleet() -> ScriptedModel {
 
 fn harness(model: ScriptedModel, server: Server) -> Harness {
     let children = ["slow", "fast"].map(|id| AgentSpec::new(id, "A child"));
-    let harness = Harness::builder("main", model).mcp_server("everything", server);
-    children.into_iter().fold(harness, HarnessBuilder::subagent).build().unwrap()
+    let harness = Harness::builder("main", model).with_mcp_server("everything", server);
+    children.into_iter().fold(harness, HarnessBuilder::with_subagent).build().unwrap()
 }
 
 async fn check(server: impl Fn() -> Server) {

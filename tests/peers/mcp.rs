@@ -101,9 +101,9 @@ impl Rig {
 
 fn harness(model: impl Model, server: Server) -> HarnessBuilder {
     Harness::builder("main", model)
-        .clock(FakeClock::default())
-        .ids(CountedIds::default())
-        .mcp_server("rig", server)
+        .with_clock(FakeClock::default())
+        .with_ids(CountedIds::default())
+        .with_mcp_server("rig", server)
 }
 
 fn call(turn: Turn, tool: &str, arguments: Value) -> Turn {
@@ -184,8 +184,8 @@ async fn two_children_at_once_share_one_process() {
         .agent("ann", [call(Turn::new(), "count", json!({"to": 2})), Turn::new().text("I counted.")])
         .agent("bob", [call(Turn::new(), "echo", json!({"text": "hi"})), Turn::new().text("I echoed.")]);
     let harness = harness(model, rig.server())
-        .subagent(AgentSpec::new("ann", "A"))
-        .subagent(AgentSpec::new("bob", "B"))
+        .with_subagent(AgentSpec::new("ann", "A"))
+        .with_subagent(AgentSpec::new("bob", "B"))
         .build()
         .unwrap();
     assert!(rig.log().is_empty(), "nothing is started before it is needed");
@@ -428,7 +428,7 @@ async fn specs_say_whose_tools_an_agent_has() {
         );
         let spec = build(AgentSpec::new("kid", "K"));
         let harness =
-            harness(model, rig.server().with_listed_only(listed_only)).subagent(spec).build().unwrap();
+            harness(model, rig.server().with_listed_only(listed_only)).with_subagent(spec).build().unwrap();
         events(harness.stream_events("go")).await;
         let of = |agent: &str| seen.lock().unwrap().iter().find(|(id, _)| id == agent).unwrap().1.clone();
         assert_eq!(
@@ -448,7 +448,7 @@ async fn specs_say_whose_tools_an_agent_has() {
     check(|spec| spec.with_disallowed_tools(["mcp__rig__*"]), false, "").await;
     let rig = Rig::new();
     let kid = AgentSpec::new("kid", "K").with_mcp_servers(["rick"]);
-    let built = harness(ScriptedModel::new(), rig.server()).subagent(kid).build();
+    let built = harness(ScriptedModel::new(), rig.server()).with_subagent(kid).build();
     let known = "agent \"kid\" lists MCP server \"rick\", which is not configured; known: rig";
     assert_eq!(built.unwrap_err().to_string(), known);
 }
@@ -467,8 +467,11 @@ async fn an_agent_has_a_server_of_its_own_if_it_may() {
     };
     let build = |may: bool| {
         let (model, seen) = Offered::new(script());
-        let harness =
-            Harness::builder("main", model).subagent(kid.clone()).agent_servers(may).build().unwrap();
+        let harness = Harness::builder("main", model)
+            .with_subagent(kid.clone())
+            .with_agent_servers(may)
+            .build()
+            .unwrap();
         (harness, seen)
     };
     let (harness, seen) = build(true);
@@ -506,9 +509,9 @@ async fn what_a_file_declares_counts_once_it_is_trusted_and_again_when_it_change
     let (seen, trusted): (Arc<Mutex<String>>, Arc<Mutex<String>>) = Default::default();
     let (sees, trusts, home) = (seen.clone(), trusted.clone(), ws.path().to_owned());
     let harness = Harness::builder("main", model)
-        .workspace(ws.path())
-        .agent_servers(true)
-        .trust(move |workspace, part| {
+        .with_workspace(ws.path())
+        .with_agent_servers(true)
+        .with_trust(move |workspace, part| {
             assert_eq!((workspace, part.file()), (&*home, "subagents/kid.md"));
             *sees.lock().unwrap() = part.hash();
             part.hash() == *trusts.lock().unwrap()
@@ -517,7 +520,7 @@ async fn what_a_file_declares_counts_once_it_is_trusted_and_again_when_it_change
         .unwrap();
     let session = harness.open_session("s").await.unwrap();
     let run = async || {
-        let ended = events(session.run("go", RunOptions::new()).unwrap()).await;
+        let ended = events(session.run("go").unwrap()).await;
         assert!(ended.iter().filter(|event| !event.is_root()).count() > 0, "the kid works in any case");
         let warned = harness.diagnostics().iter().any(|found| found.code() == Code::Untrusted);
         (rig.count("start"), warned)
@@ -540,7 +543,7 @@ async fn plan_mode_believes_trusted_servers_only() {
             [call(Turn::new(), "echo", json!({"text": "plan"})), Turn::new().text("Planned.")],
         );
         let harness = harness(model, rig.server().with_trust(trusted)).build().unwrap();
-        let run = harness.stream_events_with("go", RunOptions::new().with_plan_mode(true));
+        let run = harness.stream_events(RunRequest::new("go").with_plan_mode(true));
         let seen = results(&events(run).await);
         assert_eq!(seen[0].0, expected, "{seen:?} {:?}", harness.diagnostics());
     }
@@ -551,7 +554,7 @@ async fn plan_mode_believes_trusted_servers_only() {
 #[test]
 fn a_server_has_a_name() {
     let built = Harness::builder("main", ScriptedModel::new())
-        .mcp_server("my server", Server::command("a", [""; 0]))
+        .with_mcp_server("my server", Server::command("a", [""; 0]))
         .build();
     let error =
         "\"my server\" is not a valid name for an MCP server: use at most 32 letters, digits, - and single _";
@@ -605,7 +608,7 @@ fn a_client_outlives_its_runtime() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let events: Vec<_> = runtime.block_on(async {
             let session = harness.open_session("s").await.unwrap();
-            session.run("go", RunOptions::new()).unwrap().collect().await
+            session.run("go").unwrap().collect().await
         });
         assert_eq!(results(&events), [(ToolState::Success, "plain".to_owned())], "{number}");
         assert_eq!(rig.count("start"), number);

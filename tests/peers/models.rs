@@ -30,7 +30,7 @@ fn harness(model: impl Model) -> Harness {
     let weather =
         |_, city: Map<String, Value>| async move { Ok::<_, ToolError>(format!("{} is sunny", city["city"])) };
     let weather = tool_fn("weather", "What the weather is", weather);
-    Harness::builder("main", model).tool(weather).max_depth(0).build().unwrap()
+    Harness::builder("main", model).with_tool(weather).with_max_depth(0).build().unwrap()
 }
 
 async fn events(model: impl Model, prompt: &str) -> Vec<AgentEvent> {
@@ -172,7 +172,7 @@ fn ask(name: &str, peer: &Peer, max_tokens: u32) -> Harness {
     let mut options = ModelOptions::default();
     (options.temperature, options.max_tokens) = (Some(0.0), Some(max_tokens));
     let model = model(vendor(name).unwrap(), "smollm2", &peer.url);
-    Harness::builder("main", model).options(options).max_depth(0).build().unwrap()
+    Harness::builder("main", model).with_model_options(options).with_max_depth(0).build().unwrap()
 }
 
 async fn it_streams(name: &str, peer: &Peer) {
@@ -206,7 +206,7 @@ enum Kind {
 async fn it_holds_its_answer_to_a_schema(peer: &Peer) {
     let model =
         OpenAi::new("smollm2").with_base_url(&format!("{}/v1", peer.url)).unwrap().with_json_schema(true);
-    let harness = Harness::builder("main", model).max_depth(0).build().unwrap();
+    let harness = Harness::builder("main", model).with_max_depth(0).build().unwrap();
     let Mood { mood } = harness.call_typed("How does a child feel on its birthday?").await.unwrap();
     assert!(matches!(mood, Kind::Happy | Kind::Sad));
 }

@@ -40,10 +40,10 @@ pub(crate) const ROOT: &str = "main";
 pub(crate) fn builder(model: Arc<dyn Model>) -> HarnessBuilder {
     let noop = |_, _: Map<String, Value>| async { Ok::<_, ToolError>("42") };
     Harness::builder(ROOT, model)
-        .clock(FakeClock::default())
-        .ids(CountedIds::default())
-        .tool(tool_fn("look", "Looks", noop))
-        .tool(tool_fn("see", "Sees", noop))
+        .with_clock(FakeClock::default())
+        .with_ids(CountedIds::default())
+        .with_tool(tool_fn("look", "Looks", noop))
+        .with_tool(tool_fn("see", "Sees", noop))
 }
 
 /// Returns a run's events; times and what the vendor calls its calls taken out.
@@ -114,7 +114,7 @@ async fn a_childs_model_may_be_another_vendors() {
             let (root, kid_model) = (model(root, &server, "root-model"), model(kid, &server, "kid-model"));
             let spec = AgentSpec::new("kid", "A kid").with_model("kid's");
             let registry = ModelRegistry::new().with_model("kid's", kid_model);
-            let harness = builder(root).registry(registry).subagent(spec).build().unwrap();
+            let harness = builder(root).with_registry(registry).with_subagent(spec).build().unwrap();
             assert_eq!(harness.call("go").await.unwrap().text(), "Both did.");
         }
     }

@@ -33,10 +33,10 @@ fn patient(model: Arc<dyn Model>) -> impl Model {
 fn harness(model: impl Model) -> Harness {
     let tool = |_, _: Map<String, Value>| async { Ok::<_, ToolError>("42") };
     Harness::builder("main", model)
-        .clock(FakeClock::default())
-        .ids(CountedIds::default())
-        .tool(tool_fn("look", "Looks", tool))
-        .max_depth(0)
+        .with_clock(FakeClock::default())
+        .with_ids(CountedIds::default())
+        .with_tool(tool_fn("look", "Looks", tool))
+        .with_max_depth(0)
         .build()
         .unwrap()
 }

@@ -62,7 +62,7 @@ async fn left(model: Arc<dyn Model>) -> [String; 3] {
     let _guard = tracing::subscriber::set_default(subscriber);
     let dir = tempfile::tempdir().unwrap();
     let journal = SqliteJournal::open(dir.path().join("journal.db")).unwrap();
-    let harness = builder(model).journal(journal).build().unwrap();
+    let harness = builder(model).with_journal(journal).build().unwrap();
     let events: Vec<_> = harness.stream_events("go").collect().await;
     let mut shown = format!("{harness:?} {events:?}");
     events.iter().for_each(|event| shown.push_str(&serde_json::to_string(event).unwrap()));

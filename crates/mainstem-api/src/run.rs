@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use mainstem_event::{Background, CancelReason, Outcome, Rollup, Timestamp};
 use mainstem_message::{ContentBlock, Failure, Message, RunId, SessionId};
-use mainstem_policy::Limits as Budget;
+use mainstem_policy::Budget;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::{Map, Value, json};

@@ -44,11 +44,11 @@ impl Fleet {
 
     fn new(model: impl Model) -> Result<Self> {
         let harness = Harness::builder(ROOT, model)
-            .system_prompt("You hand tasks to other agents.")
+            .with_system_prompt("You hand tasks to other agents.")
             // The rows set the number of concurrent children.
-            .max_children(usize::MAX)
-            .subagent(AgentSpec::new(WORKER, "Says something"))
-            .subagent(AgentSpec::new(LEAD, "Starts others").with_tools(["agent_spawn"]))
+            .with_max_children(usize::MAX)
+            .with_subagent(AgentSpec::new(WORKER, "Says something"))
+            .with_subagent(AgentSpec::new(LEAD, "Starts others").with_tools(["agent_spawn"]))
             .build()?;
         Ok(Self(harness))
     }

@@ -31,8 +31,8 @@ pub(crate) fn model(pace: f64) -> ScriptedModel {
 
 /// Adds the demo's agents and tools to a harness.
 pub(crate) fn furnish(harness: HarnessBuilder, pace: f64) -> HarnessBuilder {
-    let harness = harness.tool(tools::read_diff(pace)).tool(tools::run_tests(pace));
-    agents().into_iter().fold(harness, HarnessBuilder::subagent)
+    let harness = harness.with_tool(tools::read_diff(pace)).with_tool(tools::run_tests(pace));
+    agents().into_iter().fold(harness, HarnessBuilder::with_subagent)
 }
 
 fn agents() -> Vec<spec::AgentSpec> {

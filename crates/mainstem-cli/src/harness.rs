@@ -9,7 +9,9 @@ use mainstem::{BuildError, Harness, HarnessBuilder, journal::SqliteJournal};
 
 use crate::{
     config::{Config, FleetLimits, Setting, Settings, value, var},
-    demo, model, store,
+    demo,
+    exit::{Exit, Fault, OrExit},
+    model, store,
 };
 
 /// What a command requires of its harness.
@@ -26,34 +28,54 @@ impl Requirements<'_> {
     /// Builds the harness.
     ///
     /// # Errors
-    /// A setting is invalid; the error has its origin.
-    pub(crate) fn build(self, config: &Config, model: &Setting<String>) -> anyhow::Result<Harness> {
+    /// A setting is invalid, or the agent can't lead a run; the error has its origin.
+    pub(crate) fn build(self, config: &Config, model: &Setting<String>) -> Result<Harness, Fault> {
+        let workspace = workspace(&config.settings);
+        let harness = self.builder(config, model, &workspace).or_exit(Exit::Config)?;
+        match harness.build() {
+            Err(BuildError::Leader(error)) => Err(error).context("--agent").or_exit(Exit::Usage),
+            built => built.map_err(|error| in_words(error, &workspace)).or_exit(Exit::Config),
+        }
+    }
+
+    fn builder(
+        self,
+        config: &Config,
+        model: &Setting<String>,
+        workspace: &Setting<PathBuf>,
+    ) -> anyhow::Result<HarnessBuilder> {
         let settings = &config.settings;
         let registry = model::registry(settings, self.demo_pace, var)?;
         let resolved = registry.resolve(&model.value).with_context(|| model.origin.clone())?;
-        let mut harness = Harness::builder(self.agent.unwrap_or("main"), resolved)
-            .registry(registry)
-            .plan_tools(self.plan)
-            .permissions(settings.permissions.own())
-            .workspace_permissions(settings.permissions.project());
-        let workspace = workspace(settings);
+        let harness = match self.agent {
+            // The flag wins over the model of the agent's file.
+            Some(id) if model.origin != "--model" => Harness::builder("main", resolved).with_agent(id),
+            agent => Harness::builder(agent.unwrap_or("main"), resolved),
+        };
+        let mut harness = harness
+            .with_registry(registry)
+            .with_plan_tools(self.plan)
+            .with_permissions(settings.permissions.own())
+            .with_workspace_permissions(settings.permissions.project());
         harness = match &*model.value {
             demo::NAME => demo::furnish(harness, self.demo_pace),
             _ => {
-                let harness = harness.workspace(&workspace.value);
-                furnish(if self.foreign { harness.foreign_agents() } else { harness }, config)?
+                let harness = harness.with_workspace(&workspace.value);
+                furnish(if self.foreign { harness.with_foreign_agents(true) } else { harness }, config)?
             }
         };
         if let Some(prices) = &settings.prices {
-            harness = harness.prices(prices.value.clone());
+            harness = harness.with_prices(prices.value.clone());
         }
         if let Some(journal) = self.journal {
-            harness = store::files(journal.path()).fold(harness, HarnessBuilder::protect).journal(journal);
+            harness = store::files(journal.path())
+                .fold(harness, HarnessBuilder::with_protected)
+                .with_journal(journal);
         }
         if let Some(most) = value(&settings.max_turns) {
-            harness = harness.max_iterations(most.get());
+            harness = harness.with_max_iterations(most.get());
         }
-        limited(harness, &settings.limits).build().map_err(|error| in_words(error, &workspace))
+        Ok(limited(harness, &settings.limits))
     }
 }
 
@@ -78,22 +100,22 @@ pub(crate) fn found(harness: &Harness) -> impl Iterator<Item = String> {
 
 /// Checks that the agent exists and can run as the root.
 pub(crate) fn check_agent(harness: &Harness, id: &str) -> anyhow::Result<()> {
-    harness.can_lead(id).context("--agent")
+    harness.check_leader(id).context("--agent")
 }
 
 /// Adds what agents can access: files, commands, MCP servers.
 pub(crate) fn furnish(harness: HarnessBuilder, config: &Config) -> anyhow::Result<HarnessBuilder> {
     let Config { settings, protected, trust } = config;
-    let harness = harness.file_tools(!settings.files.is_off());
+    let harness = harness.with_file_tools(!settings.files.is_off());
     let harness = settings
         .mcp
         .iter()
-        .fold(harness, |harness, (name, server)| harness.mcp_server(name, server.value.clone()))
-        .agent_servers(settings.agent_servers.is_on());
-    let harness = protected.iter().fold(harness, HarnessBuilder::protect);
+        .fold(harness, |harness, (name, server)| harness.with_mcp_server(name, server.value.clone()))
+        .with_agent_servers(settings.agent_servers.is_on());
+    let harness = protected.iter().fold(harness, HarnessBuilder::with_protected);
     let trust = trust.clone();
-    let harness = harness.trust(move |folder, part| trust.has(folder, part));
-    let harness = harness.agent_generate(settings.agent_generate.is_on());
+    let harness = harness.with_trust(move |folder, part| trust.has(folder, part));
+    let harness = harness.with_agent_generate(settings.agent_generate.is_on());
     match settings.shell.on() {
         Some(origin) => with_shell(harness, settings).context(origin.to_owned()),
         None => Ok(harness),
@@ -103,17 +125,17 @@ pub(crate) fn furnish(harness: HarnessBuilder, config: &Config) -> anyhow::Resul
 /// Sets the limits of the fleet.
 pub(crate) fn limited(mut harness: HarnessBuilder, limits: &FleetLimits) -> HarnessBuilder {
     let FleetLimits { max_depth, max_children, max_tasks, wait, idle } = limits;
-    harness = value(max_depth).into_iter().fold(harness, HarnessBuilder::max_depth);
+    harness = value(max_depth).into_iter().fold(harness, HarnessBuilder::with_max_depth);
     let max_children = value(max_children).map(NonZeroUsize::get);
-    harness = max_children.into_iter().fold(harness, HarnessBuilder::max_children);
-    harness = value(max_tasks).into_iter().fold(harness, HarnessBuilder::max_tasks);
-    harness = value(wait).into_iter().fold(harness, HarnessBuilder::wait);
-    value(idle).into_iter().fold(harness, HarnessBuilder::idle_timeout)
+    harness = max_children.into_iter().fold(harness, HarnessBuilder::with_max_children);
+    harness = value(max_tasks).into_iter().fold(harness, HarnessBuilder::with_max_tasks);
+    harness = value(wait).into_iter().fold(harness, HarnessBuilder::with_wait);
+    value(idle).into_iter().fold(harness, HarnessBuilder::with_idle_timeout)
 }
 
 #[cfg(unix)]
 fn with_shell(harness: HarnessBuilder, settings: &Settings) -> anyhow::Result<HarnessBuilder> {
-    Ok(harness.shell(shell_options(settings)))
+    Ok(harness.with_shell(shell_options(settings)))
 }
 
 /// Returns how commands are confined.

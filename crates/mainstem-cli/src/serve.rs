@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Serve, source: &Source, terminal: Terminal) -> Result<E
     let hosts = args.allow_host.iter().fold(Hosts::new(), |hosts, name| hosts.with(name));
     let mut server = Server::new(harness.clone()).tokens(tokens).hosts(hosts);
     for id in &args.allow_agent {
-        harness.can_lead(id).context("--allow-agent").or_exit(Exit::Usage)?;
+        harness.check_leader(id).context("--allow-agent").or_exit(Exit::Usage)?;
         server = server.allow_agent(id);
     }
     let roles = config.settings.serve.input_roles.iter();
@@ -82,7 +82,7 @@ fn harness(args: &Serve, config: &Config, terminal: Terminal) -> Result<(Harness
     let journal =
         args.journal.as_deref().map(|path| store::open(Some(path))).transpose().or_exit(Exit::Config)?;
     let requirements = Requirements { agent, plan: true, foreign: false, demo_pace: args.demo_pace, journal };
-    let harness = requirements.build(config, &model).or_exit(Exit::Config)?;
+    let harness = requirements.build(config, &model)?;
     if let Some(id) = agent {
         check_agent(&harness, id).or_exit(Exit::Usage)?;
     }
@@ -122,7 +122,7 @@ fn greet(
     token: Option<&str>,
     terminal: Terminal,
 ) -> anyhow::Result<()> {
-    let agent = harness.assembly().root.id().clone();
+    let agent = harness.agents().root().id().clone();
     progress::say(&format!("serving {agent} with {model}; Ctrl-C stops"), terminal);
     if let Some(token) = token {
         progress::say(&format!("token {token} (for this process; --token-file names your own)"), terminal);

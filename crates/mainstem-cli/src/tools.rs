@@ -61,8 +61,8 @@ fn leaves_out(found: &Diagnostic) -> bool {
 fn harness(args: &Tools, config: &Config) -> anyhow::Result<Harness> {
     let workspace = workspace(&config.settings);
     let harness = Harness::builder(args.agent.as_deref().unwrap_or("main"), ScriptedModel::new())
-        .registry(model::registry(&config.settings, 0.0, var)?)
-        .workspace(&workspace.value);
+        .with_registry(model::registry(&config.settings, 0.0, var)?)
+        .with_workspace(&workspace.value);
     limited(furnish(harness, config)?, &config.settings.limits)
         .build()
         .map_err(|error| in_words(error, &workspace))
@@ -70,12 +70,12 @@ fn harness(args: &Tools, config: &Config) -> anyhow::Result<Harness> {
 
 /// Returns the tools of the agent as the root.
 fn tools(args: &Tools, harness: &Harness) -> anyhow::Result<ToolSet> {
-    let assembly = harness.assembly();
-    if let Some(id) = args.agent.as_deref().filter(|id| assembly.catalog.get(id).is_none()) {
-        let known: Vec<_> = assembly.catalog.iter().map(|entry| &*entry.spec.id).collect();
+    let agents = harness.agents();
+    if let Some(id) = args.agent.as_deref().filter(|id| agents.catalog().get(id).is_none()) {
+        let known: Vec<_> = agents.catalog().iter().map(|entry| &*entry.spec.id).collect();
         return Err(anyhow!("--agent: unknown agent {id:?}; known: {}", known.join(", ")));
     }
-    Ok(assembly.root.tools().clone())
+    Ok(agents.root().tools().clone())
 }
 
 fn list(args: &Tools, tools: &ToolSet) -> Result<(), Fault> {

@@ -163,7 +163,7 @@ pub enum ReplyError {
 }
 
 fn is_of(event: &AgentEvent, agent: &str) -> bool {
-    event.source().map_or(agent == "main", |source| *source.agent_id == *agent || source.agent_key == *agent)
+    event.agent_id() == agent || event.agent_key().is_some_and(|key| *key == *agent)
 }
 
 /// Returns the result of an invocation that ended so.

@@ -3,16 +3,16 @@
 use std::{collections::BTreeMap, iter, time::Duration};
 
 mod amount;
-mod limits;
+mod bound;
 
 pub use amount::{Amount, Spend, Tally, estimated_usage};
-pub use limits::{Exceeded, Limits, Resource};
+pub use bound::{Budget, Exceeded, Resource};
 
 /// An account of a [`Ledger`]: the budget of a session, a run, or one agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AccountId(u64);
 
-/// Accounts below accounts, each with its own limits. A reservation has to fit its account and
+/// Accounts below accounts, each with its own budget. A reservation has to fit its account and
 /// every one above, and counts in all of them.
 ///
 /// It reads no clock: times are durations since a fixed moment that the caller chooses. Ids and
@@ -20,11 +20,11 @@ pub struct AccountId(u64);
 ///
 /// ```
 /// use std::time::Duration;
-/// use mainstem_policy::{Amount, Ledger, Limits, Spend};
+/// use mainstem_policy::{Amount, Ledger, Budget, Spend};
 ///
 /// let now = Duration::ZERO;
-/// let (mut ledger, session) = Ledger::new("session", Limits::default().with_tokens(10_000), now);
-/// let child = ledger.open(session, "reviewer", Limits::default().with_tokens(4_000), now)?;
+/// let (mut ledger, session) = Ledger::new("session", Budget::default().with_tokens(10_000), now);
+/// let child = ledger.open(session, "reviewer", Budget::default().with_tokens(4_000), now)?;
 ///
 /// let reservation = ledger.reserve(child, Amount::tokens(3_000), now)?;
 /// assert_eq!(
@@ -55,7 +55,7 @@ pub struct Reservation {
 struct Account {
     label: String,
     parent: Option<AccountId>,
-    limits: Limits,
+    budget: Budget,
     opened: Duration,
     is_closed: bool,
     /// The number of children and reservations, for which a closed account is retained.
@@ -66,9 +66,9 @@ struct Account {
 impl Ledger {
     /// Creates a ledger with its first account. The label is its name in errors.
     #[must_use]
-    pub fn new(label: impl Into<String>, limits: Limits, now: Duration) -> (Self, AccountId) {
+    pub fn new(label: impl Into<String>, budget: Budget, now: Duration) -> (Self, AccountId) {
         let mut ledger = Self { accounts: BTreeMap::new(), next: AccountId(0) };
-        let root = ledger.add(Account::new(label.into(), None, limits, now));
+        let root = ledger.add(Account::new(label.into(), None, budget, now));
         (ledger, root)
     }
 
@@ -80,12 +80,12 @@ impl Ledger {
         &mut self,
         parent: AccountId,
         label: impl Into<String>,
-        limits: Limits,
+        budget: Budget,
         now: Duration,
     ) -> Result<AccountId, Exceeded> {
         self.live(parent)?;
         self.depend(parent);
-        Ok(self.add(Account::new(label.into(), Some(parent), limits, now)))
+        Ok(self.add(Account::new(label.into(), Some(parent), budget, now)))
     }
 
     /// Reserves an amount in the account and in all above, or in none.
@@ -125,7 +125,7 @@ impl Ledger {
     }
 
     /// Adds spending that this ledger has not seen, such as that of an earlier process, to the
-    /// account and all above, even beyond their limits.
+    /// account and all above, even beyond their budgets.
     pub fn count(&mut self, account: AccountId, spent: Spend) {
         self.each(account, |account| account.tally.spent = account.tally.spent.plus(spent));
     }
@@ -149,8 +149,8 @@ impl Ledger {
     /// Returns the most that could be reserved now, over all budgets from this one up. Time is the
     /// remaining time, rounded down to seconds.
     #[must_use]
-    pub fn left(&self, account: AccountId, now: Duration) -> Limits {
-        self.chain(account).map(|account| account.left(now)).fold(Limits::default(), Limits::tighter)
+    pub fn left(&self, account: AccountId, now: Duration) -> Budget {
+        self.chain(account).map(|account| account.left(now)).fold(Budget::default(), Budget::tighter)
     }
 
     fn live(&self, account: AccountId) -> Result<(), Exceeded> {
@@ -211,16 +211,16 @@ impl Reservation {
 }
 
 impl Account {
-    fn new(label: String, parent: Option<AccountId>, limits: Limits, opened: Duration) -> Self {
-        Self { label, parent, limits, opened, is_closed: false, dependents: 0, tally: Tally::default() }
+    fn new(label: String, parent: Option<AccountId>, budget: Budget, opened: Duration) -> Self {
+        Self { label, parent, budget, opened, is_closed: false, dependents: 0, tally: Tally::default() }
     }
 
-    fn left(&self, now: Duration) -> Limits {
-        self.limits.left(&self.tally, now.saturating_sub(self.opened))
+    fn left(&self, now: Duration) -> Budget {
+        self.budget.left(&self.tally, now.saturating_sub(self.opened))
     }
 
     fn check(&self, amount: &Amount, now: Duration) -> Result<(), Exceeded> {
-        self.limits.check(&self.label, &self.tally, now.saturating_sub(self.opened), amount)
+        self.budget.check(&self.label, &self.tally, now.saturating_sub(self.opened), amount)
     }
 }
 

@@ -23,11 +23,11 @@
 //! # Budgets and prices
 //! ```
 //! use std::time::Duration;
-//! use mainstem_policy::{Amount, Cost, Ledger, Limits, Prices, estimated_usage};
+//! use mainstem_policy::{Amount, Cost, Ledger, Budget, Prices, estimated_usage};
 //! use mainstem_message::Usage;
 //!
 //! let prices = Prices::default();
-//! let limits = Limits::default().with_cost(Cost::from_dollars(1));
+//! let limits = Budget::default().with_cost(Cost::from_dollars(1));
 //! let (mut ledger, session) = Ledger::new("session", limits, Duration::ZERO);
 //!
 //! let estimate = estimated_usage(8_000, 4_000);
@@ -54,7 +54,7 @@ mod trust;
 mod url;
 
 pub use budget::{
-    AccountId, Amount, Exceeded, Ledger, Limits, Reservation, Resource, Spend, Tally, estimated_usage,
+    AccountId, Amount, Budget, Exceeded, Ledger, Reservation, Resource, Spend, Tally, estimated_usage,
 };
 pub use pattern::{Pattern, PatternError};
 pub use plan::{PLAN_TOOLS, PlanMode, PlanRefusal};

@@ -100,12 +100,8 @@ impl Agent {
         let ids = RandomIds;
         let session = mainstem_message::SessionId::new(ids.next("session-"));
         let log = SessionLog::with(session.clone(), Arc::new(SystemClock), LogOptions::default());
-        let origin = Origin {
-            session_id: session,
-            run_id: Some(ids.next("run-").into()),
-            reply_id: Some(ids.next("reply-").into()),
-            source: None,
-        };
+        let (run, reply) = (ids.next("run-").into(), ids.next("reply-").into());
+        let origin = Origin::root(session, run, reply, self.id());
         let cx = RunContext::root(self.id().clone(), EventSink::root(log, origin)).build();
         self.stream_in(cx, Vec::new(), vec![Arc::new(input.into())])
     }

@@ -12,7 +12,7 @@ use std::{
 
 use futures_util::{FutureExt, future::BoxFuture};
 use mainstem_event::{CancelReason, EventKind, Outcome, Rollup};
-use mainstem_message::Message;
+use mainstem_message::{Failure, Message};
 use mainstem_model::{ModelRequest, ToolChoice};
 use mainstem_tool::unless;
 
@@ -44,7 +44,16 @@ pub struct RunOutcome {
 impl RunOutcome {
     /// Returns the outcome of a run that was cancelled before it began.
     pub fn cancelled(reason: CancelReason) -> Self {
-        let (outcome, error) = (Outcome::Cancelled, Some(AgentError::Cancelled(reason)));
+        Self::never_began(AgentError::Cancelled(reason))
+    }
+
+    /// That of a run that was refused before it began.
+    pub fn refused(why: Failure) -> Self {
+        Self::never_began(AgentError::Refused(why))
+    }
+
+    fn never_began(error: AgentError) -> Self {
+        let (outcome, error) = (Outcome::Cancelled, Some(error));
         Self { outcome, answer: None, error, usage: Rollup::default() }
     }
 }

@@ -51,7 +51,7 @@ pub enum AgentError {
         /// The file and the reason.
         why: Arc<str>,
     },
-    /// A middleware refused.
+    /// A middleware refused, or the session refused to begin the run.
     #[error("{0}")]
     Refused(Failure),
 }

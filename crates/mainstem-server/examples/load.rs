@@ -14,7 +14,7 @@ use mainstem::{
     event::{AgentEvent, Clock, RandomIds, SystemClock},
     journal::{Checkpoint, Journal, SqliteJournal},
     model::scripted::Turn,
-    prelude::{AgentSpec, Harness, RunOptions, ScriptedModel},
+    prelude::{AgentSpec, Harness, ScriptedModel},
 };
 use mainstem_server::Server;
 use reqwest::Client;
@@ -59,8 +59,9 @@ impl Rig {
     async fn start(model: ScriptedModel) -> Fallible<Self> {
         let dir = tempfile::tempdir()?;
         let journal = SqliteJournal::open(dir.path().join("journal.db"))?;
-        let harness = Harness::builder("main", model).ids(RandomIds).subagent(AgentSpec::new("kid", "A kid"));
-        let harness = harness.journal(journal).build()?;
+        let harness =
+            Harness::builder("main", model).with_ids(RandomIds).with_subagent(AgentSpec::new("kid", "A kid"));
+        let harness = harness.with_journal(journal).build()?;
         let server = Server::new(harness.clone()).build()?;
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let url = format!("http://{}/v1", listener.local_addr()?);
@@ -168,7 +169,7 @@ async fn million() -> Fallible<()> {
     for _ in 0..10 {
         let before = session.log().last_seq();
         let begun = Instant::now();
-        let mut run = session.run("go", RunOptions::new())?;
+        let mut run = session.run("go")?;
         let mut waits = Vec::new();
         while let Some(event) = run.next().await {
             waits.push(SystemClock.now().as_micros().saturating_sub(event.at.as_micros()));
@@ -206,7 +207,7 @@ async fn million() -> Fallible<()> {
         if name == "without" {
             journal.store_checkpoint(&"s".into(), Checkpoint { seq: 1, state: String::new() }).await?;
         }
-        let harness = Harness::builder("main", ScriptedModel::new()).journal(journal).build()?;
+        let harness = Harness::builder("main", ScriptedModel::new()).with_journal(journal).build()?;
         let begun = Instant::now();
         harness.open_session("s").await?;
         say(&format!("opened {name} in {:.1?}", begun.elapsed()))?;

@@ -9,8 +9,8 @@ use mainstem_api::{AgentView, Agents, Items, ModelView};
 use crate::{app::App, caller::Caller};
 
 pub(crate) async fn agents(State(app): State<Arc<App>>, caller: Caller) -> Json<Agents> {
-    let assembly = caller.harness.assembly();
-    let listed = assembly.catalog.iter().map(|entry| &entry.spec).filter(|spec| spec.is_listed());
+    let agents = caller.harness.agents();
+    let listed = agents.catalog().iter().map(|entry| &entry.spec).filter(|spec| spec.is_listed());
     let view = |spec: &Arc<mainstem::prelude::AgentSpec>| AgentView {
         id: spec.id.clone(),
         description: spec.description.clone(),
@@ -18,22 +18,22 @@ pub(crate) async fn agents(State(app): State<Arc<App>>, caller: Caller) -> Json<
         spawnable: spec.is_spawnable(),
         runnable: spec.is_runnable() && app.agents.contains(&*spec.id),
     };
-    Json(Agents { runs: assembly.root.id().to_string(), items: listed.map(view).collect() })
+    Json(Agents { runs: agents.root().id().to_string(), items: listed.map(view).collect() })
 }
 
 pub(crate) async fn models(caller: Caller) -> Json<Items<ModelView>> {
-    let assembly = caller.harness.assembly();
-    let listed = assembly.catalog.iter().filter(|entry| entry.spec.is_listed());
+    let agents = caller.harness.agents();
+    let listed = agents.catalog().iter().filter(|entry| entry.spec.is_listed());
     let mut asked = BTreeMap::<String, Vec<String>>::new();
-    for agent in std::iter::once(&assembly.root).chain(listed.map(|entry| &entry.agent)) {
+    for agent in std::iter::once(agents.root()).chain(listed.map(|entry| &entry.agent)) {
         asked.entry(agent.model().name().to_owned()).or_default().push(agent.id().to_string());
     }
     Json(Items { items: asked.into_iter().map(|(id, agents)| ModelView { id, agents }).collect() })
 }
 
 pub(crate) async fn tools(caller: Caller) -> Json<Items<ToolSpec>> {
-    let assembly = caller.harness.assembly();
-    let tools = assembly.root.tools();
+    let agents = caller.harness.agents();
+    let tools = agents.root().tools();
     tools.ready().await;
     Json(Items { items: tools.specs().to_vec() })
 }

@@ -76,7 +76,7 @@ async fn probe(journal: &dyn Journal) -> Result<(), String> {
         Err(JournalError::Busy { .. }) => return journal.flush().await.map_err(said),
         record => record.map_err(said)?,
     };
-    let origin = Origin { session_id: id.clone(), run_id: None, reply_id: None, source: None };
+    let origin = Origin::session(id.clone(), None);
     let kind = EventKind::Custom { name: "probe".into(), value: "x".repeat(PROBE_BYTES).into() };
     record.append(&AgentEvent::new(record.position().last + 1, SystemClock.now(), Arc::new(origin), kind));
     let written = journal.flush().await;

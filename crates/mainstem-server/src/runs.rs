@@ -14,9 +14,9 @@ use mainstem::{
     event::{Clock, EventFilter, SystemClock},
     message::{Failure, RunId},
     policy::Tenant,
-    prelude::{RunActive, RunOptions, Session},
+    prelude::{RunActive, RunOptions, RunRequest, Session},
     react::OutputSchema,
-    session::{Assembly, FoundRun},
+    session::FoundRun,
 };
 use mainstem_api::{self as api, CancelQuery, Code, Input, Items, NewRun, OnDisconnect, RunView};
 use serde_json::{Value, json};
@@ -125,7 +125,7 @@ pub(crate) async fn post(
     let options = checked(wanted.options, &app, &caller).await?;
     let agent = wanted.agent;
     let mut wanted = Wanted { input: wanted.input, queue: wanted.queue, options };
-    wanted.options.assembly = assembly(&app, &caller, agent).await?;
+    wanted.options.agent = leader(&app, &caller, agent).await?;
     let session = match wanted.input {
         Some(_) => app.open(&caller, &id).await?,
         None => app.session(&caller, &id).await?,
@@ -159,13 +159,9 @@ pub(crate) async fn post(
     Ok(response)
 }
 
-/// Returns the assembly of the requested leader; `None` for the harness's own.
-async fn assembly(
-    app: &App,
-    caller: &Caller,
-    agent: Option<String>,
-) -> Result<Option<Arc<Assembly>>, Problem> {
-    let own = caller.harness.assembly().root.id().to_string();
+/// Returns the requested leader, which can lead; `None` for the harness's own.
+async fn leader(app: &App, caller: &Caller, agent: Option<String>) -> Result<Option<Arc<str>>, Problem> {
+    let own = caller.harness.agents().root().id().to_string();
     let Some(agent) = agent.filter(|agent| *agent != own) else { return Ok(None) };
     if !app.agents.contains(&agent) {
         let known: Vec<_> = std::iter::once(&own).chain(&app.agents).map(String::as_str).collect();
@@ -173,7 +169,8 @@ async fn assembly(
         return Err(Problem::new(Code::UnknownAgent, detail));
     }
     let named = format!("agent {agent:?} can't lead a run at the moment; the server's log says why");
-    caller.harness.led_by(agent).await.map(Some).map_err(|error| match error {
+    let prepared = caller.harness.prepare_leader(&agent).await;
+    prepared.map(|()| Some(agent.into())).map_err(|error| match error {
         BuildError::Leader(LeaderError::Unknown { .. }) => {
             Problem::new(Code::UnknownAgent, error.to_string())
         }
@@ -265,8 +262,8 @@ fn begin(
         return Err(unrecorded());
     }
     let begun = match wanted.input {
-        Some(input) if wanted.queue => session.queue(input.0, options),
-        Some(input) => session.run(input.0, options).map_err(run_active)?,
+        Some(input) if wanted.queue => session.queue(RunRequest::new(input.0).with_options(options)),
+        Some(input) => session.run(RunRequest::new(input.0).with_options(options)).map_err(run_active)?,
         None => session.resume(options).map_err(mainstem_api::Problem::from)?,
     };
     Ok(FoundRun::Live(app.drive(begun, share)))

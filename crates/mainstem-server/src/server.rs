@@ -75,7 +75,7 @@ impl Builder {
     /// Lets callers choose another agent than the harness's own to lead a run; none by default.
     /// What the spec of the harness's own agent permits or forbids does not hold for runs that
     /// another leads, nor for the children that work in them: see
-    /// [`Harness::led_by`](mainstem::Harness::led_by).
+    /// [`RunRequest::with_agent`](mainstem::session::RunRequest::with_agent).
     pub fn allow_agent(mut self, id: impl Into<String>) -> Self {
         self.agents.insert(id.into());
         self

@@ -4,6 +4,7 @@
 //! time. A [`Run`] is the owned stream of one turn: poll it to make it go, drop it to stop it. A
 //! [`RunHandle`] looks on and stops it from elsewhere.
 
+mod agents;
 mod checkpoints;
 mod deferred;
 mod error;
@@ -25,10 +26,11 @@ mod used;
 pub mod view;
 mod wake;
 
+pub use agents::{AgentSource, RunAgents};
 pub use error::{NothingToResume, RunActive, RunError};
 pub use handle::RunHandle;
-pub use mainstem_subagent::{AnswerError, Assembly, AssemblySource, Background, Decision, SpawnOptions};
-pub use options::RunOptions;
+pub use mainstem_subagent::{AnswerError, Background, Decision, SpawnOptions};
+pub use options::{RunOptions, RunRequest};
 pub use records::Records;
 pub use run::Run;
 pub use runs::{RunEnd, RunRecord, RunStatus};

@@ -15,8 +15,8 @@ use mainstem_task::TaskRecord;
 use mainstem_tool::ToolOutput;
 
 use crate::{
-    FoundRun, Run, RunHandle, RunOptions, Session,
-    refusal::{no_answer, no_message, no_tasks},
+    FoundRun, Run, RunHandle, RunOptions, RunRequest, Session,
+    refusal::{no_answer, no_leader, no_message, no_tasks},
     selection::Selection,
     view,
 };
@@ -127,31 +127,23 @@ fn begun(run: Run) -> Begun {
 
 async fn begin(session: &Session, run: NewRun) -> Result<Run, Problem> {
     let NewRun { agent, input, resume, queue, mut options } = run;
-    if let Some(agent) = agent {
-        check_leader(session, &agent).await?;
+    if let Some(agent) = &agent {
+        session.check_leader(agent).await.map_err(|why| no_leader(&why))?;
     }
     let schema = options.output_schema.take();
     let mut options = RunOptions::from(options);
+    options.agent = agent.map(Arc::from);
     if let Some(schema) = schema {
         let schema = OutputSchema::new(schema);
         options =
             options.with_output(schema.map_err(|error| Problem::new(Code::BadBody, error.to_string()))?);
     }
     match (input, resume) {
-        (Some(input), false) if queue => Ok(session.queue(input.0, options)),
-        (Some(input), false) => Ok(session.run(input.0, options)?),
+        (Some(input), false) if queue => Ok(session.queue(RunRequest::new(input.0).with_options(options))),
+        (Some(input), false) => Ok(session.run(RunRequest::new(input.0).with_options(options))?),
         (None, true) => Ok(session.resume(options)?),
         _ => Err(Problem::new(Code::BadBody, "either an `input` or `resume: true` is required")),
     }
-}
-
-/// A session of this process is led by the agent of its assembly.
-async fn check_leader(session: &Session, agent: &str) -> Result<(), Problem> {
-    let leader = session.leader().await;
-    if *leader == *agent {
-        return Ok(());
-    }
-    Err(Problem::new(Code::UnknownAgent, format!("this session is led by {leader:?}, not by {agent:?}")))
 }
 
 /// A reader of a session's log.

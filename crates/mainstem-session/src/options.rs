@@ -1,14 +1,14 @@
-//! What a caller may say about one run.
+//! What a caller asks of one run.
 
 use std::sync::Arc;
 
-use mainstem_message::RunId;
-use mainstem_policy::Limits;
+use mainstem_message::{Message, RunId};
+use mainstem_policy::Budget;
 use mainstem_react::OutputSchema;
-use mainstem_subagent::{Assembly, Background, SpawnOptions};
+use mainstem_subagent::{Background, SpawnOptions};
 use serde_json::{Map, Value};
 
-/// Settings of one run; all have defaults.
+/// Settings of one run; all have defaults. A run with an input has them in its [`RunRequest`].
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct RunOptions {
@@ -28,11 +28,11 @@ pub struct RunOptions {
     pub plan_mode: Option<bool>,
     /// What the run may spend, with all its agents and the tasks that they begin; nothing is
     /// limited by default.
-    pub budget: Limits,
+    pub budget: Budget,
     /// The form that the root's answer shall have; any by default.
     pub output: Option<OutputSchema>,
-    /// Who works in it; by default those whom the session finds when the run's turn has come.
-    pub assembly: Option<Arc<Assembly>>,
+    /// The id of the agent that leads the run; by default the root of the session's agents.
+    pub agent: Option<Arc<str>>,
     /// Whether the run keeps count of what it hands out, for
     /// [`Run::diagnostics`](crate::Run::diagnostics); off by default.
     pub diagnostics: bool,
@@ -56,121 +56,150 @@ impl From<mainstem_api::RunOptions> for RunOptions {
     }
 }
 
+/// An input with the settings of its run: what [`Session::run`](crate::Session::run) and its
+/// likes take. A text or a [`Message`] is a request with the default settings.
+///
+/// ```
+/// use mainstem_policy::Budget;
+/// use mainstem_session::RunRequest;
+///
+/// let plain: RunRequest = "Compare Paris and Rome".into();
+/// let bounded = RunRequest::new("Compare Paris and Rome").with_budget(Budget::default().with_tokens(20_000));
+/// assert_eq!(plain.input.text(), bounded.input.text());
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct RunRequest {
+    /// What the agent works on.
+    pub input: Message,
+    /// How.
+    pub options: RunOptions,
+}
+
 impl RunOptions {
     /// The defaults.
     pub fn new() -> Self {
         Self::default()
     }
+}
 
+impl RunRequest {
+    /// This input with the default settings.
+    pub fn new(input: impl Into<Message>) -> Self {
+        Self { input: input.into(), options: RunOptions::new() }
+    }
+
+    /// Replaces all settings.
+    #[must_use]
+    pub fn with_options(mut self, options: RunOptions) -> Self {
+        self.options = options;
+        self
+    }
+}
+
+impl From<Message> for RunRequest {
+    fn from(input: Message) -> Self {
+        Self::new(input)
+    }
+}
+
+impl From<String> for RunRequest {
+    fn from(input: String) -> Self {
+        Self::new(input)
+    }
+}
+
+impl From<&str> for RunRequest {
+    fn from(input: &str) -> Self {
+        Self::new(input)
+    }
+}
+
+/// Defines each setter once, for options and for requests.
+macro_rules! setters {
+    ($($(#[$doc:meta])* $name:ident($($value:ident: $kind:ty),+) |$options:ident| $set:block)+) => {
+        impl RunOptions {
+            $(
+                $(#[$doc])*
+                #[must_use]
+                pub fn $name(mut self, $($value: $kind),+) -> Self {
+                    let $options = &mut self;
+                    $set;
+                    self
+                }
+            )+
+        }
+
+        impl RunRequest {
+            $(
+                $(#[$doc])*
+                #[must_use]
+                pub fn $name(mut self, $($value: $kind),+) -> Self {
+                    let $options = &mut self.options;
+                    $set;
+                    self
+                }
+            )+
+        }
+    };
+}
+
+setters! {
     /// Sets the run's id, which must be unique, for callers that need it before the run begins.
-    #[must_use]
-    pub fn with_run_id(mut self, id: impl Into<RunId>) -> Self {
-        self.run_id = Some(id.into());
-        self
-    }
+    with_run_id(id: impl Into<RunId>) |options| { options.run_id = Some(id.into()) }
 
-    /// On whose behalf.
-    #[must_use]
-    pub fn with_user(mut self, user: impl Into<Arc<str>>) -> Self {
-        self.user = Some(user.into());
-        self
-    }
+    /// Sets the agent that leads the run, by its id: with its own model, prompt, tools and
+    /// permissions. It is looked up when the run's turn has come; a run whose agent can't lead
+    /// yields no event and fails with
+    /// [`AgentError::Refused`](mainstem_react::AgentError::Refused).
+    with_agent(id: impl Into<Arc<str>>) |options| { options.agent = Some(id.into()) }
 
-    /// How many events the run's agents may be ahead of its reader.
-    #[must_use]
-    pub fn with_buffer(mut self, events: usize) -> Self {
-        self.buffer = Some(events);
-        self
-    }
+    /// Sets the user on whose behalf the run works.
+    with_user(user: impl Into<Arc<str>>) |options| { options.user = Some(user.into()) }
 
-    /// A call that is out of time stops its child; nothing becomes a background task.
-    #[must_use]
-    pub fn with_force_sync(mut self, force_sync: bool) -> Self {
-        self.spawn.force_sync = force_sync;
-        self
-    }
+    /// Sets how many events the run's agents may be ahead of its reader.
+    with_buffer(events: usize) |options| { options.buffer = Some(events) }
+
+    /// Sets whether a call that is out of time stops its child; then nothing becomes a background
+    /// task.
+    with_force_sync(force_sync: bool) |options| { options.spawn.force_sync = force_sync }
 
     /// Sets whether requests for approval are answered, by
     /// [`RunHandle::confirm`](crate::RunHandle::confirm) or
     /// [`RunHandle::submit_tool_result`](crate::RunHandle::submit_tool_result); yes by default. If
     /// not, asking is refusing.
-    #[must_use]
-    pub fn with_people(mut self, has_people: bool) -> Self {
-        self.spawn.is_attended = has_people;
-        self
-    }
+    with_approval(is_answered: bool) |options| { options.spawn.is_attended = is_answered }
 
-    /// Begins the run in plan mode, or leaves plan mode.
-    #[must_use]
-    pub fn with_plan_mode(mut self, plan_mode: bool) -> Self {
-        self.plan_mode = Some(plan_mode);
-        self
-    }
+    /// Sets whether the run begins in plan mode, or leaves plan mode.
+    with_plan_mode(plan_mode: bool) |options| { options.plan_mode = Some(plan_mode) }
 
-    /// What the run may spend, with all its agents: a model call or a spawn that doesn't fit is
-    /// refused, within the session's budget. When the time is over, the run ends with `timeout`;
+    /// Sets what the run may spend, with all its agents: a model call or a spawn that doesn't fit
+    /// is refused, within the session's budget. When the time is over, the run ends with `timeout`;
     /// time during which it is not polled doesn't count.
-    #[must_use]
-    pub fn with_budget(mut self, budget: Limits) -> Self {
-        self.budget = budget;
-        self
-    }
+    with_budget(budget: Budget) |options| { options.budget = budget }
 
-    /// The root's answer shall be JSON of this schema; see
-    /// [`StructuredOutput`](mainstem_react::StructuredOutput) for how it comes to be.
-    #[must_use]
-    pub fn with_output(mut self, schema: OutputSchema) -> Self {
-        self.output = Some(schema);
-        self
-    }
+    /// Sets the JSON schema of the root's answer; see
+    /// [`StructuredOutput`](mainstem_react::StructuredOutput) for how it is enforced.
+    with_output(schema: OutputSchema) |options| { options.output = Some(schema) }
 
-    /// Lets others work in the run than those whom the session would find; what was said before is
-    /// known to them, too.
-    ///
-    /// They are those who were chosen, whatever has changed when the run's turn comes, also in
-    /// turns that the session begins by itself after it
-    /// ([`OnTaskFinished`](crate::OnTaskFinished)).
-    #[must_use]
-    pub fn with_assembly(mut self, assembly: Arc<Assembly>) -> Self {
-        self.assembly = Some(assembly);
-        self
-    }
-
-    /// Keeps count of each event that the run hands out, so that
+    /// Sets whether each event that the run hands out is counted, so that
     /// [`Run::diagnostics`](crate::Run::diagnostics) knows of all of them, however long the run. It
     /// costs a lookup an event, and some hundred bytes an invocation.
-    #[must_use]
-    pub fn with_diagnostics(mut self, diagnostics: bool) -> Self {
-        self.diagnostics = diagnostics;
-        self
-    }
+    with_diagnostics(diagnostics: bool) |options| { options.diagnostics = diagnostics }
 
-    /// The deepest agent of the run; the root is at 0. More than the session's limit is that limit.
-    #[must_use]
-    pub fn with_max_depth(mut self, depth: u16) -> Self {
-        self.spawn.max_depth = Some(depth);
-        self
-    }
+    /// Sets the depth of the deepest agent of the run; the root is at 0. More than the session's
+    /// limit is that limit.
+    with_max_depth(depth: u16) |options| { options.spawn.max_depth = Some(depth) }
 
     /// Sets how many children of the run execute at once, at least 1; capped by the session's
     /// limit.
-    #[must_use]
-    pub fn with_max_children(mut self, most: usize) -> Self {
-        self.spawn.max_children = Some(most);
-        self
-    }
+    with_max_children(most: usize) |options| { options.spawn.max_children = Some(most) }
 
-    /// What becomes of background tasks when the root has its answer.
-    #[must_use]
-    pub fn with_background(mut self, background: Background) -> Self {
-        self.spawn.background = background;
-        self
-    }
+    /// Sets what becomes of background tasks when the root has its answer.
+    with_background(background: Background) |options| { options.spawn.background = background }
 
     /// Adds an attribute.
-    #[must_use]
-    pub fn with_attribute(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
-        self.attributes.insert(name.into(), value.into());
-        self
+    with_attribute(name: impl Into<String>, value: impl Into<Value>) |options| {
+        options.attributes.insert(name.into(), value.into());
     }
 }

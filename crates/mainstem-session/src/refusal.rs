@@ -2,6 +2,7 @@
 
 use mainstem_api::{Code, Problem};
 use mainstem_journal::JournalError;
+use mainstem_message::Failure;
 use mainstem_subagent::{AnswerError, SpawnError};
 use mainstem_task::TaskError;
 
@@ -34,6 +35,16 @@ pub fn no_message(error: &SpawnError) -> Problem {
         _ => Code::AgentClosed,
     };
     Problem::new(code, error.to_string())
+}
+
+/// Why an agent can't lead a run.
+pub fn no_leader(why: &Failure) -> Problem {
+    let code = match &*why.code {
+        "only_spawned" => Code::OnlySpawned,
+        "unknown_agent" => Code::UnknownAgent,
+        _ => Code::AgentUnusable,
+    };
+    Problem::new(code, &*why.message)
 }
 
 /// Why an answer was not accepted.

@@ -190,7 +190,7 @@ impl Start {
     /// Waits for its turn, then starts.
     ///
     /// # Errors
-    /// It was cancelled while it was queued; the error is its outcome.
+    /// It was cancelled while it was queued, or its agent can't lead; the error is its outcome.
     async fn start(self) -> Result<Active, RunOutcome> {
         let Self { input, options, cancel, handle, right } = self;
         let (session, run_id) = (handle.session().clone(), handle.id().clone());
@@ -201,11 +201,17 @@ impl Start {
             // Leaves the queue once the session has a record of it.
             Err(_queued) => {
                 let reason = cancel.reason().unwrap_or(CancelReason::User { how: None });
-                session.cancel_queued(&run_id, &reason);
+                session.never_began(&run_id, Failure::from(&reason));
                 return Err(RunOutcome::cancelled(reason));
             }
         };
-        let assembly = session.muster(options.assembly.clone()).await;
+        let agents = match session.agents(options.agent.as_deref()).await {
+            Ok(agents) => agents,
+            Err(why) => {
+                session.never_began(&run_id, why.clone());
+                return Err(RunOutcome::refused(why));
+            }
+        };
         // Nothing waits from here on, so it has an end whatever happens.
         let settings = settings::recorded(&options);
         session.enter(&run_id, settings.clone());
@@ -214,10 +220,10 @@ impl Start {
         if let Some(plans) = options.plan_mode {
             session.set_plan_mode(if plans { PlanMode::On } else { PlanMode::Off });
         }
-        let cx = session.context(assembly.clone(), run_id.clone(), &options, settings, cancel);
+        let cx = session.context(&agents, run_id.clone(), &options, settings, cancel);
         let cx = session.fleet_of().with_deadline(cx);
         let time = session.fleet_of().time_run(cx.clone()).map(|time| Box::pin(time) as _);
-        let stream = assembly.root.stream_in(cx.clone(), session.history(), input);
+        let stream = agents.root().stream_in(cx.clone(), session.history(), input);
         Ok(Active {
             stream,
             time,

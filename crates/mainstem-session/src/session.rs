@@ -16,17 +16,15 @@ use mainstem_event::{
 use mainstem_message::{AgentKey, ConfirmId, Failure, Message, ReplyId, Role, RunId, SessionId, ToolCallId};
 use mainstem_policy::{PlanMode, Prices};
 use mainstem_react::{Cancellation, RunContext};
-use mainstem_subagent::{
-    AnswerError, Assembly, AssemblySource, Carried, ChildSummary, Decision, Fleet, SpawnError,
-};
+use mainstem_subagent::{AnswerError, Carried, ChildSummary, Decision, Fleet, SpawnError};
 use mainstem_task::{TaskError, TaskFilter, TaskRecord, TaskSet};
 use mainstem_tool::ToolOutput;
 use serde_json::{Map, Value};
 
 pub use self::{builder::SessionBuilder, lookup::FoundRun};
 use crate::{
-    InUse, NothingToResume, Run, RunActive, RunEnd, RunHandle, RunOptions, RunRecord,
-    checkpoints::Checkpoints, deferred::Deferred, settings, turn::Turns, wake::Wake,
+    AgentSource, InUse, NothingToResume, Run, RunActive, RunAgents, RunEnd, RunHandle, RunOptions, RunRecord,
+    RunRequest, checkpoints::Checkpoints, deferred::Deferred, settings, turn::Turns, wake::Wake,
 };
 
 /// What a model reads whose answer was cut off.
@@ -37,9 +35,9 @@ const GO_ON: &str = "Your answer was cut off. Go on where it stopped.";
 pub struct Session(pub(crate) Arc<Inner>);
 
 pub(crate) struct Inner {
-    assemblies: Arc<dyn AssemblySource>,
-    /// Of the latest run; in its name a child is sent to from outside.
-    assembly: Mutex<Option<Arc<Assembly>>>,
+    source: Arc<dyn AgentSource>,
+    /// Of the latest run; a message from outside to a child is sent in their name.
+    agents: Mutex<Option<RunAgents>>,
     log: Arc<SessionLog>,
     begun: Begun,
     buffer: usize,
@@ -67,9 +65,9 @@ pub(crate) struct Begun {
 }
 
 impl Session {
-    /// A session in whose runs these work.
-    pub fn builder(assemblies: Arc<dyn AssemblySource>) -> SessionBuilder {
-        SessionBuilder::new(assemblies)
+    /// Begins to build a session, whose runs find their agents in `source`.
+    pub fn builder(source: Arc<dyn AgentSource>) -> SessionBuilder {
+        SessionBuilder::new(source)
     }
 
     /// Its id.
@@ -148,10 +146,10 @@ impl Session {
     pub fn send(&self, key: &AgentKey, message: impl Into<String>, mode: SendMode) -> Result<(), SpawnError> {
         // Before the first run there are no children.
         let unknown = || SpawnError::UnknownChild { name: key.to_string(), known: Vec::new() };
-        let assembly = lock(&self.0.assembly).clone().ok_or_else(unknown)?;
+        let agents = lock(&self.0.agents).clone().ok_or_else(unknown)?;
         let Carried { user, attributes, options: spawn, .. } = self.0.fleet.carried(key).unwrap_or_default();
         let options = RunOptions { user, attributes, spawn, ..RunOptions::new() };
-        let cx = self.context(assembly, self.new_run_id(), &options, Arc::default(), Cancellation::new());
+        let cx = self.context(&agents, self.new_run_id(), &options, Arc::default(), Cancellation::new());
         self.0.fleet.tell(cx, key, message.into(), mode)
     }
 
@@ -217,9 +215,10 @@ impl Session {
     ///
     /// # Errors
     /// Another run of the session is active; [`queue`](Self::queue) waits for its end.
-    pub fn run(&self, input: impl Into<Message>, options: RunOptions) -> Result<Run, RunActive> {
+    pub fn run(&self, request: impl Into<RunRequest>) -> Result<Run, RunActive> {
         let permit = self.0.turns.try_take().map_err(|_| RunActive { run: self.active_id() })?;
-        Ok(Run::new(self.clone(), vec![Arc::new(input.into())], options, Some(permit)))
+        let RunRequest { input, options } = request.into();
+        Ok(Run::new(self.clone(), vec![Arc::new(input)], options, Some(permit)))
     }
 
     /// Begins a run as soon as no other run of the session is active, in the order in which queued
@@ -227,8 +226,9 @@ impl Session {
     ///
     /// Until then its status is [`Queued`](crate::RunStatus::Queued), and dropping it gives its
     /// place up. A run that is held and not polled keeps those behind it waiting.
-    pub fn queue(&self, input: impl Into<Message>, options: RunOptions) -> Run {
-        Run::new(self.clone(), vec![Arc::new(input.into())], options, self.0.turns.try_take().ok())
+    pub fn queue(&self, request: impl Into<RunRequest>) -> Run {
+        let RunRequest { input, options } = request.into();
+        Run::new(self.clone(), vec![Arc::new(input)], options, self.0.turns.try_take().ok())
     }
 
     /// The runs that wait for the active one to end, in the order in which they were queued.
@@ -300,13 +300,9 @@ impl Session {
         RunId::new(self.0.ids.next("run-"))
     }
 
-    /// Returns the id of the agent that leads the next run.
-    pub(crate) async fn leader(&self) -> Arc<str> {
-        let assembly = match self.0.assemblies.known() {
-            Some(assembly) => assembly,
-            None => self.0.assemblies.present().await,
-        };
-        assembly.root.id().clone()
+    /// Checks that an agent can lead the next run.
+    pub(crate) async fn check_leader(&self, agent: &str) -> Result<(), Failure> {
+        self.0.source.agents(Some(agent)).await.map(drop)
     }
 
     /// A run begins.
@@ -323,15 +319,15 @@ impl Session {
         }
     }
 
-    /// Records the cancel of a queued run: emits its only event, with the reason, and adds it to
-    /// the session's runs.
-    pub(crate) fn cancel_queued(&self, run: &RunId, reason: &CancelReason) {
-        let (log, why) = (&self.0.log, Failure::from(reason));
+    /// Records a run that never began: emits its only event, with the reason, and adds it to the
+    /// session's runs.
+    pub(crate) fn never_began(&self, run: &RunId, why: Failure) {
+        let log = &self.0.log;
         let cancelled = EventKind::RunCancelled { error: why.clone() };
         let record = RunRecord::cancelled(run.clone(), log.last_seq() + 1, log.clock().now(), why);
         lock(&self.0.runs).push(record);
         let (session_id, run_id) = (self.id().clone(), Some(run.clone()));
-        let origin = Origin { session_id, run_id, reply_id: None, source: None };
+        let origin = Origin::session(session_id, run_id);
         EventSink::resumed(log.clone(), Arc::new(origin)).emit(cancelled);
     }
 
@@ -369,19 +365,16 @@ impl Session {
         self.0.buffer
     }
 
-    /// Those who work in a run that begins now, unless others were chosen.
-    pub(crate) async fn muster(&self, chosen: Option<Arc<Assembly>>) -> Arc<Assembly> {
-        let assembly = match chosen {
-            Some(assembly) => assembly,
-            None => self.0.assemblies.present().await,
-        };
-        *lock(&self.0.assembly) = Some(assembly.clone());
-        assembly
+    /// Returns the agents of a run that begins now.
+    pub(crate) async fn agents(&self, leader: Option<&str>) -> Result<RunAgents, Failure> {
+        let agents = self.0.source.agents(leader).await?;
+        *lock(&self.0.agents) = Some(agents.clone());
+        Ok(agents)
     }
 
     /// The agent that leads the latest run.
     pub(crate) fn root_id(&self) -> Arc<str> {
-        lock(&self.0.assembly).as_ref().map_or_else(|| "main".into(), |assembly| assembly.root.id().clone())
+        lock(&self.0.agents).as_ref().map_or_else(|| "main".into(), |agents| agents.root().id().clone())
     }
 
     pub(crate) fn turns(&self) -> &Turns {
@@ -394,7 +387,7 @@ impl Session {
 
     pub(crate) fn context(
         &self,
-        assembly: Arc<Assembly>,
+        agents: &RunAgents,
         run_id: RunId,
         options: &RunOptions,
         settings: Arc<RunSettings>,
@@ -403,9 +396,10 @@ impl Session {
         let inner = &*self.0;
         let mut attributes = options.attributes.clone();
         attributes.extend(inner.attributes.clone());
-        let reply_id = Some(ReplyId::new(inner.ids.next("reply-")));
-        let origin = Origin { session_id: self.id().clone(), run_id: Some(run_id), reply_id, source: None };
-        let cx = RunContext::root(assembly.root.id().clone(), EventSink::root(inner.log.clone(), origin));
+        let reply_id = ReplyId::new(inner.ids.next("reply-"));
+        let root_id = agents.root().id().clone();
+        let origin = Origin::root(self.id().clone(), run_id, reply_id, &root_id);
+        let cx = RunContext::root(root_id, EventSink::root(inner.log.clone(), origin));
         let cx = cx
             .with_ids(inner.ids.clone())
             .with_cancel(cancel)
@@ -415,7 +409,7 @@ impl Session {
             .with_output(options.output.clone())
             .with_prices(inner.prices.clone())
             .with_lifetime(inner.tasks.token().clone());
-        inner.fleet.enter(cx, assembly, options.spawn, options.budget).build()
+        inner.fleet.enter(cx, agents.shared().clone(), options.spawn, options.budget).build()
     }
 }
 

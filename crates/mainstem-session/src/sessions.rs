@@ -26,12 +26,11 @@ use crate::{Records, Session, SessionBuilder, view};
 ///
 /// ```
 /// # use std::sync::Arc;
-/// # use mainstem_session::{Records, Session, Sessions, Store};
-/// # use mainstem_subagent::AssemblySource;
+/// # use mainstem_session::{AgentSource, Records, Session, Sessions, Store};
 /// use mainstem_task::TaskSet;
 ///
-/// # async fn example(source: Arc<dyn AssemblySource>) -> Result<(), Box<dyn std::error::Error>> {
-/// let begin = move || Session::builder(source.clone());
+/// # async fn example(agents: Arc<dyn AgentSource>) -> Result<(), Box<dyn std::error::Error>> {
+/// let begin = move || Session::builder(agents.clone());
 /// let sessions = Sessions::new(Store::new(), None, Records::new(TaskSet::in_memory()), begin);
 /// let session = sessions.open("greeting").await?;
 /// assert_eq!(sessions.opened().len(), 1);
@@ -112,7 +111,7 @@ impl Sessions {
     }
 
     async fn load(&self, id: SessionId) -> Result<Session, JournalError> {
-        let builder = (self.builder)().id(id);
+        let builder = (self.builder)().with_id(id);
         match self.journal() {
             Some(journal) => builder.open(journal).await,
             None => Ok(builder.build()),

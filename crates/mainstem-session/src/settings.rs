@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mainstem_event::{RunBudget, RunSettings};
-use mainstem_policy::{Cost, Limits, Spend};
+use mainstem_policy::{Budget, Cost, Spend};
 use mainstem_subagent::SpawnOptions;
 
 use crate::{RunOptions, RunRecord};
@@ -13,16 +13,17 @@ pub(crate) fn recorded(options: &RunOptions) -> Arc<RunSettings> {
     let SpawnOptions { force_sync, background, is_attended, max_depth, max_children, .. } = options.spawn;
     let mut settings = RunSettings::default();
     (settings.user, settings.attributes) = (options.user.clone(), options.attributes.clone());
+    settings.agent.clone_from(&options.agent);
     settings.budget = budget(options.budget);
     (settings.force_sync, settings.background, settings.unattended) = (force_sync, background, !is_attended);
     (settings.max_depth, settings.max_children) = (max_depth, max_children);
     Arc::new(settings)
 }
 
-fn budget(limits: Limits) -> RunBudget {
+fn budget(most: Budget) -> RunBudget {
     let mut budget = RunBudget::default();
-    (budget.tokens, budget.cost_micros) = (limits.tokens, limits.cost.map(Cost::micros));
-    (budget.spawns, budget.time_seconds) = (limits.spawns, limits.time_seconds);
+    (budget.tokens, budget.cost_micros) = (most.tokens, most.cost.map(Cost::micros));
+    (budget.spawns, budget.time_seconds) = (most.spawns, most.time_seconds);
     budget
 }
 
@@ -30,6 +31,7 @@ fn budget(limits: Limits) -> RunBudget {
 /// and the budget is what `run` has left.
 pub(crate) fn resumed(mut options: RunOptions, run: &RunRecord) -> RunOptions {
     let was = &run.settings;
+    options.agent = options.agent.or_else(|| was.agent.clone());
     options.user = options.user.or_else(|| was.user.clone());
     for (name, value) in &was.attributes {
         options.attributes.entry(name.clone()).or_insert_with(|| value.clone());
@@ -41,13 +43,13 @@ pub(crate) fn resumed(mut options: RunOptions, run: &RunRecord) -> RunOptions {
     options
 }
 
-fn left(budget: &RunBudget, spent: Spend, seconds: u64) -> Limits {
-    let mut limits = Limits::default();
-    limits.tokens = budget.tokens.map(|most| most.saturating_sub(spent.tokens));
-    limits.cost = budget.cost_micros.map(|most| Cost::from_micros(most.saturating_sub(spent.cost.micros())));
-    limits.spawns = budget.spawns.map(|most| most.saturating_sub(spent.spawns));
-    limits.time_seconds = budget.time_seconds.map(|most| most.saturating_sub(seconds));
-    limits
+fn left(budget: &RunBudget, spent: Spend, seconds: u64) -> Budget {
+    let mut rest = Budget::default();
+    rest.tokens = budget.tokens.map(|most| most.saturating_sub(spent.tokens));
+    rest.cost = budget.cost_micros.map(|most| Cost::from_micros(most.saturating_sub(spent.cost.micros())));
+    rest.spawns = budget.spawns.map(|most| most.saturating_sub(spent.spawns));
+    rest.time_seconds = budget.time_seconds.map(|most| most.saturating_sub(seconds));
+    rest
 }
 
 #[cfg(test)]

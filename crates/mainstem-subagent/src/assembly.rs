@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use mainstem_policy::Rules;
 use mainstem_react::Agent;
 use mainstem_spec::{AgentSpec, SkillSet};
@@ -102,33 +101,5 @@ impl Assembly {
             tracing::warn!(agent = id, %error, "an agent of an earlier process can't be built again");
         };
         entry.inspect_err(failed).ok()
-    }
-}
-
-/// Assembles what the runs of a session work with.
-#[async_trait]
-pub trait AssemblySource: Send + Sync + 'static {
-    /// Returns what a run that starts now works with. Called once a run, when its turn has come and
-    /// before its first event.
-    ///
-    /// Must not block; the run may be dropped while it waits.
-    async fn present(&self) -> Arc<Assembly>;
-
-    /// Returns what is known without a look at files; `None` by default. Called first when a
-    /// session is opened, possibly outside a runtime.
-    fn known(&self) -> Option<Arc<Assembly>> {
-        None
-    }
-}
-
-/// The same for every run.
-#[async_trait]
-impl AssemblySource for Arc<Assembly> {
-    async fn present(&self) -> Self {
-        self.clone()
-    }
-
-    fn known(&self) -> Option<Self> {
-        Some(self.clone())
     }
 }

@@ -8,7 +8,7 @@ use std::{
 use dashmap::DashSet;
 use mainstem_event::{ChildSummary, Decision, EventSource};
 use mainstem_message::{AgentKey, ConfirmId, SessionId, TaskId, ToolCallId};
-use mainstem_policy::{Limits as Budget, PlanMode};
+use mainstem_policy::{Budget, PlanMode};
 use mainstem_spec::AgentSpec;
 use mainstem_task::TaskSet;
 use mainstem_tool::ToolOutput;

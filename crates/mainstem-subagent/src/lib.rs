@@ -25,7 +25,7 @@ mod spawn;
 mod tools;
 
 pub use approval::{AnswerError, external::ExternalTool};
-pub use assembly::{Assembly, AssemblySource};
+pub use assembly::Assembly;
 pub use budget::account::Spent;
 pub use catalog::{
     Catalog, CatalogEntry, Factory,

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use mainstem_policy::Limits;
+use mainstem_policy::Budget;
 use mainstem_react::{RunContext, RunContextBuilder};
 use mainstem_spec::Skill;
 use mainstem_tool::ToolContext;
@@ -65,7 +65,7 @@ impl Member {
         fleet: Arc<Fleet>,
         assembly: Arc<Assembly>,
         options: SpawnOptions,
-        budget: Limits,
+        budget: Budget,
     ) -> Self {
         let spec = assembly.catalog.get(assembly.root.id()).map(|entry| &*entry.spec);
         Self {
@@ -125,7 +125,7 @@ impl Fleet {
         cx: RunContextBuilder,
         assembly: Arc<Assembly>,
         options: SpawnOptions,
-        budget: Limits,
+        budget: Budget,
     ) -> RunContextBuilder {
         let cx = cx.with_artifacts(assembly.artifacts.clone()).with_gate(self.clone());
         cx.with_attachment(Arc::new(Member::root(self.clone(), assembly, options, budget)))

@@ -117,7 +117,7 @@ impl Rig {
     }
 
     fn task(&self) -> NewTask {
-        let origin = Origin { session_id: SessionId::new("s"), run_id: None, reply_id: None, source: None };
+        let origin = Origin::session(SessionId::new("s"), None);
         let source = EventSource {
             agent_key: AgentKey::new("agent:kid:1"),
             agent_id: "kid".into(),

@@ -44,7 +44,7 @@ pub fn render(events: &[AgentEvent]) -> String {
 
 /// Returns a short name of an instance: the last part of its key, and its turn after the first.
 fn who(event: &AgentEvent) -> String {
-    let Some(source) = event.source() else { return "main".to_owned() };
+    let Some(source) = event.source() else { return event.agent_id().to_owned() };
     let key = source.agent_key.as_str();
     let instance = key.rsplit(':').next().unwrap_or(key);
     let task = source.task_id.as_ref().map_or_else(String::new, |task| format!("@{task}"));

@@ -15,7 +15,7 @@ async fn main() -> Result<(), mainstem::Error> {
     println!("the researchers: {children}");
 
     let session = harness.open_session("s").await?;
-    let run = session.run("Compare Paris and Rome", RunOptions::new())?;
+    let run = session.run("Compare Paris and Rome")?;
     let below: String = run.under_path("s/researcher/guide").text().collect().await;
     println!("the guide below a researcher: {below}");
     Ok(())

@@ -1,4 +1,4 @@
-//! Pattern 1: a panel for each agent. Every instance gets a stream of its own; one that nobody
+//! Pattern 1: a panel for each agent. Every instance gets a stream of its own; one that no caller
 //! reads holds nothing up.
 //!
 //! `cargo run -p mainstem --example panel_per_agent`

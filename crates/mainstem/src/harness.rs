@@ -13,7 +13,7 @@ use mainstem_journal::{Journal, Scoped};
 use mainstem_message::{Message, SessionId};
 use mainstem_react::OutputSchema;
 use mainstem_session::{
-    Assembly, DeleteError, OpenError, Records, Run, RunError, RunOptions, Session, Sessions, Store,
+    DeleteError, OpenError, Records, Run, RunAgents, RunError, RunRequest, Session, Sessions, Store,
 };
 use mainstem_spec::is_name;
 use mainstem_subagent::Limits;
@@ -38,41 +38,45 @@ struct Parts {
 }
 
 impl Harness {
-    /// The live stream of a run in a session of its own. Nothing happens before it is polled; dropping it cancels the run.
-    pub fn stream_events(&self, input: impl Into<Message>) -> Run {
-        self.stream_events_with(input, RunOptions::new())
+    /// Returns the live stream of a run in a session of its own. The run starts when the stream is
+    /// first polled; dropping it cancels the run.
+    ///
+    /// The request is a text, a [`Message`], or a [`RunRequest`] with settings of the run. To
+    /// continue a session, [open](Self::open_session) it and [run](Session::run) it.
+    pub fn stream_events(&self, request: impl Into<RunRequest>) -> Run {
+        self.new_session().queue(request)
     }
 
-    /// The same with options. To go on with a session, [open](Self::open_session) it and [run](Session::run) it.
-    pub fn stream_events_with(&self, input: impl Into<Message>, options: RunOptions) -> Run {
-        self.new_session().queue(input, options)
+    /// Returns the live stream in the coarser v1 form.
+    pub fn stream(&self, request: impl Into<RunRequest>, options: StreamOptions) -> Events<Run> {
+        self.stream_events(request).into_events(options)
     }
 
-    /// The live stream in the coarser v1 form.
-    pub fn stream(&self, input: impl Into<Message>, options: StreamOptions) -> Events<Run> {
-        self.stream_events(input).into_events(options)
-    }
-
-    /// Only the reply. The same path as [`stream_events`](Self::stream_events), read to its end; a tool call about which a person would be
-    /// asked is denied.
+    /// Runs to the end and returns the reply: [`stream_events`](Self::stream_events) without the
+    /// events. A tool call that needs approval is denied, because no reader can give it.
     ///
     /// # Errors
-    /// Why there is no reply. Dropping the future cancels the run.
-    pub fn call(&self, input: impl Into<Message>) -> impl Future<Output = Result<Message, RunError>> + Send {
-        // Nobody reads along, so nobody can be asked.
-        self.stream_events_with(input, RunOptions::new().with_people(false)).reply().boxed()
+    /// The run has no reply. Dropping the future cancels the run.
+    pub fn call(
+        &self,
+        request: impl Into<RunRequest>,
+    ) -> impl Future<Output = Result<Message, RunError>> + Send {
+        self.stream_events(request.into().with_approval(false)).reply().boxed()
     }
 
-    /// Only the reply, as a value of a type whose schema the model is given; its doc comments are part of that.
+    /// Runs to the end and returns the reply as a value of a type. The model is given the type's
+    /// schema, which includes its doc comments.
     ///
-    /// The answer is checked against the schema, and asked for once more if it does not fit: see
-    /// [`StructuredOutput`](crate::react::StructuredOutput). A person is asked nothing, as by [`call`](Self::call).
+    /// The answer is checked against the schema, and the model is asked once more if it does not
+    /// fit: see [`StructuredOutput`](crate::react::StructuredOutput). A tool call that needs
+    /// approval is denied, as by [`call`](Self::call).
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # use mainstem::{prelude::*, model::scripted::Turn};
-    /// # let model = ScriptedModel::new().agent("main", [Turn::new().text(r#"{"score": 4, "why": "clear"}"#)]);
+    /// # use mainstem::prelude::*;
+    /// # let verdict = r#"{"score": 4, "why": "clear"}"#;
+    /// # let model = ScriptedModel::new().agent("main", [Turn::new().text(verdict)]);
     /// #[derive(serde::Deserialize, schemars::JsonSchema)]
     /// struct Verdict {
     ///     /// From 1, bad, to 5, good.
@@ -88,14 +92,14 @@ impl Harness {
     /// ```
     ///
     /// # Errors
-    /// Why there is no reply; that it does not fit, with the value. Dropping the future cancels the run.
+    /// The run has no reply, or the reply does not fit; then the error has the value. Dropping the
+    /// future cancels the run.
     pub fn call_typed<T: DeserializeOwned + JsonSchema>(
         &self,
-        input: impl Into<Message>,
+        request: impl Into<RunRequest>,
     ) -> impl Future<Output = Result<T, RunError>> + Send {
-        let run = OutputSchema::of::<T>().map(|schema| {
-            self.stream_events_with(input, RunOptions::new().with_people(false).with_output(schema))
-        });
+        let run = OutputSchema::of::<T>()
+            .map(|schema| self.stream_events(request.into().with_approval(false).with_output(schema)));
         async move {
             let run =
                 run.map_err(|error| RunError::Output { what: type_name::<T>(), why: error.to_string() })?;
@@ -104,21 +108,22 @@ impl Harness {
         .boxed()
     }
 
-    /// Returns the session of that id; a new one if it does not exist. It stays open as long as the harness, or until it is
-    /// [closed](Self::close_session).
+    /// Returns the session of that id; a new one if it does not exist. It stays open as long as the
+    /// harness, or until it is [closed](Self::close_session).
     ///
-    /// With a [journal](HarnessBuilder::journal), the session's history is restored, and invocations that were cut off when their process
-    /// ended have an `AGENT_END`. A session whose record has failed is opened again once its runs are over.
+    /// With a [journal](HarnessBuilder::with_journal), the session's history is restored, and
+    /// invocations that were cut off when their process ended have an `AGENT_END`. A session whose
+    /// record has failed is opened again once its runs are over.
     ///
     /// # Errors
-    /// The session is open in another process; the journal can't be read or written; the limit of open sessions is reached. The next call
-    /// tries again.
+    /// The session is open in another process; the journal can't be read or written; the limit of
+    /// open sessions is reached. The next call tries again.
     pub async fn open_session(&self, id: impl Into<SessionId>) -> Result<Session, OpenError> {
         self.0.sessions.open(id).await
     }
 
-    /// Removes a session from the open ones; returns `true` if it was one. Once all clones of it are dropped, it can be opened again, here
-    /// or by another process.
+    /// Removes a session from the open ones; returns `true` if it was one. Once all clones of it
+    /// are dropped, it can be opened again, here or by another process.
     pub fn close_session(&self, id: &SessionId) -> bool {
         self.0.sessions.close(id)
     }
@@ -131,7 +136,8 @@ impl Harness {
         self.0.sessions.delete(id).await
     }
 
-    /// Returns a session with a new id. With a [journal](HarnessBuilder::journal), its first run records it.
+    /// Returns a session with a new id. With a [journal](HarnessBuilder::with_journal), its first
+    /// run records it.
     pub fn new_session(&self) -> Session {
         self.0.sessions.begin()
     }
@@ -146,21 +152,27 @@ impl Harness {
         self.0.sessions.journal()
     }
 
-    /// The same harness for a tenant: with the agents and skills that are for all, those of the tenant's own directory, and those that
-    /// [`HarnessBuilder::tenant_subagent`] declares for it.
+    /// Returns the same harness for a tenant: with the agents and skills that are for all, those of
+    /// the tenant's own directory, and those that [`HarnessBuilder::with_tenant_subagent`] declares
+    /// for it.
     ///
-    /// A tenant's agents work in `tenants/<name>` of the workspace, which is made if need be and whose `subagents/` and `skills/` win over
-    /// those of the workspace. They can't leave it, nor spawn, list or be told of what is another tenant's; sessions, background tasks and
-    /// their records are the tenant's own, so that an id may be used by several. Tools find the name among the context's attributes, as
-    /// `tenant`. The root of the harness itself, which is no tenant, works in the whole workspace.
+    /// A tenant's agents work in `tenants/<name>` of the workspace, which is created if it does not
+    /// exist and whose `subagents/` and `skills/` replace those of the workspace. They can't leave
+    /// it, and can't spawn or list what belongs to another tenant; sessions, background tasks and
+    /// their records are the tenant's own, so that several tenants may use one id. Tools find the
+    /// name among the context's attributes, as `tenant`. The root of the harness itself, which is
+    /// not a tenant, works in the whole workspace.
     ///
-    /// In a [journal](HarnessBuilder::journal) and in a [task store](HarnessBuilder::task_store) of the program, the ids of a tenant's sessions and tasks
-    /// begin with `<tenant>/`; only the harness without a tenant can access them.
+    /// In a [journal](HarnessBuilder::with_journal) and in a
+    /// [task store](HarnessBuilder::with_task_store) of the program, the ids of a tenant's sessions
+    /// and tasks begin with `<tenant>/`; only the harness without a tenant can access them.
     ///
-    /// Each tenant is kept as long as the harness. Blocks on the file system when a tenant is asked for first.
+    /// A tenant lives as long as the harness. The first call for a tenant blocks on the file
+    /// system.
     ///
     /// # Errors
-    /// A name that is not `[a-z0-9][a-z0-9_-]*`; a harness that is a tenant's already; else as [`HarnessBuilder::build`].
+    /// The name is not `[a-z0-9][a-z0-9_-]*`; this harness is a tenant's; else as
+    /// [`HarnessBuilder::build`].
     pub fn tenant(&self, name: &str) -> Result<Self, BuildError> {
         let parts = &*self.0;
         if let Some(tenant) = parts.tenants.get(name) {
@@ -171,11 +183,11 @@ impl Harness {
         }
         let store = parts.sessions.store().clone();
         let tenant = Self::open(parts.builder.clone(), store, Some(name.into()))?;
-        // Somebody else may have been faster.
+        // Another call may have added it meanwhile.
         Ok(parts.tenants.entry(name.to_owned()).or_insert(tenant).clone())
     }
 
-    /// Why there can't be a tenant of this name.
+    /// Returns why this name can't be a tenant's, if it can't.
     fn no_tenant(&self, name: &str) -> Option<&'static str> {
         if !is_name(name) {
             return Some("use a-z, 0-9, _ and -, starting with a letter or digit");
@@ -199,10 +211,10 @@ impl Harness {
                 Records::new(tasks.clone()).with_journal(Arc::new(own))
             }
         };
-        let (parts, assemblies, name) = (builder.clone(), Arc::new(agents.clone()), tenant.clone());
+        let (parts, source, name) = (builder.clone(), Arc::new(agents.clone()), tenant.clone());
         let session = move || {
-            let session = parts.session(assemblies.clone(), tasks.clone());
-            name.iter().fold(session, |session, name| session.attribute("tenant", &**name))
+            let session = parts.session(source.clone(), tasks.clone());
+            name.iter().fold(session, |session, name| session.with_attribute("tenant", &**name))
         };
         let sessions = Sessions::new(store, tenant.clone(), records, session);
         Ok(Self(Arc::new(Parts { builder, tenant, agents, sessions, tenants: DashMap::new() })))
@@ -213,14 +225,15 @@ impl Harness {
         self.0.builder.limits()
     }
 
-    /// All background tasks, of all sessions; those of a tenant are its own harness's.
+    /// Returns all background tasks, of all sessions; those of a tenant are its own harness's.
     pub fn tasks(&self) -> &TaskSet {
         self.0.sessions.tasks()
     }
 
-    /// Stops all background work, including that of tenants: cancels it, waits for at most `grace`, then drops the rest. When it returns, all
-    /// work that the harness spawned has ended, and each task has an end in its record. MCP servers are stopped last, permanently. Runs that
-    /// a caller polls are not affected.
+    /// Stops all background work, including that of tenants: cancels it, waits for at most `grace`,
+    /// then drops the rest. When it returns, all work that the harness spawned has ended, and each
+    /// task has an end in its record. MCP servers are stopped last, permanently. Runs that a caller
+    /// polls are not affected.
     pub async fn shutdown(&self, grace: Duration) {
         let tenants: Vec<_> = self.0.tenants.iter().map(|tenant| tenant.tasks().clone()).collect();
         join_all(tenants.iter().chain([self.tasks()]).map(|tasks| tasks.shutdown(grace))).await;
@@ -228,36 +241,39 @@ impl Harness {
         join_all(tenants.iter().chain([self.0.agents.servers()]).map(Servers::shutdown)).await;
     }
 
-    /// Starts the MCP servers that are not at work, and waits until it is known which tools they have; what is wrong with them is then
-    /// among the [`diagnostics`](Self::diagnostics). Nobody needs to: a run that has their tools does the same.
+    /// Starts the MCP servers that are not running, and waits until their tools are known; what is
+    /// wrong with them is then among the [`diagnostics`](Self::diagnostics). Optional: a run that
+    /// has their tools does the same.
     pub async fn ready(&self) {
         self.0.agents.servers().ready().await;
     }
 
-    /// Who worked in the latest run, or will in the first: the root, the agents that it can spawn, skills and rules.
-    pub fn assembly(&self) -> Arc<Assembly> {
+    /// Returns the agents of the latest run, or of the first: the root, the agents that it can
+    /// spawn, skills and rules.
+    pub fn agents(&self) -> RunAgents {
         self.0.agents.current()
     }
 
-    /// Whether an agent of this id is declared that may be a root.
+    /// Checks that an agent of this id is declared and can lead a run.
     ///
     /// # Errors
-    /// There is none, or it is only there to be spawned.
-    pub fn can_lead(&self, agent: &str) -> Result<(), LeaderError> {
-        leader(&self.assembly().catalog, agent).map(drop)
+    /// The agent is not declared, or is only there to be spawned.
+    pub fn check_leader(&self, agent: &str) -> Result<(), LeaderError> {
+        leader(self.agents().catalog(), agent).map(drop)
     }
 
-    /// Those who work where another agent is the root, for [`RunOptions::with_assembly`]: with this harness's model and limits, what the
-    /// agent's spec says of prompt, tools, skills and permissions, and all agents that there are now. What the spec of the harness's own agent
-    /// says does not hold for them.
+    /// Reads files that have changed and builds the agents of a run that this agent leads, as a run
+    /// [with this agent](RunRequest::with_agent) does: with the model, prompt, tools, skills and
+    /// permissions of the agent's spec, and this harness's limits.
     ///
     /// # Errors
-    /// There is no such agent, or it is only there to be spawned; else as [`HarnessBuilder::build`].
+    /// The agent is not declared, or is only there to be spawned; else as
+    /// [`HarnessBuilder::build`].
     ///
     /// # Panics
     /// Outside a tokio runtime.
-    pub async fn led_by(&self, agent: impl Into<String>) -> Result<Arc<Assembly>, BuildError> {
-        self.0.agents.led_by(&agent.into()).await
+    pub async fn prepare_leader(&self, agent: &str) -> Result<(), BuildError> {
+        self.0.agents.led_by(agent).await.map(drop)
     }
 
     /// Returns what was wrong with the agents, the skills and the tools of the workspace when they
@@ -272,6 +288,6 @@ impl Harness {
 
 impl fmt::Debug for Harness {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Harness").field("assembly", &self.assembly()).finish_non_exhaustive()
+        f.debug_struct("Harness").field("agents", &self.agents()).finish_non_exhaustive()
     }
 }

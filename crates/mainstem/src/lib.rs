@@ -4,11 +4,12 @@
 //! Everything any of them does arrives live, in one ordered stream, each event tagged with who
 //! produced it.
 //!
-//! This crate has next to no logic of its own: it puts the layers together and re-exports them. Who
-//! needs one layer depends on that alone: [`message`] what is said · [`event`] what happened ·
-//! [`model`] the contract with a language model · [`tool`] the contract with a tool · [`workspace`]
-//! directories and files · [`spec`] agents as files · [`react`] the loop · [`subagent`] agents
-//! calling agents · [`session`] session, run, handle · [`encode`] events as server-sent events.
+//! This crate composes the layers and re-exports them; a program that needs one layer depends on
+//! that layer alone: [`message`] what is said · [`event`] what happened · [`model`] the contract
+//! with a language model · [`tool`] the contract with a tool · [`workspace`] directories and files
+//! · [`spec`] agents as files · [`declarations`] their reload and diagnostics · [`react`] the loop
+//! · [`subagent`] agents calling agents · [`session`] session, run, handle · [`encode`] events as
+//! server-sent events.
 
 mod env;
 mod error;
@@ -58,21 +59,22 @@ pub mod prelude {
     #[cfg(feature = "anthropic")]
     pub use mainstem_anthropic::{Anthropic, AnthropicExt as _};
     pub use mainstem_event::{
-        AgentEvent, EventKind, EventStreamExt as _, FleetState, Outcome, SendMode, StreamOptions,
+        AgentEvent, CancelReason, EventKind, EventStreamExt as _, FleetState, Outcome, SendMode,
+        StreamOptions,
     };
     #[cfg(feature = "gemini")]
     pub use mainstem_gemini::Gemini;
     pub use mainstem_message::{Message, Role};
-    pub use mainstem_model::{Model, ModelRegistry, ScriptedModel};
+    pub use mainstem_model::{Model, ModelRegistry, ScriptedModel, scripted::Turn};
     #[cfg(feature = "ollama")]
     pub use mainstem_ollama::{Ollama, OllamaExt as _};
     #[cfg(feature = "openai")]
     pub use mainstem_openai::{OpenAi, OpenAiExt as _, OpenAiResponses};
-    pub use mainstem_policy::{Effect, RuleSet};
+    pub use mainstem_policy::{Budget, Effect, RuleSet};
     pub use mainstem_react::{Agent, Middleware, OutputSchema, RunContext};
     pub use mainstem_session::{
         Background, Decision, NothingToResume, OnTaskFinished, Run, RunActive, RunError, RunHandle,
-        RunOptions, RunStatus, Session,
+        RunOptions, RunRequest, RunStatus, Session,
     };
     pub use mainstem_spec::{AgentSpec, Skill};
     pub use mainstem_subagent::{ExternalTool, IntoTool as _};

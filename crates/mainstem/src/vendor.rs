@@ -29,7 +29,7 @@ type Make = fn(&str, &Setup<'_>) -> Result<Arc<dyn Model>, ModelError>;
 
 /// What a model is set up from, besides its name.
 #[derive(Clone, Copy)]
-#[expect(clippy::exhaustive_structs, reason = "made by whoever keeps settings")]
+#[expect(clippy::exhaustive_structs, reason = "made by the holder of the settings")]
 pub struct Setup<'a> {
     /// The value of a variable, such as one of the environment.
     pub var: &'a dyn Fn(&str) -> Option<String>,

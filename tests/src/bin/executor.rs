@@ -19,9 +19,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
             ],
         )
         .agent("kid", [Turn::new().text("I hang").hang()]);
-    let harness =
-        Harness::builder("main", model).workspace(workspace).subagent(AgentSpec::new("kid", "K")).build()?;
-    let reply = harness.open_session("s").await?.run("go", RunOptions::new())?.reply().await?;
+    let harness = Harness::builder("main", model)
+        .with_workspace(workspace)
+        .with_subagent(AgentSpec::new("kid", "K"))
+        .build()?;
+    let reply = harness.open_session("s").await?.run("go")?.reply().await?;
     writeln!(std::io::stdout(), "{}", reply.text())?;
     std::future::pending().await
 }

@@ -52,9 +52,9 @@ pub(super) fn validate(
 /// Returns the harness that `mainstem run` would build, with a model that is never called.
 fn harness(args: &Validate, config: &Config, workspace: &Path) -> anyhow::Result<HarnessBuilder> {
     let harness = Harness::builder("main", ScriptedModel::new())
-        .registry(model::registry(&config.settings, 0.0, var)?)
-        .workspace(workspace);
-    furnish(if args.listing.foreign { harness.foreign_agents() } else { harness }, config)
+        .with_registry(model::registry(&config.settings, 0.0, var)?)
+        .with_workspace(workspace);
+    furnish(if args.listing.foreign { harness.with_foreign_agents(true) } else { harness }, config)
 }
 
 /// Returns the agents of these files and directories, and the errors of the files.

@@ -61,7 +61,7 @@ impl ChatSession {
         let agent = args.agent.as_deref();
         let requirements =
             Requirements { agent, plan: false, foreign: false, demo_pace: 1.0, journal: Some(journal) };
-        let harness = requirements.build(&config, &model).or_exit(Exit::Config)?;
+        let harness = requirements.build(&config, &model)?;
         if let Some(id) = agent {
             check_agent(&harness, id).or_exit(Exit::Usage)?;
         }
@@ -69,7 +69,7 @@ impl ChatSession {
         notes.into_iter().chain(harness::found(&harness)).for_each(|note| progress::say(&note, terminal));
         let opened = harness.open_session(id).await;
         let session = opened.with_context(|| format!("--session {id}")).or_exit(Exit::Config)?;
-        let root = harness.assembly().root.clone();
+        let root = harness.agents().root().clone();
         let greeting = format!("{} with {}, session {id}", root.id(), root.model().name());
         let options = options(args, &config.settings.budget, terminal);
         Ok(Self { session: Arc::new(session), greeting, options, harness: Some(harness) })

@@ -15,7 +15,7 @@ use mainstem::{
     api::RunOptions,
     guard::Network,
     mcp::Server,
-    policy::{Cost, Limits, Prices},
+    policy::{self, Cost, Prices},
     subagent::trust::server_does,
     vendor::VENDORS,
 };
@@ -224,7 +224,7 @@ impl Settings {
     /// Returns the options of a run with these limits, which a server takes, too.
     pub(crate) fn run_options(&self, budget: &Budget) -> RunOptions {
         RunOptions {
-            budget: budget.limits(),
+            budget: budget.of_run(),
             max_depth: value(&self.limits.max_depth),
             max_children: value(&self.limits.max_children).map(NonZeroUsize::get),
             ..RunOptions::default()
@@ -233,12 +233,12 @@ impl Settings {
 }
 
 impl Budget {
-    /// Returns the limits of a run.
-    pub(crate) fn limits(&self) -> Limits {
+    /// Returns the budget of a run.
+    pub(crate) fn of_run(&self) -> policy::Budget {
         let Self { tokens, cost, spawns, time_seconds } = self;
-        let mut limits = Limits::default();
-        (limits.tokens, limits.cost) = (value(tokens), value(cost));
-        (limits.spawns, limits.time_seconds) = (value(spawns), value(time_seconds));
-        limits
+        let mut budget = policy::Budget::default();
+        (budget.tokens, budget.cost) = (value(tokens), value(cost));
+        (budget.spawns, budget.time_seconds) = (value(spawns), value(time_seconds));
+        budget
     }
 }

@@ -5,7 +5,7 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use clap::Parser;
 use mainstem::{
     guard::Network,
-    policy::{Cost, Limits, Rules},
+    policy::{Budget, Cost, Rules},
 };
 
 use super::*;
@@ -80,8 +80,8 @@ fn own(text: &str) -> Settings {
     file::parse(text, Path::new("./mainstem.toml")).unwrap().settings
 }
 
-fn budget(tokens: Option<u64>, cost: Option<Cost>) -> Limits {
-    let mut limits = Limits::default();
+fn budget(tokens: Option<u64>, cost: Option<Cost>) -> Budget {
+    let mut limits = Budget::default();
     (limits.tokens, limits.cost) = (tokens, cost);
     limits
 }
@@ -139,7 +139,7 @@ fn each_limit_of_a_budget_is_looked_for_on_its_own() {
     let args::Command::Run(run) = args::Cli::parse_from(line).command else { panic!() };
     let all = load(&run, Some(&path), |_| None);
     let expected = budget(Some(9), Some(Cost::from_micros(2))).with_spawns(3).with_time_seconds(4);
-    assert_eq!(all.budget.limits(), expected);
+    assert_eq!(all.budget.of_run(), expected);
     check(
         "[budget]\ntoken = 1",
         "2:1: unknown field `token`, expected one of `tokens`, `cost`, `spawns`, `time_seconds`; did you mean `tokens`?",
@@ -310,7 +310,7 @@ fn only_trusted_parts_are_in_effect_and_a_project_widens_no_limit() {
     assert_eq!(all.model.unwrap().value, "m");
     assert!(all.files.is_off());
     assert_eq!(
-        (value(&all.max_turns).map(NonZeroU32::get), all.budget.limits()),
+        (value(&all.max_turns).map(NonZeroU32::get), all.budget.of_run()),
         (Some(5), budget(Some(5), None).with_spawns(1))
     );
     let named = |rules: &Rules, pattern: &str| {

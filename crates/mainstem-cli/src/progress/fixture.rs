@@ -12,8 +12,9 @@ pub(super) fn demo() -> Vec<AgentEvent> {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     runtime.block_on(async {
-        let harness =
-            Harness::builder("main", demo::model(1.0)).clock(FakeClock::default()).ids(CountedIds::default());
+        let harness = Harness::builder("main", demo::model(1.0))
+            .with_clock(FakeClock::default())
+            .with_ids(CountedIds::default());
         let harness = demo::furnish(harness, 1.0).build().unwrap();
         harness.stream_events(demo::PROMPT).collect().await
     })

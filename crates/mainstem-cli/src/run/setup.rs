@@ -56,10 +56,12 @@ pub(super) fn setup(args: &args::Run, config: &Config, terminal: Terminal) -> Re
         demo_pace: args.demo_pace,
         journal,
     };
-    let harness = requirements.build(config, &model).or_exit(Exit::Config)?;
+    let harness = requirements.build(config, &model)?;
     notes.extend(harness::found(&harness));
-    if let Some(id) =
-        args.only_agent.as_deref().filter(|id| *id != "main" && harness.assembly().catalog.get(id).is_none())
+    if let Some(id) = args
+        .only_agent
+        .as_deref()
+        .filter(|id| **harness.agents().root().id() != **id && harness.agents().catalog().get(id).is_none())
     {
         notes.push(format!("warning: --only-agent: there is no agent {id:?}"));
     }

@@ -95,8 +95,8 @@ impl EventSink {
     /// the background without its parent.
     #[must_use]
     pub fn child(&self, source: EventSource, reply_id: ReplyId) -> Self {
-        let origin =
-            Origin { source: Some(Arc::new(source)), reply_id: Some(reply_id), ..(**self.origin()).clone() };
+        let (source, reply_id) = (Some(Arc::new(source)), Some(reply_id));
+        let origin = Origin { source, reply_id, root_id: None, ..(**self.origin()).clone() };
         Self::new(self.0.log.clone(), origin, self.0.mode.below())
     }
 

@@ -125,7 +125,8 @@ impl FleetState {
         let key = event.agent_key().cloned();
         let place = self.place_of(&key).unwrap_or_else(|| {
             let source = event.source().cloned();
-            self.agents.push(AgentState::new(source, reply_id.clone(), event.at));
+            let name = event.agent_id().to_owned();
+            self.agents.push(AgentState::new(name, source, reply_id.clone(), event.at));
             self.places.0.insert(key, self.agents.len() - 1);
             self.agents.len() - 1
         });

@@ -85,7 +85,7 @@ impl EventFilter {
         let depth = event.depth();
         let fits =
             |wanted: &Option<String>, is: Option<&str>| wanted.as_deref().is_none_or(|w| is == Some(w));
-        fits(&self.agent, Some(source.map_or("main", |source| &source.agent_id)))
+        fits(&self.agent, Some(event.agent_id()))
             && self.key.as_ref().is_none_or(|key| event.agent_key() == Some(key))
             && self.depth.is_none_or(|wanted| depth == wanted)
             && self.max_depth.is_none_or(|most| depth <= most)

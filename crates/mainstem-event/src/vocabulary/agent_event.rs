@@ -14,7 +14,7 @@ use std::{
 use mainstem_message::{AgentKey, ReplyId, RunId, SessionId};
 use serde_json::{Map, Value};
 
-use crate::{EventKind, EventSource, Origin, Timestamp};
+use crate::{EventKind, EventSource, Origin, Timestamp, vocabulary::source::ROOT};
 
 /// The longest line of recorded events that `mainstem replay` reads, in bytes: 128 MiB.
 ///
@@ -25,7 +25,7 @@ pub const MAX_LINE_BYTES: usize = 128 << 20;
 /// An event of a session. Cheap to clone: one shared allocation.
 ///
 /// The JSON form is flat and `camelCase`: the envelope (`seq`, `id`, `sessionId`, `runId`,
-/// `createdAt`, `source`, `replyId`, `metadata`), `type`, and the fields of the kind.
+/// `createdAt`, `source`, `rootId`, `replyId`, `metadata`), `type`, and the fields of the kind.
 /// [`Display`](fmt::Display) is one line for people.
 ///
 /// ```
@@ -133,9 +133,16 @@ impl AgentEvent {
         self.source().map_or(0, |source| source.depth)
     }
 
-    /// Returns the producer's display name: its name, or else its id; `main` for the root.
+    /// Returns the producer's id, as it was declared; `main` on session-level events.
+    pub fn agent_id(&self) -> &str {
+        let root_id = || self.origin.root_id.as_deref().unwrap_or(ROOT);
+        self.source().map_or_else(root_id, |source| &source.agent_id)
+    }
+
+    /// Returns the producer's display name: its name, or else its [id](Self::agent_id).
     pub fn agent_label(&self) -> &str {
-        self.source().map_or("main", |source| source.agent_name.as_deref().unwrap_or(&source.agent_id))
+        let name = self.source().and_then(|source| source.agent_name.as_deref());
+        name.unwrap_or_else(|| self.agent_id())
     }
 
     /// Returns `true` if it belongs to the root agent, or to the session itself.

@@ -63,12 +63,23 @@ pub struct Origin {
     pub reply_id: Option<ReplyId>,
     /// The descendant; absent for the root and on session-level events.
     pub source: Option<Arc<EventSource>>,
+    /// The id of the root, on its own events, unless it is `main`.
+    pub root_id: Option<Arc<str>>,
 }
+
+/// The id of a root without another one, as on session-level events.
+pub(crate) const ROOT: &str = "main";
 
 impl Origin {
     /// Returns the origin of session-level events.
     pub fn session(session_id: SessionId, run_id: Option<RunId>) -> Self {
-        Self { session_id, run_id, reply_id: None, source: None }
+        Self { session_id, run_id, reply_id: None, source: None, root_id: None }
+    }
+
+    /// The origin of a root's invocation.
+    pub fn root(session_id: SessionId, run_id: RunId, reply_id: ReplyId, root_id: &Arc<str>) -> Self {
+        let root_id = Some(root_id).filter(|id| ***id != *ROOT).cloned();
+        Self { reply_id: Some(reply_id), root_id, ..Self::session(session_id, Some(run_id)) }
     }
 
     /// Returns the origin as part of a background task, during another run or none.

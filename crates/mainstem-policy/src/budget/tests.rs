@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::{AccountId, Amount, Exceeded, Ledger, Limits, Reservation, Resource, Spend, estimated_usage};
+use super::{AccountId, Amount, Budget, Exceeded, Ledger, Reservation, Resource, Spend, estimated_usage};
 use crate::Cost;
 
 const NOW: Duration = Duration::ZERO;
@@ -19,13 +19,13 @@ fn unpriced(tokens: u64) -> Amount {
 
 #[test]
 fn what_fits_is_reserved_and_what_does_not_says_why() {
-    let check = |limits: Limits, amount: Amount, seconds: u64, expected: &str| {
-        let (mut ledger, session) = Ledger::new("session", limits, Duration::from_secs(100));
+    let check = |budget: Budget, amount: Amount, seconds: u64, expected: &str| {
+        let (mut ledger, session) = Ledger::new("session", budget, Duration::from_secs(100));
         let reserved = ledger.reserve(session, amount, Duration::from_secs(100 + seconds));
         let answer = reserved.map_or_else(|error| error.to_string(), |_| "ok".to_owned());
-        assert_eq!(answer, expected, "{limits:?} {amount:?}");
+        assert_eq!(answer, expected, "{budget:?} {amount:?}");
     };
-    let none = Limits::default();
+    let none = Budget::default();
     check(none, dollars(u64::MAX, u64::MAX), 0, "ok");
     check(none, unpriced(5), 1_000_000, "ok");
     check(none.with_tokens(10), Amount::tokens(10), 0, "ok");
@@ -71,14 +71,14 @@ fn what_fits_is_reserved_and_what_does_not_says_why() {
 #[test]
 fn a_clock_that_goes_back_is_no_error() {
     let (mut ledger, session) =
-        Ledger::new("s", Limits::default().with_time_seconds(1), Duration::from_secs(9));
+        Ledger::new("s", Budget::default().with_time_seconds(1), Duration::from_secs(9));
     assert!(ledger.reserve(session, Amount::tokens(1), NOW).is_ok());
 }
 
 #[test]
 fn settling_corrects_and_releasing_restores() {
     let check = |actual: Option<Amount>, spent: Amount, estimated: Amount, unpriced: u64| {
-        let (mut ledger, session) = Ledger::new("session", Limits::default(), NOW);
+        let (mut ledger, session) = Ledger::new("session", Budget::default(), NOW);
         let reservation = ledger.reserve(session, dollars(100, 2), NOW).unwrap();
         assert_eq!(ledger.tally(session).unwrap().held, dollars(100, 2).known());
         ledger.settle(reservation, actual);
@@ -91,7 +91,7 @@ fn settling_corrects_and_releasing_restores() {
     check(Some(unpriced(40)), dollars(40, 2), dollars(0, 2), 0);
     check(None, dollars(100, 2), dollars(100, 2), 0);
 
-    let (mut ledger, session) = Ledger::new("session", Limits::default(), NOW);
+    let (mut ledger, session) = Ledger::new("session", Budget::default(), NOW);
     let reservation = ledger.reserve(session, unpriced(5), NOW).unwrap();
     ledger.settle(reservation, Some(unpriced(6)));
     assert_eq!(
@@ -108,7 +108,7 @@ fn settling_corrects_and_releasing_restores() {
 
 #[test]
 fn an_overrun_is_recorded_and_ends_the_budget() {
-    let (mut ledger, session) = Ledger::new("session", Limits::default().with_tokens(10), NOW);
+    let (mut ledger, session) = Ledger::new("session", Budget::default().with_tokens(10), NOW);
     let reservation = ledger.reserve(session, Amount::tokens(10), NOW).unwrap();
     ledger.settle(reservation, Some(Amount::tokens(15)));
     assert_eq!(ledger.tally(session).unwrap().spent.tokens, 15);
@@ -119,11 +119,11 @@ fn an_overrun_is_recorded_and_ends_the_budget() {
 
 #[test]
 fn a_reservation_has_to_fit_every_budget_above() {
-    let tokens = |tokens| Limits::default().with_tokens(tokens);
+    let tokens = |tokens| Budget::default().with_tokens(tokens);
     let (mut ledger, session) = Ledger::new("session", tokens(100), NOW);
     let a = ledger.open(session, "a", tokens(80), NOW).unwrap();
     let b = ledger.open(session, "b", tokens(80), NOW).unwrap();
-    let a1 = ledger.open(a, "a1", Limits::default(), NOW).unwrap();
+    let a1 = ledger.open(a, "a1", Budget::default(), NOW).unwrap();
 
     let first = ledger.reserve(a1, Amount::tokens(60), NOW).unwrap();
     let asked = |ledger: &mut Ledger, account| {
@@ -145,7 +145,7 @@ fn a_reservation_has_to_fit_every_budget_above() {
 
 #[test]
 fn time_is_counted_from_when_an_account_is_opened() {
-    let seconds = |seconds| Limits::default().with_time_seconds(seconds);
+    let seconds = |seconds| Budget::default().with_time_seconds(seconds);
     let at = Duration::from_secs;
     let (mut ledger, session) = Ledger::new("session", seconds(100), at(0));
     let child = ledger.open(session, "child", seconds(10), at(50)).unwrap();
@@ -159,15 +159,15 @@ fn time_is_counted_from_when_an_account_is_opened() {
 
 #[test]
 fn a_closed_account_is_forgotten_once_nothing_depends_on_it() {
-    let (mut ledger, session) = Ledger::new("session", Limits::default(), NOW);
-    let parent = ledger.open(session, "parent", Limits::default(), NOW).unwrap();
-    let child = ledger.open(parent, "child", Limits::default(), NOW).unwrap();
+    let (mut ledger, session) = Ledger::new("session", Budget::default(), NOW);
+    let parent = ledger.open(session, "parent", Budget::default(), NOW).unwrap();
+    let child = ledger.open(parent, "child", Budget::default(), NOW).unwrap();
     let late = ledger.reserve(child, Amount::tokens(5), NOW).unwrap();
 
     ledger.close(parent);
     assert_eq!(ledger.reserve(parent, Amount::tokens(1), NOW).unwrap_err(), Exceeded::Closed);
     assert_eq!(ledger.reserve(child, Amount::tokens(1), NOW).unwrap_err(), Exceeded::Closed);
-    assert_eq!(ledger.open(child, "grandchild", Limits::default(), NOW).unwrap_err(), Exceeded::Closed);
+    assert_eq!(ledger.open(child, "grandchild", Budget::default(), NOW).unwrap_err(), Exceeded::Closed);
     ledger.close(child);
     assert!(ledger.tally(parent).is_some() && ledger.tally(child).is_some());
 
@@ -192,19 +192,19 @@ fn an_estimate_is_a_quarter_of_the_bytes_and_all_the_output() {
 
 #[test]
 fn limits_read_from_files() {
-    let check = |text: &str, expected: Limits| assert_eq!(toml::from_str::<Limits>(text).unwrap(), expected);
-    check("", Limits::default());
+    let check = |text: &str, expected: Budget| assert_eq!(toml::from_str::<Budget>(text).unwrap(), expected);
+    check("", Budget::default());
     let all =
-        Limits::default().with_tokens(1).with_cost(Cost::from_micros(2)).with_spawns(3).with_time_seconds(4);
+        Budget::default().with_tokens(1).with_cost(Cost::from_micros(2)).with_spawns(3).with_time_seconds(4);
     check("tokens = 1\ncost = 2\nspawns = 3\ntime_seconds = 4", all);
     check(&toml::to_string(&all).unwrap(), all);
-    assert!(toml::from_str::<Limits>("token = 1").unwrap_err().to_string().contains("unknown field `token`"));
-    assert!(toml::from_str::<Limits>("tokens = -1").is_err());
+    assert!(toml::from_str::<Budget>("token = 1").unwrap_err().to_string().contains("unknown field `token`"));
+    assert!(toml::from_str::<Budget>("tokens = -1").is_err());
 }
 
 #[derive(Clone, Debug)]
 enum Step {
-    Open { parent: usize, limits: Limits },
+    Open { parent: usize, budget: Budget },
     Reserve { account: usize, amount: Amount },
     Settle { reservation: usize, actual: Option<Amount> },
     Release { reservation: usize },
@@ -216,9 +216,9 @@ fn amounts() -> impl Strategy<Value = Amount> {
     (0..40_u64, cost, 0..3_u64).prop_map(|(tokens, cost, spawns)| Amount { tokens, cost, spawns })
 }
 
-fn limits() -> impl Strategy<Value = Limits> {
+fn budget() -> impl Strategy<Value = Budget> {
     (prop::option::of(0..200_u64), prop::option::of(0..200_u64), prop::option::of(0..9_u64)).prop_map(
-        |(tokens, cost, spawns)| Limits {
+        |(tokens, cost, spawns)| Budget {
             tokens,
             cost: cost.map(Cost::from_micros),
             spawns,
@@ -230,7 +230,7 @@ fn limits() -> impl Strategy<Value = Limits> {
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let index = || 0..1_000_usize;
     let step = prop_oneof![
-        2 => (index(), limits()).prop_map(|(parent, limits)| Step::Open { parent, limits }),
+        2 => (index(), budget()).prop_map(|(parent, budget)| Step::Open { parent, budget }),
         6 => (index(), amounts()).prop_map(|(account, amount)| Step::Reserve { account, amount }),
         4 => (index(), prop::option::weighted(0.8, amounts())).prop_map(|(reservation, actual)| Step::Settle { reservation, actual }),
         2 => index().prop_map(|reservation| Step::Release { reservation }),
@@ -242,7 +242,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 /// A naive ledger: every operation ever, by account.
 struct Books {
     parents: Vec<Option<usize>>,
-    limits: Vec<Limits>,
+    budget: Vec<Budget>,
     ids: Vec<AccountId>,
     open: Vec<(usize, Reservation)>,
     /// Account, reserved amount, actual amount.
@@ -273,10 +273,10 @@ impl Books {
             prop_assert_eq!((tally.held, tally.spent), (held, spent));
 
             let used = spent.plus(held);
-            let limits = self.limits[above];
-            prop_assert!(limits.tokens.is_none_or(|limit| used.tokens <= limit + overrun.tokens));
-            prop_assert!(limits.cost.is_none_or(|limit| used.cost <= limit + overrun.cost));
-            prop_assert!(limits.spawns.is_none_or(|limit| used.spawns <= limit + overrun.spawns));
+            let budget = self.budget[above];
+            prop_assert!(budget.tokens.is_none_or(|limit| used.tokens <= limit + overrun.tokens));
+            prop_assert!(budget.cost.is_none_or(|limit| used.cost <= limit + overrun.cost));
+            prop_assert!(budget.spawns.is_none_or(|limit| used.spawns <= limit + overrun.spawns));
         }
         Ok(())
     }
@@ -287,11 +287,11 @@ impl Books {
 
     fn step(&mut self, ledger: &mut Ledger, step: Step) -> Result<(), TestCaseError> {
         match step {
-            Step::Open { parent, limits } => {
+            Step::Open { parent, budget } => {
                 let parent = parent % self.ids.len();
-                if let Ok(id) = ledger.open(self.ids[parent], "child", limits, NOW) {
+                if let Ok(id) = ledger.open(self.ids[parent], "child", budget, NOW) {
                     self.parents.push(Some(parent));
-                    self.limits.push(limits);
+                    self.budget.push(budget);
                     self.ids.push(id);
                 }
             }
@@ -324,9 +324,9 @@ impl Books {
 
 proptest! {
     #[test]
-    fn the_books_agree_at_every_level(root in limits(), steps in steps()) {
+    fn the_books_agree_at_every_level(root in budget(), steps in steps()) {
         let (mut ledger, id) = Ledger::new("session", root, NOW);
-        let mut books = Books { parents: vec![None], limits: vec![root], ids: vec![id], open: vec![], settled: vec![] };
+        let mut books = Books { parents: vec![None], budget: vec![root], ids: vec![id], open: vec![], settled: vec![] };
         for step in steps {
             books.step(&mut ledger, step)?;
             books.check(&ledger)?;
@@ -339,8 +339,8 @@ proptest! {
 
     #[test]
     fn releasing_restores_exactly(held in 0..u64::MAX, asked in 0..u64::MAX) {
-        let (mut ledger, session) = Ledger::new("session", Limits::default(), NOW);
-        let child = ledger.open(session, "child", Limits::default(), NOW).unwrap();
+        let (mut ledger, session) = Ledger::new("session", Budget::default(), NOW);
+        let child = ledger.open(session, "child", Budget::default(), NOW).unwrap();
         let _first = ledger.reserve(child, Amount::tokens(held), NOW).unwrap();
         let before = ledger.clone();
         if let Ok(second) = ledger.reserve(child, Amount::tokens(asked), NOW) {
@@ -352,7 +352,7 @@ proptest! {
 
     #[test]
     fn what_is_left_can_be_reserved_and_no_more(levels in prop::collection::vec(1..100_u64, 1..4), used in 0..50_u64) {
-        let tokens = |tokens| Limits::default().with_tokens(tokens);
+        let tokens = |tokens| Budget::default().with_tokens(tokens);
         let (mut ledger, mut account) = Ledger::new("session", tokens(100), NOW);
         for level in levels {
             account = ledger.open(account, "child", tokens(level), NOW).unwrap();

@@ -38,7 +38,7 @@ async fn problem(response: Response, status: u16, code: &str) -> Value {
 async fn the_idlest_sessions_are_closed_when_there_are_too_many() {
     let dir = tempfile::tempdir().unwrap();
     let journal = SqliteJournal::open(dir.path().join("j.db")).unwrap();
-    let harness = fleet(says(3)).workspace(dir.path()).journal(journal).build().unwrap();
+    let harness = fleet(says(3)).with_workspace(dir.path()).with_journal(journal).build().unwrap();
     let rig = Rig::start(harness, |builder| {
         builder.tokens(Tokens::new().with(TOKEN, None).unwrap()).max_sessions(6)
     })
@@ -77,7 +77,7 @@ async fn the_idlest_sessions_are_closed_when_there_are_too_many() {
 async fn a_tenant_whose_sessions_are_all_at_work_is_refused_alone() {
     let dir = tempfile::tempdir().unwrap();
     let journal = SqliteJournal::open(dir.path().join("j.db")).unwrap();
-    let harness = fleet(says(30)).workspace(dir.path()).journal(journal).build().unwrap();
+    let harness = fleet(says(30)).with_workspace(dir.path()).with_journal(journal).build().unwrap();
     let rig = Rig::start(harness, |builder| builder.tokens(two()).max_sessions(8)).await;
     let begin = async |token: &str, session: &str, input: &str| {
         let path = format!("/v1/sessions/{session}/runs");
@@ -115,7 +115,7 @@ async fn a_tenant_whose_sessions_are_all_at_work_is_refused_alone() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_can_open_no_session_is_not_ready() {
     let journal = FaultyJournal::new(MemoryJournal::new());
-    let harness = fleet(says(2)).journal(journal.clone()).build().unwrap();
+    let harness = fleet(says(2)).with_journal(journal.clone()).build().unwrap();
     let rig = Rig::start(harness, |builder| builder).await;
     assert_eq!(rig.get("/readyz").await.status(), 200);
     journal.fill_after(0);
@@ -134,7 +134,7 @@ async fn a_full_disk_is_told_as_long_as_it_is_full() {
     let dir = tempfile::tempdir().unwrap();
     let journal = SqliteJournal::open_bounded(dir.path().join("j.db"), 400 << 10).unwrap();
     let turns = (0..200).map(|_| Turn::new().text("x".repeat(4 << 10)));
-    let harness = fleet(ScriptedModel::new().agent("main", turns)).journal(journal).build().unwrap();
+    let harness = fleet(ScriptedModel::new().agent("main", turns)).with_journal(journal).build().unwrap();
     let rig = Rig::start(harness, |builder| builder).await;
     let mut refused = 0;
     for number in 0..200 {
@@ -161,7 +161,7 @@ async fn a_full_disk_is_told_as_long_as_it_is_full() {
 /// its concurrent requests.
 async fn stuck() -> (Rig, FaultyJournal, Vec<tokio::task::JoinHandle<u16>>) {
     let journal = FaultyJournal::new(MemoryJournal::new());
-    let harness = fleet(says(2)).journal(journal.clone()).build().unwrap();
+    let harness = fleet(says(2)).with_journal(journal.clone()).build().unwrap();
     let rig = Rig::start(harness, |builder| builder).await;
     journal.hold_opens(true);
     let mut held = Vec::new();
@@ -226,7 +226,7 @@ async fn a_problem_names_no_file_of_the_operators() {
     let tasks = dir.path().join("agents/main/tasks");
     std::fs::create_dir_all(&tasks).unwrap();
     std::fs::write(tasks.join("s.json"), "{ damaged").unwrap();
-    let harness = fleet(says(2)).workspace(dir.path()).build().unwrap();
+    let harness = fleet(says(2)).with_workspace(dir.path()).build().unwrap();
     let rig = Rig::start(harness, |builder| builder).await;
     let place = dir.path().to_str().unwrap();
     for (method, path) in [

@@ -107,7 +107,7 @@ async fn one_tenant_cannot_take_the_bodies_and_connections_of_another() {
     let tokens = mainstem_server::Tokens::new();
     let tokens =
         tokens.with(TOKEN, Some("acme")).unwrap().with("the-token-of-globex", Some("globex")).unwrap();
-    let harness = fleet(says()).workspace(dir.path()).build().unwrap();
+    let harness = fleet(says()).with_workspace(dir.path()).build().unwrap();
     let rig = Rig::start(harness, |builder| builder.tokens(tokens)).await;
     let more = format!(
         "Authorization: Bearer {TOKEN}\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n"

@@ -12,7 +12,7 @@ const ACME: &str = "the-token-of-tenant-acme";
 async fn rig() -> (Rig, tempfile::TempDir) {
     let model = ScriptedModel::new().agent("main", [Turn::new().text("Hello."), Turn::new().text("Again.")]);
     let dir = tempfile::TempDir::new().unwrap();
-    let harness = fleet(model).workspace(dir.path()).build().unwrap();
+    let harness = fleet(model).with_workspace(dir.path()).build().unwrap();
     let tokens = Tokens::new().with(TOKEN, None).unwrap().with(ACME, Some("acme")).unwrap();
     let hosts = Hosts::new().with("agents.example");
     (Rig::start(harness, |builder| builder.tokens(tokens).hosts(hosts)).await, dir)

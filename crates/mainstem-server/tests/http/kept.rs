@@ -26,7 +26,8 @@ fn script_after(model: ScriptedModel) -> ScriptedModel {
 
 /// A server on a journal; the one before has to be gone.
 async fn process(journal: &Path, model: ScriptedModel) -> Rig {
-    let harness = fleet(model).ids(mainstem::event::RandomIds).journal(SqliteJournal::open(journal).unwrap());
+    let harness =
+        fleet(model).with_ids(mainstem::event::RandomIds).with_journal(SqliteJournal::open(journal).unwrap());
     Rig::start(harness.build().unwrap(), |builder| builder).await
 }
 
@@ -48,7 +49,8 @@ async fn idle_sessions_are_closed_and_opened_again() {
     let path = dir.path().join("j.db");
     let slow = Turn::new().text("Wait.").wait(ms(60_000)).text("Done.");
     let model = ScriptedModel::new().agent_on("main", "slowly", [slow]);
-    let harness = fleet(script_after(model)).journal(SqliteJournal::open(&path).unwrap()).build().unwrap();
+    let harness =
+        fleet(script_after(model)).with_journal(SqliteJournal::open(&path).unwrap()).build().unwrap();
     let rig = Rig::start(harness, |builder| builder.close_idle(ms(0))).await;
     let first = rig.run("left", "go").await;
     let kid = rig.kid("left").await;
@@ -346,8 +348,8 @@ async fn tenants_share_a_journal_and_see_only_their_own() {
     let dir = tempfile::tempdir().unwrap();
     let (journal, acme) = (Arc::new(dir.path().join("j.db")), "the-token-of-tenant-acme");
     for process in 0..2 {
-        let harness = fleet(script()).ids(mainstem::event::RandomIds).workspace(dir.path());
-        let harness = harness.journal(SqliteJournal::open(&*journal).unwrap()).build().unwrap();
+        let harness = fleet(script()).with_ids(mainstem::event::RandomIds).with_workspace(dir.path());
+        let harness = harness.with_journal(SqliteJournal::open(&*journal).unwrap()).build().unwrap();
         let tokens = Tokens::new().with(TOKEN, None).unwrap().with(acme, Some("acme")).unwrap();
         let rig = Rig::start(harness, |builder| builder.tokens(tokens)).await;
         let ask = |token: &str, method: Method, path: &str| rig.stranger(method, path).bearer_auth(token);
@@ -384,8 +386,8 @@ async fn what_a_run_was_given_is_recorded_but_for_prompts() {
     let secret = "You know the secret recipe.";
     let process = async || {
         let kid = AgentSpec::new("kid", "Helps").with_prompt(secret);
-        let harness = fleet(script()).ids(mainstem::event::RandomIds).subagent(kid);
-        let harness = harness.journal(SqliteJournal::open(&path).unwrap()).build().unwrap();
+        let harness = fleet(script()).with_ids(mainstem::event::RandomIds).with_subagent(kid);
+        let harness = harness.with_journal(SqliteJournal::open(&path).unwrap()).build().unwrap();
         Rig::start(harness, |builder| builder).await
     };
     let rig = process().await;

@@ -105,7 +105,7 @@ async fn a_large_event_is_cut_in_a_stream_and_whole_by_itself() {
         "main",
         [Turn::new().call("large", json!({ "note": "n".repeat(400_000) })), Turn::new().text("Much.")],
     );
-    let rig = Rig::start(fleet(model).tool(large).build().unwrap(), |builder| builder).await;
+    let rig = Rig::start(fleet(model).with_tool(large).build().unwrap(), |builder| builder).await;
     rig.run("s", "go").await;
     let frames = rig.frames("/v1/sessions/s/events?follow=false", None).await;
     let longest = frames.iter().map(String::len).max().unwrap();

@@ -134,10 +134,10 @@ pub(crate) fn fleet(model: impl Model) -> HarnessBuilder {
         tool_fn(name, "Does it", |_, _: Map<String, Value>| async { Ok::<_, ToolError>("done") })
     };
     Harness::builder("main", model)
-        .tool(tool("look"))
-        .tool(tool("write"))
-        .subagent(AgentSpec::new("kid", "A kid"))
-        .permissions(
+        .with_tool(tool("look"))
+        .with_tool(tool("write"))
+        .with_subagent(AgentSpec::new("kid", "A kid"))
+        .with_permissions(
             mainstem::policy::RuleSet::default().with(mainstem::policy::Effect::Ask, "write").unwrap(),
         )
 }

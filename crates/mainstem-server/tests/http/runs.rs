@@ -38,7 +38,7 @@ async fn runs_that_are_over_leave_every_map_and_gauge() {
     const RUNS: usize = 200;
     let dir = tempfile::tempdir().unwrap();
     let journal = SqliteJournal::open(dir.path().join("j.db")).unwrap();
-    let harness = fleet(says(2 * RUNS)).journal(journal).build().unwrap();
+    let harness = fleet(says(2 * RUNS)).with_journal(journal).build().unwrap();
     let rig = Rig::start(harness, |builder| builder.max_runs(4)).await;
     // More of them in a row, and in sessions of their own, than can run at once.
     for number in 0..RUNS {
@@ -120,7 +120,7 @@ async fn a_second_run_is_refused_unless_it_says_queue() {
 async fn a_queued_run_that_is_cancelled_ends_for_all_who_asked_for_it() {
     let dir = tempfile::tempdir().unwrap();
     let journal = SqliteJournal::open(dir.path().join("j.db")).unwrap();
-    let rig = Rig::start(fleet(slow()).journal(journal).build().unwrap(), |builder| builder).await;
+    let rig = Rig::start(fleet(slow()).with_journal(journal).build().unwrap(), |builder| builder).await;
     let first: Value = rig.post("/v1/sessions/s/runs", json!({ "input": "one" })).await.json().await.unwrap();
     let queue = |key: &str| {
         let request = rig.ask(Method::POST, "/v1/sessions/s/runs").header("idempotency-key", key.to_owned());
@@ -181,7 +181,7 @@ async fn a_queued_run_that_is_cancelled_ends_for_all_who_asked_for_it() {
 async fn a_run_that_the_shutdown_stops_says_so() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("j.db");
-    let harness = fleet(slow()).journal(SqliteJournal::open(&path).unwrap()).build().unwrap();
+    let harness = fleet(slow()).with_journal(SqliteJournal::open(&path).unwrap()).build().unwrap();
     let rig = Rig::start(harness, |builder| builder).await;
     assert_eq!(rig.post("/v1/sessions/s/runs", json!({ "input": "one" })).await.status(), 202);
     let mut seen = rig.get("/v1/sessions/s/events").await;
@@ -200,7 +200,7 @@ async fn one_tenant_cannot_take_the_runs_of_another() {
     let tokens = mainstem_server::Tokens::new();
     let tokens =
         tokens.with(TOKEN, Some("acme")).unwrap().with("the-token-of-globex", Some("globex")).unwrap();
-    let harness = fleet(slow()).workspace(dir.path()).build().unwrap();
+    let harness = fleet(slow()).with_workspace(dir.path()).build().unwrap();
     let rig = Rig::start(harness, |builder| builder.tokens(tokens).max_runs(8)).await;
     let mut begun = 0;
     for number in 0..12 {
@@ -233,7 +233,7 @@ async fn what_a_reader_saw_stays_true_when_the_disk_is_full() {
     let mut failed = 0;
     for room in 0..24 {
         let journal = FaultyJournal::new(MemoryJournal::new());
-        let harness = fleet(says(8)).journal(journal.clone()).build().unwrap();
+        let harness = fleet(says(8)).with_journal(journal.clone()).build().unwrap();
         let rig = Rig::start(harness, |builder| builder).await;
         rig.run("s", "before").await;
         let before = rig.get_json("/v1/sessions/s").await["last_seq"].as_u64().unwrap();

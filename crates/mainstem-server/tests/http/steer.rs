@@ -31,8 +31,12 @@ async fn a_run_is_led_by_whom_the_caller_chooses() {
         .agent("kid", [Turn::new().text("I am the kid.")]);
     let helper = AgentSpec::new("helper", "Helps").with_mode(Mode::Subagent);
     let spare = AgentSpec::new("spare", "Is not to be chosen");
-    let harness =
-        fleet(model).system_prompt("You are main.").subagent(helper).subagent(spare).build().unwrap();
+    let harness = fleet(model)
+        .with_system_prompt("You are main.")
+        .with_subagent(helper)
+        .with_subagent(spare)
+        .build()
+        .unwrap();
     let rig = Rig::start(harness, |builder| builder.allow_agent("kid").allow_agent("helper")).await;
     let ask = async |agent: &str| {
         let request = rig.ask(Method::POST, "/v1/sessions/s/runs").header("prefer", "wait=30");

@@ -90,8 +90,9 @@ async fn a_connection_is_lost_after_every_single_event() {
     let dir = tempfile::tempdir().unwrap();
     let journal = mainstem::journal::SqliteJournal::open(dir.path().join("j.db")).unwrap();
     let harness = fleet(three_levels())
-        .subagent(mainstem::prelude::AgentSpec::new("kid", "K").with_tools(["agent_spawn"]));
-    let harness = harness.subagent(mainstem::prelude::AgentSpec::new("grandkid", "G")).journal(journal);
+        .with_subagent(mainstem::prelude::AgentSpec::new("kid", "K").with_tools(["agent_spawn"]));
+    let harness =
+        harness.with_subagent(mainstem::prelude::AgentSpec::new("grandkid", "G")).with_journal(journal);
     let rig = Rig::start(harness.build().unwrap(), |builder| builder).await;
     let request = rig.ask(Method::POST, "/v1/sessions/s/runs").header("prefer", "wait=30");
     let body = json!({ "input": "go", "options": { "background": "wait" } });
@@ -207,7 +208,7 @@ async fn lines_are_there_for_those_who_ask() {
 async fn what_is_no_longer_kept_is_said_with_what_is() {
     let mut log = LogOptions::default();
     log.ring = 10;
-    let rig = Rig::start(fleet(two_kids()).log(log).build().unwrap(), |builder| builder).await;
+    let rig = Rig::start(fleet(two_kids()).with_log(log).build().unwrap(), |builder| builder).await;
     rig.run("s", "go").await;
     let response = rig.get("/v1/sessions/s/events?after=2").await;
     assert_eq!(response.status(), 410);

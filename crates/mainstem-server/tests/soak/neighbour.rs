@@ -83,8 +83,8 @@ struct Measured {
 async fn measure(attacks: &[Attack]) -> Measured {
     let dir = tempfile::tempdir().unwrap();
     let journal = SqliteJournal::open(dir.path().join("j.db")).unwrap();
-    let harness = fleet(Player).ids(mainstem::event::RandomIds).journal(journal);
-    let harness = harness.workspace(dir.path()).build().unwrap();
+    let harness = fleet(Player).with_ids(mainstem::event::RandomIds).with_journal(journal);
+    let harness = harness.with_workspace(dir.path()).build().unwrap();
     let tokens = Tokens::new().with(TOKEN, None).unwrap();
     let tokens = tokens.with(ACME, Some("acme")).unwrap().with(GLOBEX, Some("globex")).unwrap();
     let rig = Rig::start(harness.clone(), |builder| builder.tokens(tokens)).await;

@@ -8,20 +8,21 @@ use std::{
 use mainstem_event::{Clock, Ids, LogOptions, RandomIds, SessionLog, SystemClock};
 use mainstem_journal::{Journal, JournalError};
 use mainstem_message::SessionId;
-use mainstem_policy::{Limits as Budget, PlanMode, Prices};
-use mainstem_subagent::{AssemblySource, Fleet, Limits};
+use mainstem_policy::{Budget, PlanMode, Prices};
+use mainstem_subagent::{Fleet, Limits};
 use mainstem_task::TaskSet;
 use serde_json::{Map, Value};
 
 use super::{Begun, Inner, Session, lock};
 use crate::{
-    OnTaskFinished, checkpoints::Checkpoints, deferred::Deferred, past::Past, turn::Turns, wake::Wake,
+    AgentSource, OnTaskFinished, checkpoints::Checkpoints, deferred::Deferred, past::Past, turn::Turns,
+    wake::Wake,
 };
 
 /// Builds a [`Session`].
 #[must_use]
 pub struct SessionBuilder {
-    assemblies: Arc<dyn AssemblySource>,
+    source: Arc<dyn AgentSource>,
     id: Option<SessionId>,
     limits: Limits,
     tasks: Option<TaskSet>,
@@ -35,9 +36,9 @@ pub struct SessionBuilder {
 }
 
 impl SessionBuilder {
-    pub(super) fn new(assemblies: Arc<dyn AssemblySource>) -> Self {
+    pub(super) fn new(source: Arc<dyn AgentSource>) -> Self {
         Self {
-            assemblies,
+            source,
             id: None,
             limits: Limits::default(),
             tasks: None,
@@ -52,62 +53,62 @@ impl SessionBuilder {
     }
 
     /// Its id; a random one by default.
-    pub fn id(mut self, id: SessionId) -> Self {
+    pub fn with_id(mut self, id: SessionId) -> Self {
         self.id = Some(id);
         self
     }
 
     /// How far agents may go.
-    pub fn limits(mut self, limits: Limits) -> Self {
+    pub fn with_limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
     /// Sets the task set that runs background work; by default a separate set with records in
     /// memory.
-    pub fn tasks(mut self, tasks: TaskSet) -> Self {
+    pub fn with_tasks(mut self, tasks: TaskSet) -> Self {
         self.tasks = Some(tasks);
         self
     }
 
     /// What all its runs together may spend.
-    pub fn budget(mut self, budget: Budget) -> Self {
+    pub fn with_budget(mut self, budget: Budget) -> Self {
         self.budget = budget;
         self
     }
 
     /// What models cost; the built-in list by default.
-    pub fn prices(mut self, prices: Arc<Prices>) -> Self {
+    pub fn with_prices(mut self, prices: Arc<Prices>) -> Self {
         self.prices = prices;
         self
     }
 
     /// What tools and children of every run should know; a run can't say otherwise.
-    pub fn attribute(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
+    pub fn with_attribute(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
         self.attributes.insert(name.into(), value.into());
         self
     }
 
     /// Where ids come from.
-    pub fn ids(mut self, ids: Arc<dyn Ids>) -> Self {
+    pub fn with_ids(mut self, ids: Arc<dyn Ids>) -> Self {
         self.ids = ids;
         self
     }
 
     /// What time it is.
-    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+    pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
     /// What happens when a background task ends between runs.
-    pub fn on_task_finished(mut self, what: OnTaskFinished) -> Self {
+    pub fn with_on_task_finished(mut self, what: OnTaskFinished) -> Self {
         self.on_task_finished = what;
         self
     }
 
     /// How much the log keeps and lets through.
-    pub fn log(mut self, options: LogOptions) -> Self {
+    pub fn with_log(mut self, options: LogOptions) -> Self {
         self.log = options;
         self
     }
@@ -147,15 +148,17 @@ impl SessionBuilder {
             tracing::warn!(session = %log.session_id(), %error, "the endings of an earlier process are not committed yet");
         }
         let children = std::mem::take(&mut past.children);
-        // Each run reads the assembly again.
-        let assembly = match self.assemblies.known() {
-            Some(assembly) => assembly,
-            None => self.assemblies.present().await,
+        // Each run reads its agents again.
+        let agents = match self.source.known() {
+            Some(agents) => Some(agents),
+            None => self.source.agents(None).await.ok(),
         };
         let checkpoints = Checkpoints::new(journal.clone(), past.checkpoint);
         let session = self.assemble(log, begun, past, Some(checkpoints), None);
-        session.0.fleet.restore(&assembly, children);
-        *lock(&session.0.assembly) = Some(assembly);
+        if let Some(agents) = agents {
+            session.0.fleet.restore(agents.shared(), children);
+            *lock(&session.0.agents) = Some(agents);
+        }
         session.checkpoint();
         Ok(session)
     }
@@ -195,8 +198,8 @@ impl SessionBuilder {
         let fleet = fleet.with_spent(&past.spent(&self.prices));
         let runs = past.runs_with_latest(&self.prices);
         Session(Arc::new(Inner {
-            assemblies: self.assemblies,
-            assembly: Mutex::default(),
+            source: self.source,
+            agents: Mutex::default(),
             buffer: self.log.buffer,
             watch: Mutex::new((None, past.fleet)),
             log,

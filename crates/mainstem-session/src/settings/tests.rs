@@ -7,11 +7,11 @@ use mainstem_event::Timestamp;
 use super::*;
 
 fn given() -> RunOptions {
-    let budget = Limits::default().with_tokens(1_000).with_spawns(3).with_time_seconds(60);
+    let budget = Budget::default().with_tokens(1_000).with_spawns(3).with_time_seconds(60);
     RunOptions::new()
         .with_user("ann")
         .with_attribute("desk", 7)
-        .with_people(false)
+        .with_approval(false)
         .with_max_depth(1)
         .with_budget(budget.with_cost(Cost::from_micros(500)))
 }
@@ -39,7 +39,7 @@ fn a_resumed_run_has_what_is_left() {
     let mut spent = Spend::default();
     (spent.tokens, spent.spawns, spent.cost) = (900, 5, Cost::from_micros(100));
     let options = resumed(RunOptions::new(), &run(spent));
-    let left = Limits::default().with_tokens(100).with_spawns(0).with_time_seconds(40);
+    let left = Budget::default().with_tokens(100).with_spawns(0).with_time_seconds(40);
     assert_eq!(options.budget, left.with_cost(Cost::from_micros(400)));
     assert_eq!((options.user.as_deref(), &options.attributes["desk"]), (Some("ann"), &7.into()));
     assert_eq!((options.spawn.is_attended, options.spawn.max_depth), (false, Some(1)));
@@ -47,7 +47,7 @@ fn a_resumed_run_has_what_is_left() {
 
 #[test]
 fn what_a_resumed_run_says_itself_counts_but_for_more_budget() {
-    let more = Limits::default().with_tokens(5_000);
+    let more = Budget::default().with_tokens(5_000);
     let own =
         RunOptions::new().with_user("bob").with_attribute("desk", 8).with_force_sync(true).with_budget(more);
     let options = resumed(own, &run(Spend::default()));

@@ -9,7 +9,7 @@ use std::{
 
 use mainstem_event::EventSource;
 use mainstem_message::AgentKey;
-use mainstem_policy::{AccountId, Amount, Exceeded, Ledger, Limits, Reservation, Spend};
+use mainstem_policy::{AccountId, Amount, Budget, Exceeded, Ledger, Reservation, Spend};
 use mainstem_spec::AgentSpec;
 
 /// The accounts of a session.
@@ -25,7 +25,7 @@ pub(crate) struct Account {
     above: Option<Arc<Self>>,
     /// The child that it is for, if it is for one.
     key: Option<AgentKey>,
-    limits: Limits,
+    limits: Budget,
     opened: Duration,
 }
 
@@ -54,13 +54,13 @@ struct Books {
 pub(crate) struct Reserved(Option<(Arc<Account>, Reservation)>);
 
 /// Returns the budget that an agent's spec declares.
-fn declared(spec: &AgentSpec) -> Limits {
+fn declared(spec: &AgentSpec) -> Budget {
     let tokens = spec.max_tokens_total;
-    tokens.map_or_else(Limits::default, |tokens| Limits::default().with_tokens(tokens))
+    tokens.map_or_else(Budget::default, |tokens| Budget::default().with_tokens(tokens))
 }
 
 impl Spending {
-    pub(crate) fn new(limits: Limits) -> Self {
+    pub(crate) fn new(limits: Budget) -> Self {
         let (ledger, id) = Ledger::new("the session", limits, Duration::ZERO);
         let books = Books { ledger, clock: Duration::ZERO, former: HashMap::new() };
         let books = Arc::new(Mutex::new(books));
@@ -78,8 +78,8 @@ impl Spending {
     }
 
     /// Opens the account of a run; its root may declare a budget, too.
-    pub(crate) fn open_run(&self, root: Option<&AgentSpec>, limits: Limits) -> Arc<Account> {
-        let declared = root.map_or_else(Limits::default, declared);
+    pub(crate) fn open_run(&self, root: Option<&AgentSpec>, limits: Budget) -> Arc<Account> {
+        let declared = root.map_or_else(Budget::default, declared);
         self.session.open("the run", None, limits.tighter(declared))
     }
 
@@ -91,12 +91,12 @@ impl Spending {
 
 impl Default for Spending {
     fn default() -> Self {
-        Self::new(Limits::default())
+        Self::new(Budget::default())
     }
 }
 
 impl Account {
-    fn open(self: &Arc<Self>, label: &str, key: Option<AgentKey>, limits: Limits) -> Arc<Self> {
+    fn open(self: &Arc<Self>, label: &str, key: Option<AgentKey>, limits: Budget) -> Arc<Self> {
         let books = &mut *self.books();
         let opened = books.clock;
         #[expect(clippy::expect_used, reason = "it is closed on drop, and the one below holds it")]
@@ -128,7 +128,7 @@ impl Account {
 
     /// Returns `true` if a budget covers the account.
     pub(crate) fn is_limited(&self) -> bool {
-        self.chain().any(|account| account.limits != Limits::default())
+        self.chain().any(|account| account.limits != Budget::default())
     }
 
     /// Returns the time that the budgets leave; `None` if none limits time.

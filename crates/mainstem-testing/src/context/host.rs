@@ -56,7 +56,8 @@ impl ToolHost for Host {
     }
 
     fn agent(&self) -> &str {
-        self.source().map_or("main", |source| &source.agent_id)
+        let root_id = || self.sink.origin().root_id.as_deref().unwrap_or("main");
+        self.source().map_or_else(root_id, |source| &source.agent_id)
     }
 
     fn source(&self) -> Option<&EventSource> {

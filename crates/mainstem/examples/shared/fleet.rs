@@ -38,7 +38,7 @@ pub(crate) fn fleet() -> Result<Harness, mainstem::BuildError> {
         )
         .agent("guide", [Turn::new().pace(pace).say("The Forum, since the 7th century BC.")]);
     Harness::builder("coordinator", model)
-        .subagent(AgentSpec::new("researcher", "Looks a city up").with_tools(["agent_spawn"]))
-        .subagent(AgentSpec::new("guide", "Knows what is old"))
+        .with_subagent(AgentSpec::new("researcher", "Looks a city up").with_tools(["agent_spawn"]))
+        .with_subagent(AgentSpec::new("guide", "Knows what is old"))
         .build()
 }

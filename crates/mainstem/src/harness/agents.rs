@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
-use mainstem_declarations::{Build, DeclarationError, Declarations, Diagnostic, Reloading, leader};
-use mainstem_session::{Assembly, AssemblySource};
+use mainstem_declarations::{
+    Build, DeclarationError, Declarations, Diagnostic, LeaderError, Reloading, leader,
+};
+use mainstem_message::Failure;
+use mainstem_session::{AgentSource, RunAgents};
 use mainstem_tool::async_trait;
 
 use super::{
@@ -30,8 +33,8 @@ impl Agents {
     }
 
     /// The agents of the latest run, or of the first.
-    pub(super) fn current(&self) -> Arc<Assembly> {
-        self.0.current()
+    pub(super) fn current(&self) -> RunAgents {
+        self.0.current().as_ref().clone()
     }
 
     /// What was wrong with the declarations when they were last read.
@@ -45,46 +48,63 @@ impl Agents {
     }
 
     /// The same agents, led by the agent of this id.
-    pub(super) async fn led_by(&self, id: &str) -> Result<Arc<Assembly>, BuildError> {
-        self.0.led_by(id).await
+    pub(super) async fn led_by(&self, id: &str) -> Result<RunAgents, BuildError> {
+        Ok(self.0.led_by(id).await?.as_ref().clone())
     }
 }
 
 impl Build for Composed {
-    type Output = Assembly;
+    type Output = RunAgents;
     type Error = BuildError;
 
     fn build(
         &self,
         declarations: &Declarations,
-        last: Option<&Assembly>,
-    ) -> Result<(Assembly, Vec<Diagnostic>), BuildError> {
-        self.builder.compose(&self.scope, declarations, last, None)
+        last: Option<&RunAgents>,
+    ) -> Result<(RunAgents, Vec<Diagnostic>), BuildError> {
+        let (agents, found) = self.builder.compose(&self.scope, declarations, last, None)?;
+        match self.builder.leader() {
+            Some(id) => Ok((self.lead(declarations, &agents, id)?.unwrap_or(agents), found)),
+            None => Ok((agents, found)),
+        }
     }
 
     fn lead(
         &self,
         declarations: &Declarations,
-        current: &Assembly,
+        current: &RunAgents,
         agent: &str,
-    ) -> Result<Option<Assembly>, BuildError> {
-        if **current.root.id() == *agent {
+    ) -> Result<Option<RunAgents>, BuildError> {
+        if **current.root().id() == *agent {
             return Ok(None);
         }
-        let leader = leader(&current.catalog, agent)?;
+        let leader = leader(current.catalog(), agent)?;
         Ok(Some(self.builder.compose(&self.scope, declarations, Some(current), Some(leader))?.0))
     }
 }
 
 #[async_trait]
-impl AssemblySource for Agents {
-    async fn present(&self) -> Arc<Assembly> {
-        self.0.refreshed().await
+impl AgentSource for Agents {
+    async fn agents(&self, leader: Option<&str>) -> Result<RunAgents, Failure> {
+        match leader {
+            None => Ok(self.0.refreshed().await.as_ref().clone()),
+            Some(id) => self.led_by(id).await.map_err(|error| failure(&error)),
+        }
     }
 
-    fn known(&self) -> Option<Arc<Assembly>> {
+    fn known(&self) -> Option<RunAgents> {
         Some(self.current())
     }
+}
+
+/// Why an agent can't lead, as a run reports it.
+fn failure(error: &BuildError) -> Failure {
+    let code = match error {
+        BuildError::Leader(LeaderError::Unknown { .. }) => "unknown_agent",
+        BuildError::Leader(LeaderError::OnlySpawned { .. }) => "only_spawned",
+        _ => "agent_unusable",
+    };
+    Failure::new(code, error.to_string())
 }
 
 impl From<DeclarationError> for BuildError {

@@ -17,7 +17,7 @@ pub struct InvocationDiagnostics {
     /// The instance; absent for the root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_key: Option<AgentKey>,
-    /// The agent's id; `main` for the root. The key, if nothing but lost events are known of it.
+    /// The agent's id. The key, if nothing but lost events are known of it.
     pub agent_id: Arc<str>,
     /// 0 for the root.
     pub depth: u16,
@@ -174,7 +174,7 @@ impl InvocationDiagnostics {
     /// Applies the identity of the producer; it may become a background task while it runs.
     fn identify(&mut self, event: &AgentEvent) {
         let Some(source) = event.source() else {
-            self.turn = 1;
+            (self.agent_id, self.turn) = (event.agent_id().into(), 1);
             return;
         };
         if self.turn == 0 {

@@ -81,9 +81,14 @@ pub struct ToolActivity {
 }
 
 impl AgentState {
-    pub(super) fn new(source: Option<EventSource>, reply_id: ReplyId, started_at: Timestamp) -> Self {
+    pub(super) fn new(
+        name: String,
+        source: Option<EventSource>,
+        reply_id: ReplyId,
+        started_at: Timestamp,
+    ) -> Self {
         Self {
-            name: source.as_ref().map_or_else(|| "main".to_owned(), |source| source.agent_id.to_string()),
+            name,
             source,
             reply_id,
             phase: Phase::Starting,

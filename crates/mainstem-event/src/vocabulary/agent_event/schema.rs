@@ -45,6 +45,8 @@ fn envelope(generator: &mut SchemaGenerator) -> Map<String, Value> {
     add("runId", generator.subschema_for::<RunId>().into());
     add("createdAt", generator.subschema_for::<Timestamp>().into());
     add("source", generator.subschema_for::<EventSource>().into());
+    let root_id = "The id of the root, on its own events, unless it is `main`.";
+    add("rootId", json!({ "type": "string", "description": root_id }));
     add("replyId", generator.subschema_for::<ReplyId>().into());
     add("metadata", json!({ "type": "object" }));
     properties

@@ -29,6 +29,9 @@ impl Serialize for AgentEvent {
         if let Some(source) = &origin.source {
             map.serialize_entry("source", source)?;
         }
+        if let Some(root_id) = &origin.root_id {
+            map.serialize_entry("rootId", root_id)?;
+        }
         if let Some(reply_id) = &origin.reply_id {
             map.serialize_entry("replyId", reply_id)?;
         }
@@ -66,6 +69,7 @@ enum Name {
     RunId,
     CreatedAt,
     Source,
+    RootId,
     ReplyId,
     Metadata,
     #[serde(untagged)]
@@ -82,6 +86,7 @@ struct Reader {
     run_id: Option<RunId>,
     at: Option<Timestamp>,
     source: Option<Arc<EventSource>>,
+    root_id: Option<Arc<str>>,
     reply_id: Option<ReplyId>,
     metadata: Option<Box<Map<String, Value>>>,
     fields: Map<String, Value>,
@@ -104,6 +109,7 @@ impl<'de> Visitor<'de> for Reader {
                 Name::RunId => self.run_id = value(&mut map, "runId")?,
                 Name::CreatedAt => self.at = Some(value(&mut map, "createdAt")?),
                 Name::Source => self.source = value(&mut map, "source")?,
+                Name::RootId => self.root_id = value(&mut map, "rootId")?,
                 Name::ReplyId => self.reply_id = value(&mut map, "replyId")?,
                 Name::Metadata => self.metadata = value(&mut map, "metadata")?,
                 Name::Other(name) => _ = self.fields.insert(name, map.next_value()?),
@@ -125,8 +131,8 @@ impl Reader {
         let seq = self.seq.ok_or_else(|| missing("seq"))?;
         let session_id = self.session_id.ok_or_else(|| missing("sessionId"))?;
         let at = self.at.ok_or_else(|| missing("createdAt"))?;
-        let Self { run_id, reply_id, source, metadata, .. } = self;
-        let origin = Arc::new(Origin { session_id, run_id, reply_id, source });
+        let Self { run_id, reply_id, source, root_id, metadata, .. } = self;
+        let origin = Arc::new(Origin { session_id, run_id, reply_id, source, root_id });
         let kind = EventKind::read(&tag, &mut self.fields)?;
         Ok(AgentEvent(Arc::new(EventData { seq, at, origin, kind, metadata })))
     }

@@ -14,6 +14,9 @@ use serde_json::{Map, Value};
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
 pub struct RunSettings {
+    /// The id of the agent that leads the run, if the caller has chosen it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<Arc<str>>,
     /// The user on whose behalf the run works.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<Arc<str>>,

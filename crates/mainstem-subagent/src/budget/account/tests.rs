@@ -2,12 +2,12 @@
 
 use std::{sync::Arc, time::Duration};
 
-use mainstem_policy::{Amount, Limits, Tally};
+use mainstem_policy::{Amount, Budget, Tally};
 
 use super::{Account, Spending};
 
-fn tokens(tokens: u64) -> Limits {
-    Limits::default().with_tokens(tokens)
+fn tokens(tokens: u64) -> Budget {
+    Budget::default().with_tokens(tokens)
 }
 
 fn tally(books: &Arc<Account>, of: &Arc<Account>) -> Option<Tally> {
@@ -17,7 +17,7 @@ fn tally(books: &Arc<Account>, of: &Arc<Account>) -> Option<Tally> {
 #[test]
 fn an_account_is_open_as_long_as_it_or_one_below_is_held() {
     let Spending { session } = Spending::new(tokens(100));
-    let run = session.open("the run", None, Limits::default());
+    let run = session.open("the run", None, Budget::default());
     let child = run.open("kid", Some("agent:kid:1".into()), tokens(50));
     let (run_id, child_id) = (run.id, child.id);
     drop(run);
@@ -33,7 +33,7 @@ fn an_account_is_open_as_long_as_it_or_one_below_is_held() {
 #[test]
 fn a_reservation_keeps_its_account_open_and_is_given_back_on_drop() {
     let Spending { session } = Spending::new(tokens(100));
-    let run = session.open("the run", None, Limits::default());
+    let run = session.open("the run", None, Budget::default());
     let reserved = run.reserve(|| Amount::tokens(60)).unwrap();
     drop(run);
     assert_eq!(tally(&session, &session).unwrap().held.tokens, 60);
@@ -53,21 +53,21 @@ fn without_an_answer_the_estimate_is_kept_and_marked() {
 #[test]
 fn without_a_limit_nothing_is_estimated() {
     let Spending { session } = Spending::default();
-    let run = session.open("the run", None, Limits::default());
+    let run = session.open("the run", None, Budget::default());
     run.reserve(|| unreachable!("it is not estimated")).unwrap().settle(None);
     assert!(run.open("kid", None, tokens(1)).reserve(|| Amount::tokens(2)).is_err());
 }
 
 #[test]
 fn the_least_time_counts_from_where_it_began() {
-    let seconds = |seconds| Limits::default().with_time_seconds(seconds);
+    let seconds = |seconds| Budget::default().with_time_seconds(seconds);
     let Spending { session } = Spending::new(seconds(10));
     session.books().clock = Duration::from_millis(7_500);
     let check = |limits, millis| {
         let left = session.open("the run", None, limits).time_left();
         assert_eq!(left, Some(Duration::from_millis(millis)), "{limits:?}");
     };
-    check(Limits::default(), 2_500);
+    check(Budget::default(), 2_500);
     check(seconds(1), 1_000);
     check(seconds(5), 2_500);
     assert_eq!(Spending::default().session.time_left(), None);

@@ -10,7 +10,7 @@ use mainstem_event::{
 };
 use mainstem_message::{AgentKey, Role, StopReason};
 use mainstem_model::ScriptedModel;
-use mainstem_policy::{Limits as Budget, Rules};
+use mainstem_policy::{Budget, Rules};
 use mainstem_spec::AgentSpec;
 use mainstem_task::TaskSet;
 use tokio::sync::Notify;

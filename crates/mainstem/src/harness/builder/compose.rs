@@ -8,8 +8,9 @@ use std::{
 
 use mainstem_declarations::{Code, Declarations, Diagnostic, Inputs, settle};
 use mainstem_react::Agent;
+use mainstem_session::RunAgents;
 use mainstem_spec::{AgentSpec, SkillSet, Sources};
-use mainstem_subagent::{AgentFactory, Assembly, rules};
+use mainstem_subagent::{AgentFactory, CatalogError, rules};
 use mainstem_tool::{Artifacts, ToolSet};
 
 #[cfg(feature = "files")]
@@ -54,14 +55,15 @@ impl HarnessBuilder {
     }
 
     /// Builds the agents of a run, with diagnostics for those that are left out or stay as they
-    /// were in `last`. The root is the harness's own agent, unless another one leads.
+    /// were in `last`. The root is the harness's own agent, unless `leader` is another one: then it
+    /// has that spec's model and prompt, and agents that name no model inherit its model.
     pub(in crate::harness) fn compose(
         &self,
         scope: &Scope,
         declarations: &Declarations,
-        last: Option<&Assembly>,
+        last: Option<&RunAgents>,
         leader: Option<&AgentSpec>,
-    ) -> Result<(Assembly, Vec<Diagnostic>), BuildError> {
+    ) -> Result<(RunAgents, Vec<Diagnostic>), BuildError> {
         let workspaces = scope.inputs.sources().workspaces();
         let (specs, untrusted) = self.trust.without_untrusted_addresses(declarations.specs(), workspaces);
         let spec = leader.or_else(|| specs.get(&self.name));
@@ -72,8 +74,12 @@ impl HarnessBuilder {
         let (offers, about_servers) =
             scope.servers.renew(&specs, |spec| self.trust.untrusted(spec, workspaces));
         factory.servers = offers;
+        if let Some((id, name)) = leader.and_then(|spec| Some((&spec.id, spec.model.as_ref()?))) {
+            let unusable = |source| BuildError::Agent(CatalogError::Model { id: id.clone(), source });
+            factory.model = self.registry.resolve(name).map_err(unusable)?;
+        }
         let (mut catalog, problems) = factory.catalog(&specs);
-        let last = last.map(|last| &last.catalog);
+        let last = last.map(RunAgents::catalog);
         let mut found =
             settle(problems, &scope.inputs, &specs, last, &mut catalog).map_err(BuildError::Agent)?;
         found.extend(about_servers);
@@ -85,9 +91,9 @@ impl HarnessBuilder {
             .permissions
             .narrowed_by(&self.workspace_permissions)
             .narrowed_by(&rules(&root).map_err(BuildError::Agent)?);
-        let assembly = Assembly::new(agent).with_catalog(catalog).with_rules(rules).with_skills(skills);
-        let assembly = assembly.with_artifacts(self.artifacts(scope, spec)?).with_factory(Arc::new(factory));
-        Ok((assembly, found))
+        let agents = RunAgents::new(agent).with_catalog(catalog).with_rules(rules).with_skills(skills);
+        let agents = agents.with_artifacts(self.artifacts(scope, spec)?).with_factory(Arc::new(factory));
+        Ok((agents, found))
     }
 
     pub(super) fn factory(

@@ -15,7 +15,7 @@ use serde_json::json;
 use super::{HarnessBuilder, places};
 use crate::BuildError;
 
-/// Which of them agents get. By default none.
+/// The tools that agents get. By default none.
 #[derive(Default)]
 pub(super) struct Files {
     tools: bool,
@@ -25,40 +25,33 @@ pub(super) struct Files {
 }
 
 impl HarnessBuilder {
-    /// Whether agents get `read_file`, `write_file`, `edit_file`, `list_files`, `glob_files` and
-    /// `grep_files`, confined to the workspace; not by default, and not without a workspace. A tool
-    /// of the program with one of these names takes its place, with a warning. A tool result that
-    /// is too long for a conversation is then stored as a file that its agent can read.
-    pub fn file_tools(mut self, file_tools: bool) -> Self {
+    /// Sets whether agents get `read_file`, `write_file`, `edit_file`, `list_files`, `glob_files`
+    /// and `grep_files`, confined to the workspace; not by default, and not without a workspace. A
+    /// tool of the program with one of these names takes its place, with a warning. A tool result
+    /// that is too long for a conversation is then stored as a file that its agent can read.
+    pub fn with_file_tools(mut self, file_tools: bool) -> Self {
         self.files.tools = file_tools;
         self
     }
 
-    /// Keeps a file, or a directory with all below it, from file tools and commands where the
+    /// Protects a file, or a directory with all below it, from file tools and commands where the
     /// workspace has it, besides what is [protected](Protection) in every workspace. A rule of
-    /// [`permissions`](Self::permissions) that allows the path by name lifts it: `write_file(path:
-    /// skills/**)` for that tool, `shell(path: .git/**)` for commands.
-    pub fn protect(mut self, path: impl Into<PathBuf>) -> Self {
+    /// [`with_permissions`](Self::with_permissions) that allows the path by name lifts it:
+    /// `write_file(path: skills/**)` for that tool, `shell(path: .git/**)` for commands.
+    pub fn with_protected(mut self, path: impl Into<PathBuf>) -> Self {
         self.files.protected.push(path.into());
         self
     }
 
-    /// Gives agents the tool `shell`, which runs commands in the directory where the agent works,
-    /// with more than the default to read, write or know.
+    /// Gives agents the tool `shell`, which runs commands in the directory where the agent works.
     ///
     /// [`ShellOptions`] describes what commands may reach. Commands run under a guard, which is
     /// this program run once more: its `main` begins with [`mainstem_guard::init`], or
     /// [`ShellOptions::with_guard`] names another program.
     #[cfg(unix)]
-    pub fn shell(mut self, options: ShellOptions) -> Self {
+    pub fn with_shell(mut self, options: ShellOptions) -> Self {
         self.files.shell = Some(options);
         self
-    }
-
-    /// Gives agents the tool `shell` with its defaults; see [`shell`](Self::shell).
-    #[cfg(unix)]
-    pub fn with_shell(self) -> Self {
-        self.shell(ShellOptions::default())
     }
 }
 
@@ -75,8 +68,8 @@ impl HarnessBuilder {
         Ok(Workspace::open(path)?.with_protection(protection))
     }
 
-    /// Adds what is wanted to the program's tools; returns the names of what was added, and those
-    /// that were taken. `root` is what the root was declared as.
+    /// Adds the tools of the workspace to the program's; returns the names of those that were
+    /// added, and of those that a tool of the program replaces. `root` is the root's declaration.
     pub(super) fn furnish_from(
         &self,
         tools: &mut ToolSet,

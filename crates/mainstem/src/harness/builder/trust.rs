@@ -21,12 +21,14 @@ impl HarnessBuilder {
     /// ```
     /// use mainstem::prelude::*;
     ///
-    /// // What the operator has looked at.
+    /// // The parts that the operator has read.
     /// let trusted = ["6f2c…"];
-    /// let harness = Harness::builder("main", ScriptedModel::new()).trust(move |_workspace, part| trusted.contains(&&*part.hash())).build()?;
+    /// let harness = Harness::builder("main", ScriptedModel::new())
+    ///     .with_trust(move |_workspace, part| trusted.contains(&&*part.hash()))
+    ///     .build()?;
     /// # Ok::<(), mainstem::BuildError>(())
     /// ```
-    pub fn trust(mut self, is_trusted: impl Fn(&Path, &Part) -> bool + Send + Sync + 'static) -> Self {
+    pub fn with_trust(mut self, is_trusted: impl Fn(&Path, &Part) -> bool + Send + Sync + 'static) -> Self {
         self.trust = Trust::new(is_trusted);
         self
     }

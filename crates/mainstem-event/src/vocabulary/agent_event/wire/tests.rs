@@ -41,6 +41,24 @@ fn every_kind_has_a_file() {
     }
 }
 
+/// A root called `main` has no `rootId`, as in records of earlier versions.
+#[test]
+fn the_roots_id_comes_back_and_is_its_label() {
+    for (id, field) in [("coordinator", Some("coordinator")), ("main", None)] {
+        let origin = Origin::root("s".into(), "run-1".into(), "reply-1".into(), &id.into());
+        let event = AgentEvent::new(
+            1,
+            fixture::NOW,
+            Arc::new(origin),
+            EventKind::TextBlockStart { block_id: "b".into() },
+        );
+        let json = serde_json::to_value(&event).unwrap();
+        assert_eq!(json.get("rootId").and_then(Value::as_str), field);
+        let back: AgentEvent = serde_json::from_value(json).unwrap();
+        assert_eq!((back.agent_label(), &back), (id, &event));
+    }
+}
+
 #[test]
 fn every_example_comes_back() {
     for example in EventKind::examples() {

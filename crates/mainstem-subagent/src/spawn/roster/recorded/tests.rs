@@ -3,7 +3,7 @@
 use mainstem_event::{EventSource, Origin, Rollup, SessionLog, Timestamp};
 use mainstem_message::{Role, StopReason, ToolState};
 use mainstem_model::{ScriptedModel, scripted};
-use mainstem_policy::Limits as Budget;
+use mainstem_policy::Budget;
 use mainstem_react::RunContext;
 use mainstem_spec::{AgentSpec, SpecSet};
 use mainstem_task::TaskSet;
@@ -53,6 +53,7 @@ impl Session {
             run_id: Some("run-1".into()),
             reply_id: Some(reply.into()),
             source: child.cloned().map(Arc::new),
+            root_id: None,
         };
         let at = Timestamp::from_micros(self.last);
         self.roster.apply(&AgentEvent::new(self.last, at, Arc::new(origin), kind));

@@ -33,17 +33,17 @@ impl HarnessBuilder {
     /// [`Harness::ready`](crate::Harness::ready). There is one for all agents and sessions of the
     /// harness, and one for those of each tenant; it ends with them. One that does not start is
     /// among [`Harness::diagnostics`](crate::Harness::diagnostics), and its tools are missing.
-    pub fn mcp_server(mut self, name: impl Into<String>, server: Server) -> Self {
+    pub fn with_mcp_server(mut self, name: impl Into<String>, server: Server) -> Self {
         self.servers.servers.insert(name.into(), server);
         self
     }
 
-    /// Whether a spec may declare servers of its own, by their command or address in `mcp_servers`;
-    /// not by default.
+    /// Sets whether a spec may declare servers of its own, by their command or address in
+    /// `mcp_servers`; not by default.
     ///
     /// What declares a command has it run, with this program's rights. So a declaration in a file
-    /// counts only once it is trusted: see [`trust`](Self::trust).
-    pub fn agent_servers(mut self, allowed: bool) -> Self {
+    /// counts only once it is trusted: see [`trust`](Self::with_trust).
+    pub fn with_agent_servers(mut self, allowed: bool) -> Self {
         self.servers.agents_may = allowed;
         self
     }

@@ -1,4 +1,4 @@
-//! Limits of accounts, and the errors beyond them.
+//! Budget of accounts, and the errors beyond them.
 
 use std::{fmt, time::Duration};
 
@@ -12,7 +12,7 @@ use crate::Cost;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
-pub struct Limits {
+pub struct Budget {
     /// Tokens in and out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
@@ -81,14 +81,14 @@ pub enum Exceeded {
     Closed,
 }
 
-impl Limits {
-    /// Limits the tokens.
+impl Budget {
+    /// Sets the most tokens.
     #[must_use]
     pub fn with_tokens(self, tokens: u64) -> Self {
         Self { tokens: Some(tokens), ..self }
     }
 
-    /// Limits the money.
+    /// Sets the most money.
     #[must_use]
     pub fn with_cost(self, cost: Cost) -> Self {
         Self { cost: Some(cost), ..self }
@@ -100,7 +100,7 @@ impl Limits {
         Self { spawns: Some(spawns), ..self }
     }
 
-    /// Limits the time, in seconds.
+    /// Sets the most time, in seconds.
     #[must_use]
     pub fn with_time_seconds(self, seconds: u64) -> Self {
         Self { time_seconds: Some(seconds), ..self }
