@@ -64,7 +64,8 @@ impl From<mainstem_api::RunOptions> for RunOptions {
 /// use mainstem_session::RunRequest;
 ///
 /// let plain: RunRequest = "Compare Paris and Rome".into();
-/// let bounded = RunRequest::new("Compare Paris and Rome").with_budget(Budget::default().with_tokens(20_000));
+/// let budget = Budget::default().with_tokens(20_000);
+/// let bounded = RunRequest::new("Compare Paris and Rome").with_budget(budget);
 /// assert_eq!(plain.input.text(), bounded.input.text());
 /// ```
 #[derive(Clone, Debug)]
