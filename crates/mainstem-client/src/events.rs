@@ -33,6 +33,8 @@ pub(crate) struct Reader {
     /// The number of the last event that was returned.
     last: u64,
     body: Option<Body>,
+    /// Whether the present response has sent anything.
+    has_bytes: bool,
     buffer: Vec<u8>,
     /// Attempts since the last event.
     attempts: u32,
@@ -57,8 +59,8 @@ enum Connected {
 impl Reader {
     pub(crate) fn new(connection: Connection, session: SessionId, query: EventQuery) -> Self {
         let last = query.after.unwrap_or(0);
-        let (body, buffer, attempts, gap) = Default::default();
-        Self { connection, session, query, last, body, buffer, attempts, gap }
+        let (body, has_bytes, buffer, attempts, gap) = Default::default();
+        Self { connection, session, query, last, body, has_bytes, buffer, attempts, gap }
     }
 
     pub(crate) fn into_stream(self) -> Events {
@@ -93,13 +95,26 @@ impl Reader {
             };
             match body.next().await {
                 Some(Ok(bytes)) => self.append(&bytes)?,
-                // Whether there are further events is the next response's to say.
-                Some(Err(_)) | None => (self.body, self.buffer) = (None, Vec::new()),
+                // The next response tells whether there are further events.
+                Some(Err(_)) | None => self.disconnected().await?,
             }
         }
     }
 
+    /// Waits before it connects again if the response had nothing: a server that ends each at once
+    /// is not asked without a pause.
+    async fn disconnected(&mut self) -> Result<(), Error> {
+        let was_empty = !self.has_bytes;
+        (self.body, self.buffer, self.has_bytes) = (None, Vec::new(), false);
+        if was_empty {
+            let reason = "it ends each stream of events before it sends one".to_owned();
+            self.again(self.connection.invalid(reason), INTERVAL).await?;
+        }
+        Ok(())
+    }
+
     fn append(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.has_bytes = true;
         self.buffer.extend_from_slice(bytes);
         if self.buffer.len() <= MAX_LINE || self.buffer.contains(&b'\n') {
             return Ok(());
@@ -162,7 +177,7 @@ impl Reader {
         let problem =
             serde_json::from_slice::<Problem>(&body).unwrap_or_else(|_| Problem::new(Code::Gone, "gone"));
         let oldest = problem.more.get("oldest_seq").and_then(|oldest| oldest.as_u64());
-        let Some(oldest) = oldest.filter(|oldest| *oldest > self.last + 1) else {
+        let Some(oldest) = oldest.filter(|oldest| *oldest > self.last.saturating_add(1)) else {
             return Err(Error::Refused {
                 place: Some(self.connection.shown.to_string()),
                 problem: Box::new(problem),
@@ -188,7 +203,11 @@ async fn whole(
         return serde_json::from_slice(line).map_err(wrong);
     }
     let seq = envelope.seq.to_string();
-    connection.get(Endpoint::GetEvent, &[session.as_str(), &seq], ()).await
+    let event: AgentEvent = connection.get(Endpoint::GetEvent, &[session.as_str(), &seq], ()).await?;
+    if event.seq == envelope.seq {
+        return Ok(event);
+    }
+    Err(connection.invalid(format!("the response for event {seq} has event {}", event.seq)))
 }
 
 /// Returns how long an overloaded server asks to wait.

@@ -117,3 +117,58 @@ async fn a_server_that_repeats_an_event_is_refused() {
     assert!(error.ends_with("event 3 came after event 3"), "{error}");
     assert!(events.next().await.is_none());
 }
+
+/// Returns a server that gives each connection the next of these responses, and then the last one
+/// again.
+fn answers(responses: &'static [&'static str]) -> Server {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        let again = responses.last().into_iter().cycle();
+        for response in responses.iter().chain(again) {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+            lines.find(String::is_empty);
+            let _ = stream.write_all(response.as_bytes());
+        }
+    });
+    at(address)
+}
+
+const EMPTY: &str = "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n";
+
+const GONE_OF_ALL: &str = "HTTP/1.1 410 Gone\r\nconnection: close\r\n\r\n\
+    {\"status\":410,\"code\":\"gone\",\"detail\":\"gone\",\"oldest_seq\":18446744073709551615}";
+
+const CUT_EVENT: &str = "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n{\"seq\":3,\"truncated\":true}\n";
+
+const ANOTHER_EVENT: &str = "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n\
+    {\"type\":\"CUSTOM\",\"seq\":9,\"sessionId\":\"s\",\"createdAt\":\"2026-11-21T10:00:00Z\",\"name\":\"a\",\"value\":1}";
+
+#[tokio::test]
+async fn a_server_that_ends_each_stream_at_once_is_asked_a_few_times() {
+    let mut events = answers(&[EMPTY]).open("s").events(EventQuery::default());
+    let began = tokio::time::Instant::now();
+    let error = events.next().await.unwrap().unwrap_err().to_string();
+    assert!(error.ends_with("it ends each stream of events before it sends one"), "{error}");
+    assert!(began.elapsed() >= Duration::from_secs(5), "{:?}", began.elapsed());
+}
+
+#[tokio::test]
+async fn a_server_that_has_deleted_all_events_there_can_be_is_no_panic() {
+    let mut events = answers(&[GONE_OF_ALL]).open("s").events(EventQuery::default());
+    assert_eq!(events.next().await.unwrap().unwrap().seq, u64::MAX - 1);
+    let error = events.next().await.unwrap().unwrap_err().to_string();
+    assert!(error.ends_with("gone"), "{error}");
+    let mut events = answers(&[GONE_OF_ALL])
+        .open("s")
+        .events(EventQuery { after: Some(u64::MAX), ..EventQuery::default() });
+    assert!(events.next().await.unwrap().is_err());
+}
+
+#[tokio::test]
+async fn a_large_event_is_the_one_that_was_requested() {
+    let mut events = answers(&[CUT_EVENT, ANOTHER_EVENT]).open("s").events(EventQuery::default());
+    let error = events.next().await.unwrap().unwrap_err().to_string();
+    assert!(error.ends_with("the response for event 3 has event 9"), "{error}");
+}

@@ -157,10 +157,7 @@ fn doctor_asks_if_it_is_told_to() {
     );
     assert!(done.stdout.ends_with("✔ online: it calls tools\n"), "{done:?}");
     let done = ask(|| Turn::new().text("One piece."));
-    assert!(
-        done.code == Some(4) && done.stdout.contains("✘ online: its answer came as 1 piece"),
-        "{done:?}"
-    );
+    assert!(done.code == Some(4) && done.stdout.contains("✘ online: its answer came as 1 piece"), "{done:?}");
     assert!(
         done.stdout.contains(
             "✘ online: it did not call the tool that it was asked to call\n    fix: choose a model"
