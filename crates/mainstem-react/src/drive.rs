@@ -200,7 +200,7 @@ const EMPTY: &str = "<system-reminder>\nYour last reply was empty. Write your an
 reply, not as thinking.\n</system-reminder>";
 
 const SUM_UP: &str = "<system-reminder>\nThis is your last reply: the limit of steps is reached and no tool can be \
-called now. Answer with what you have, and say what is missing.\n</system-reminder>";
+called now. Reply now with what you have, and say what is still missing.\n</system-reminder>";
 
 #[cfg(test)]
 mod tests;
