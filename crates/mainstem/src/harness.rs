@@ -278,7 +278,7 @@ impl Harness {
 
     /// Returns what was wrong with the agents, the skills and the tools of the workspace when they
     /// were last read, and what is wrong with MCP servers now. Errors left something out, warnings
-    /// did not. Files are read by [`HarnessBuilder::build`], and before a run if files have changed.
+    /// did not. [`HarnessBuilder::build`] reads files, and a run does if files have changed.
     pub fn diagnostics(&self) -> Vec<Diagnostic> {
         let mut found = self.0.agents.diagnostics().to_vec();
         found.extend(self.0.agents.servers().diagnostics());
