@@ -262,7 +262,7 @@ async fn the_limit_of_iterations_ends_with_a_last_call_without_tools() {
     0 main TEXT_BLOCK_END
     0 main MODEL_CALL_END stop
     0 main AGENT_RESULT "That is all I have."
-    0 main AGENT_END max_iterations 59/59 tok
+    0 main AGENT_END max_iterations 62/62 tok
     "#);
     let error = harness.call("go").await.unwrap_err();
     assert!(
