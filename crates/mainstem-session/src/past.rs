@@ -1,18 +1,19 @@
-//! A session as its record tells it: what was said in it, by whom, and what was cut off when its
-//! process ended. What that comes to is kept beside the record now and then, so that a long session
-//! need not be read from its beginning.
+//! What the record of a session says: its messages, its runs and children, and what an earlier
+//! process left open. A checkpoint of it beside the record saves a long session from being read
+//! from its beginning.
+
+mod closing;
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use mainstem_event::{
-    AgentEvent, CancelReason, EventKind, EventSink, FleetState, Origin, Outcome, Rollup, SessionLog,
-    TaskStatus, Timestamp, fold::ROOT, fold::Transcript,
+    AgentEvent, CancelReason, EventKind, FleetState, Origin, Outcome, Rollup, Timestamp, fold::ROOT,
+    fold::Transcript,
 };
 use mainstem_journal::{Checkpoint, Journal, JournalError};
-use mainstem_message::{AgentKey, Failure, Message, ReplyId, SessionId, StopReason, TaskId};
+use mainstem_message::{AgentKey, Failure, Message, ReplyId, SessionId, TaskId};
 use mainstem_policy::Prices;
-use mainstem_subagent::{RESTARTED, RecordedRoster, Spent};
-use mainstem_task::{TaskEnd, TaskRecord, TaskSet};
+use mainstem_subagent::{RecordedRoster, Spent};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -23,21 +24,21 @@ use crate::{
 /// How many events are read at once.
 const PAGE: usize = 1024;
 
-/// What a checkpoint of another form than this is worth nothing.
+/// The form of checkpoints; one of another form is not read.
 const FORM: u32 = 3;
 
-/// What a session's events come to, taken in one by one.
+/// A fold of a session's events.
 #[derive(Default, Serialize, Deserialize)]
 pub(crate) struct Past {
     form: u32,
-    /// The last event that went in.
+    /// The last event that was applied.
     pub(crate) seq: u64,
-    /// Up to where it was read from a checkpoint.
+    /// The last event of the checkpoint that it was read from.
     #[serde(skip)]
     pub(crate) checkpoint: u64,
-    /// What was said between the caller and the agent.
+    /// The messages between the caller and the agent.
     pub(crate) history: Vec<Arc<Message>>,
-    /// What the fleet was doing last.
+    /// The last state of the fleet.
     pub(crate) fleet: FleetState,
     /// Its runs, in order.
     pub(crate) runs: Vec<RunRecord>,
@@ -49,9 +50,9 @@ pub(crate) struct Past {
     /// The errors of tasks that have failed, as the log has them.
     #[serde(default)]
     failures: BTreeMap<TaskId, Failure>,
-    /// Who can be sent to again.
+    /// The children that can be sent to again.
     pub(crate) children: RecordedRoster,
-    /// What all of it has used.
+    /// What all runs have used.
     pub(crate) used: Used,
     /// What the latest run has used.
     pub(crate) latest: Used,
@@ -78,12 +79,12 @@ struct Open {
     /// Of its latest event: a promotion adds the task.
     origin: Arc<Origin>,
     transcript: Transcript,
-    /// What its model calls used so far, and its children that ended; the cost is not recorded.
+    /// What its model calls and its children that ended have used; the cost is not recorded.
     usage: Rollup,
-    /// How it would have ended: it has its answer, and only its end was cut off.
+    /// Its outcome, if it has its answer and only its end was cut off.
     answered: Option<Outcome>,
     is_out_of_turns: bool,
-    /// The model that was asked last.
+    /// The model of its last call.
     model: Option<Arc<str>>,
 }
 
@@ -108,8 +109,7 @@ impl Open {
 }
 
 impl Past {
-    /// What a journal has of a session up to an event; what is in its latest checkpoint is not
-    /// read.
+    /// Reads a session up to an event, from its latest checkpoint on.
     pub(crate) async fn read(journal: &dyn Journal, id: &SessionId, last: u64) -> Result<Self, JournalError> {
         let mut past = Self::checkpoint(journal, id, last).await.unwrap_or_default();
         while past.seq < last {
@@ -131,7 +131,7 @@ impl Past {
         Ok(past)
     }
 
-    /// The latest checkpoint, if it can be used. Whatever is wrong with it, the events have it all.
+    /// Returns the latest checkpoint, if it can be used; the events have all of it, too.
     async fn checkpoint(journal: &dyn Journal, id: &SessionId, last: u64) -> Option<Self> {
         let kept = journal.checkpoint(id).await;
         let kept =
@@ -151,7 +151,7 @@ impl Past {
         }
     }
 
-    /// Takes in the next event.
+    /// Applies the next event.
     pub(crate) fn apply(&mut self, event: &AgentEvent) {
         self.seq = event.seq;
         self.fleet.apply(event);
@@ -194,7 +194,7 @@ impl Past {
         }
     }
 
-    /// Takes a checkpoint in the place of what an agent has said so far.
+    /// Replaces the messages of an agent with those of a checkpoint.
     fn replace_conversation(&mut self, agent: &AgentKey, messages: &[Arc<Message>]) {
         let is_root = *agent == ROOT;
         if is_root {
@@ -246,88 +246,7 @@ impl Past {
         parent.usage.add_child(usage);
     }
 
-    /// Ends the invocations that were cut off, children before their parents: closes their open
-    /// blocks and emits one `AGENT_END` with the reason. Their messages stay in the history; an
-    /// invocation that had answered ends with the outcome of its answer.
-    pub(crate) fn close(&mut self, log: &Arc<SessionLog>) {
-        while let Some(reply) = self.latest() {
-            let Some(mut cut) = self.open.remove(&reply) else { break };
-            let sink = EventSink::resumed(log.clone(), cut.origin.clone());
-            while let Some(mut kind) = cut.transcript.next_closing(StopReason::Cancelled) {
-                self.children.amend(cut.session(), &mut kind);
-                cut.transcript.apply(&kind);
-                self.emit(&sink, kind);
-            }
-            let (outcome, error) = match cut.answered {
-                Some(outcome) => (outcome, None),
-                None => (Outcome::Error, Some(restarted())),
-            };
-            let (usage, now) = (cut.usage, log.clock().now());
-            let duration_ms = now.millis_since(cut.began);
-            self.emit(&sink, EventKind::AgentEnd { outcome, error: error.clone(), usage, duration_ms });
-            if cut.origin.source.is_none() {
-                self.used.ran(duration_ms);
-                self.latest.ran(duration_ms);
-            }
-            self.end(cut, outcome, error.as_ref(), &usage);
-        }
-    }
-
-    /// Emits an event that closes an invocation, from which its parent learns what it came to.
-    fn emit(&mut self, sink: &EventSink, kind: EventKind) {
-        let (seq, at) = sink.emit_timed(kind.clone());
-        self.children.apply(&AgentEvent::new(seq, at, sink.origin().clone(), kind));
-    }
-
-    /// Of the invocations that are open, the one that began last: it has no children.
-    fn latest(&self) -> Option<ReplyId> {
-        self.open.iter().max_by_key(|(_, open)| open.seq).map(|(reply, _)| reply.clone())
-    }
-
-    /// Emits the ends of tasks that the log lacks, as their records have them. A task without a
-    /// record ends as [`task_end`](Self::task_end) decides; a task that a living executor runs
-    /// stays open until its end is read. Invocations are ended before.
-    pub(crate) fn close_tasks(&self, log: &Arc<SessionLog>, tasks: &TaskSet, records: &[TaskRecord]) {
-        let update = |id: &TaskId, from, to, error| {
-            log.emit(EventKind::TaskUpdated { task_id: id.clone(), from, to, error });
-        };
-        for (id, from) in self.fleet.tasks.iter().filter(|(_, status)| !status.is_terminal()) {
-            match records.iter().find(|record| record.id == *id) {
-                Some(record) if record.is_over() => update(id, *from, record.status, record.error.clone()),
-                Some(_) => tasks.follow(id, *from, log),
-                None => {
-                    let (to, error) = status_of(self.task_end(id));
-                    update(id, *from, to, error);
-                }
-            }
-        }
-        for record in records.iter().filter(|record| self.has_lost(record)) {
-            update(&record.id, TaskStatus::Pending, TaskStatus::Running, None);
-            update(&record.id, TaskStatus::Running, record.status, record.error.clone());
-        }
-    }
-
-    /// Leaves the tasks open whose records can't be read: they end in the log as soon as their ends
-    /// are read.
-    pub(crate) fn follow_tasks(&self, log: &Arc<SessionLog>, tasks: &TaskSet) {
-        let open = self.fleet.tasks.iter().filter(|(_, status)| !status.is_terminal());
-        open.for_each(|(id, from)| tasks.follow(id, *from, log));
-    }
-
-    /// Returns `true` if a task is over and the log has lost all of its events. Events of a task
-    /// that is older than the log's first run were not lost: retention has dropped them, or they
-    /// are in another journal. A log without a run has lost a task of which the session has yet to
-    /// be told.
-    fn has_lost(&self, record: &TaskRecord) -> bool {
-        let is_named = self.fleet.tasks.contains_key(&record.id);
-        let is_of_log = match self.runs.first() {
-            Some(run) => record.created_at >= run.began_at,
-            None => record.is_undelivered(),
-        };
-        record.is_over() && !is_named && is_of_log
-    }
-
-    /// What the session has spent, for its budgets.
+    /// Returns what the session has spent, for its budgets.
     pub(crate) fn spent(&self, prices: &Prices) -> Spent {
         let mut spent = Spent::default();
         (spent.amount, spent.time) = (self.used.spend(prices), self.used.time());
@@ -342,64 +261,5 @@ impl Past {
             (run.spent, run.ran) = (self.latest.spend(prices), self.latest.time());
         }
         runs
-    }
-
-    /// Returns how a task ended whose executor has ended: as in the log, else with the outcome of
-    /// its child.
-    pub(crate) fn task_end(&self, task: &TaskId) -> TaskEnd {
-        let done = self.done.get(task).filter(|done| !done.was_dropped());
-        let logged = self.fleet.tasks.get(task).copied().filter(|status| status.is_terminal());
-        let of_child = || match done.map(|done| done.outcome) {
-            Some(Outcome::Success | Outcome::MaxIterations) => TaskStatus::Completed,
-            Some(Outcome::Cancelled) => TaskStatus::Cancelled,
-            _ => TaskStatus::Failed,
-        };
-        match logged.unwrap_or_else(of_child) {
-            TaskStatus::Completed => {
-                TaskEnd::Completed(done.and_then(|done| done.answer.clone()).unwrap_or_default())
-            }
-            TaskStatus::Cancelled => TaskEnd::Cancelled { by: "an earlier process".into() },
-            _ => {
-                let error = self.failures.get(task).or_else(|| done?.error.as_ref());
-                TaskEnd::Failed(error.cloned().unwrap_or_else(restarted))
-            }
-        }
-    }
-}
-
-/// A task's status after its end, and what went wrong.
-fn status_of(end: TaskEnd) -> (TaskStatus, Option<Failure>) {
-    match end {
-        TaskEnd::Completed(_) => (TaskStatus::Completed, None),
-        TaskEnd::Failed(error) => (TaskStatus::Failed, Some(error)),
-        TaskEnd::Cancelled { .. } => (TaskStatus::Cancelled, None),
-    }
-}
-
-/// Why it ended.
-fn restarted() -> Failure {
-    Failure::new(RESTARTED, "the process that ran the agent has ended")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_record_gets_the_error_that_the_log_has_also_after_a_checkpoint() {
-        let (log, task) = (SessionLog::new("s".into()), TaskId::from("task-1"));
-        let mut reader = log.subscribe_from(1);
-        let error = Some(Failure::new("task_store", "the disk is full"));
-        let (from, to) = (TaskStatus::Running, TaskStatus::Failed);
-        log.emit(EventKind::TaskUpdated { task_id: task.clone(), from, to, error: error.clone() });
-        let mut past = Past::default();
-        while let Some(event) = reader.try_next() {
-            past.apply(&event);
-        }
-        let checkpoint = serde_json::to_string(&past).unwrap();
-        let restored: Past = serde_json::from_str(&checkpoint).unwrap();
-        for past in [past, restored] {
-            assert_eq!(past.task_end(&task), TaskEnd::Failed(error.clone().unwrap()));
-        }
     }
 }

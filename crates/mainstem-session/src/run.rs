@@ -52,29 +52,28 @@ enum State {
 }
 
 struct Active {
-    // Dropped in this order: first the work, then what was said is kept, then the next run may
-    // begin.
+    // Dropped in this order: the work, then its messages are stored, then the next run can begin.
     stream: RunStream,
     /// Stops the run when the time of its budget is over.
     time: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
-    _said: Said,
+    _closing: Closing,
     _turn: Turn,
 }
 
-/// Keeps what was said, however the run ends, and stops the background tasks that shall not outlive
-/// it.
-struct Said {
+/// Stores the messages of the run, however it ends, and cancels the background tasks that must not
+/// outlive it.
+struct Closing {
     session: Session,
     run: RunId,
     cx: RunContext,
     background: Background,
 }
 
-impl Drop for Said {
+impl Drop for Closing {
     fn drop(&mut self) {
-        self.session.remember(self.cx.messages());
-        self.session.leave(&self.run, RunEnd::dropped);
-        self.session.spent(&self.run, &self.cx);
+        self.session.extend_history(self.cx.messages());
+        self.session.end_run(&self.run, RunEnd::dropped);
+        self.session.store_spent(&self.run, &self.cx);
         if self.background == Background::Cancel {
             let reason = self.cx.cancellation().reason().map(|reason| reason.below(self.cx.agent()));
             let reason = reason.unwrap_or(CancelReason::RunEnded);
@@ -214,7 +213,7 @@ impl Start {
         };
         // Nothing waits from here on, so it has an end whatever happens.
         let settings = settings::recorded(&options);
-        session.enter(&run_id, settings.clone());
+        session.begin_run(&run_id, settings.clone());
         session.look_out(&options);
         session.log().set_buffer(options.buffer.unwrap_or_else(|| session.buffer()));
         if let Some(plans) = options.plan_mode {
@@ -227,7 +226,7 @@ impl Start {
         Ok(Active {
             stream,
             time,
-            _said: Said { session, run: run_id, cx, background: options.spawn.background },
+            _closing: Closing { session, run: run_id, cx, background: options.spawn.background },
             _turn: turn,
         })
     }
@@ -261,7 +260,7 @@ impl Stream for Run {
                         if let Some(RunOutcome { outcome, answer, error, usage, .. }) = &outcome {
                             let error = error.as_ref().map(Failure::from);
                             let end = || RunEnd::new(*outcome, error, answer.clone(), *usage);
-                            me.handle.session().leave(me.handle.id(), end);
+                            me.handle.session().end_run(me.handle.id(), end);
                             me.handle.session().checkpoint();
                         }
                         // A reader that sees the end finds the session free.

@@ -2,20 +2,19 @@
 
 mod builder;
 mod lookup;
+mod running;
 
 use std::{
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
 };
 
 use mainstem_event::{
-    CancelReason, Cursor, EventKind, EventSink, FleetState, Ids, Origin, Outcome, RunSettings, SendMode,
-    SessionLog, Timestamp,
+    CancelReason, Cursor, EventKind, FleetState, Ids, Outcome, SendMode, SessionLog, Timestamp,
 };
-use mainstem_message::{AgentKey, ConfirmId, Failure, Message, ReplyId, Role, RunId, SessionId, ToolCallId};
+use mainstem_message::{AgentKey, ConfirmId, Message, Role, RunId, SessionId, ToolCallId};
 use mainstem_policy::{PlanMode, Prices};
-use mainstem_react::{Cancellation, RunContext};
+use mainstem_react::Cancellation;
 use mainstem_subagent::{AnswerError, Carried, ChildSummary, Decision, Fleet, SpawnError};
 use mainstem_task::{TaskError, TaskFilter, TaskRecord, TaskSet};
 use mainstem_tool::ToolOutput;
@@ -23,7 +22,7 @@ use serde_json::{Map, Value};
 
 pub use self::{builder::SessionBuilder, lookup::FoundRun};
 use crate::{
-    AgentSource, InUse, NothingToResume, Run, RunActive, RunAgents, RunEnd, RunHandle, RunOptions, RunRecord,
+    AgentSource, InUse, NothingToResume, Run, RunActive, RunAgents, RunHandle, RunOptions, RunRecord,
     RunRequest, checkpoints::Checkpoints, deferred::Deferred, settings, turn::Turns, wake::Wake,
 };
 
@@ -298,118 +297,6 @@ impl Session {
     /// An id for [`RunOptions::with_run_id`].
     pub fn new_run_id(&self) -> RunId {
         RunId::new(self.0.ids.next("run-"))
-    }
-
-    /// Checks that an agent can lead the next run.
-    pub(crate) async fn check_leader(&self, agent: &str) -> Result<(), Failure> {
-        self.0.source.agents(Some(agent)).await.map(drop)
-    }
-
-    /// A run begins.
-    pub(crate) fn enter(&self, run: &RunId, settings: Arc<RunSettings>) {
-        let log = &self.0.log;
-        lock(&self.0.runs).push(RunRecord::new(run.clone(), log.last_seq() + 1, log.clock().now(), settings));
-    }
-
-    /// Stores the spending of a run, for a run that resumes it.
-    pub(crate) fn spent(&self, run: &RunId, cx: &RunContext) {
-        let (spent, now) = (self.0.fleet.spent_by(cx), cx.now());
-        if let Some(run) = lock(&self.0.runs).iter_mut().rev().find(|known| known.id == *run) {
-            (run.spent, run.ran) = (spent, Duration::from_millis(now.millis_since(run.began_at)));
-        }
-    }
-
-    /// Records a run that never began: emits its only event, with the reason, and adds it to the
-    /// session's runs.
-    pub(crate) fn never_began(&self, run: &RunId, why: Failure) {
-        let log = &self.0.log;
-        let cancelled = EventKind::RunCancelled { error: why.clone() };
-        let record = RunRecord::cancelled(run.clone(), log.last_seq() + 1, log.clock().now(), why);
-        lock(&self.0.runs).push(record);
-        let (session_id, run_id) = (self.id().clone(), Some(run.clone()));
-        let origin = Origin::session(session_id, run_id);
-        EventSink::resumed(log.clone(), Arc::new(origin)).emit(cancelled);
-    }
-
-    /// It has ended; what was known of that before stays.
-    pub(crate) fn leave(&self, run: &RunId, end: impl FnOnce() -> RunEnd) {
-        let mut runs = lock(&self.0.runs);
-        if let Some(run) = runs.iter_mut().rev().find(|known| known.id == *run) {
-            run.end.get_or_insert_with(end);
-        }
-    }
-
-    /// Begins another checkpoint if it is time for one.
-    pub(crate) fn checkpoint(&self) {
-        if let Some(checkpoints) = &self.0.checkpoints {
-            checkpoints.begin(self.id(), self.0.log.last_seq(), &self.0.tasks);
-        }
-    }
-
-    /// Waits until its record is open, or has failed.
-    pub(crate) async fn open_record(&self) {
-        if let Some(deferred) = &self.0.deferred {
-            deferred.open().await;
-        }
-    }
-
-    pub(crate) fn wake(&self) -> &Wake {
-        &self.0.wake
-    }
-
-    pub(crate) fn fleet_of(&self) -> &Fleet {
-        &self.0.fleet
-    }
-
-    pub(crate) fn buffer(&self) -> usize {
-        self.0.buffer
-    }
-
-    /// Returns the agents of a run that begins now.
-    pub(crate) async fn agents(&self, leader: Option<&str>) -> Result<RunAgents, Failure> {
-        let agents = self.0.source.agents(leader).await?;
-        *lock(&self.0.agents) = Some(agents.clone());
-        Ok(agents)
-    }
-
-    /// The agent that leads the latest run.
-    pub(crate) fn root_id(&self) -> Arc<str> {
-        lock(&self.0.agents).as_ref().map_or_else(|| "main".into(), |agents| agents.root().id().clone())
-    }
-
-    pub(crate) fn turns(&self) -> &Turns {
-        &self.0.turns
-    }
-
-    pub(crate) fn remember(&self, said: Vec<Arc<Message>>) {
-        lock(&self.0.history).extend(said);
-    }
-
-    pub(crate) fn context(
-        &self,
-        agents: &RunAgents,
-        run_id: RunId,
-        options: &RunOptions,
-        settings: Arc<RunSettings>,
-        cancel: Cancellation,
-    ) -> RunContext {
-        let inner = &*self.0;
-        let mut attributes = options.attributes.clone();
-        attributes.extend(inner.attributes.clone());
-        let reply_id = ReplyId::new(inner.ids.next("reply-"));
-        let root_id = agents.root().id().clone();
-        let origin = Origin::root(self.id().clone(), run_id, reply_id, &root_id);
-        let cx = RunContext::root(root_id, EventSink::root(inner.log.clone(), origin));
-        let cx = cx
-            .with_ids(inner.ids.clone())
-            .with_cancel(cancel)
-            .with_user(options.user.clone())
-            .with_attributes(attributes)
-            .with_settings(settings)
-            .with_output(options.output.clone())
-            .with_prices(inner.prices.clone())
-            .with_lifetime(inner.tasks.token().clone());
-        inner.fleet.enter(cx, agents.shared().clone(), options.spawn, options.budget).build()
     }
 }
 

@@ -1,0 +1,152 @@
+//! Ends what an earlier process left open: invocations, and background tasks.
+
+use std::sync::Arc;
+
+use mainstem_event::{AgentEvent, EventKind, EventSink, Outcome, SessionLog, TaskStatus};
+use mainstem_message::{Failure, ReplyId, StopReason, TaskId};
+use mainstem_subagent::RESTARTED;
+use mainstem_task::{TaskEnd, TaskRecord, TaskSet};
+
+use super::Past;
+
+impl Past {
+    /// Ends the invocations that were cut off, children before their parents: closes their open
+    /// blocks and emits one `AGENT_END` with the reason. Their messages stay in the history; an
+    /// invocation that had answered ends with the outcome of its answer.
+    pub(crate) fn close(&mut self, log: &Arc<SessionLog>) {
+        while let Some(reply) = self.latest() {
+            let Some(mut cut) = self.open.remove(&reply) else { break };
+            let sink = EventSink::resumed(log.clone(), cut.origin.clone());
+            while let Some(mut kind) = cut.transcript.next_closing(StopReason::Cancelled) {
+                self.children.amend(cut.session(), &mut kind);
+                cut.transcript.apply(&kind);
+                self.emit(&sink, kind);
+            }
+            let (outcome, error) = match cut.answered {
+                Some(outcome) => (outcome, None),
+                None => (Outcome::Error, Some(restarted())),
+            };
+            let (usage, now) = (cut.usage, log.clock().now());
+            let duration_ms = now.millis_since(cut.began);
+            self.emit(&sink, EventKind::AgentEnd { outcome, error: error.clone(), usage, duration_ms });
+            if cut.origin.source.is_none() {
+                self.used.ran(duration_ms);
+                self.latest.ran(duration_ms);
+            }
+            self.end(cut, outcome, error.as_ref(), &usage);
+        }
+    }
+
+    /// Emits an event that closes an invocation, from which its parent learns what it came to.
+    fn emit(&mut self, sink: &EventSink, kind: EventKind) {
+        let (seq, at) = sink.emit_timed(kind.clone());
+        self.children.apply(&AgentEvent::new(seq, at, sink.origin().clone(), kind));
+    }
+
+    /// Returns the open invocation that began last: it has no children.
+    fn latest(&self) -> Option<ReplyId> {
+        self.open.iter().max_by_key(|(_, open)| open.seq).map(|(reply, _)| reply.clone())
+    }
+
+    /// Emits the ends of tasks that the log lacks, as their records have them. A task without a
+    /// record ends as [`task_end`](Self::task_end) decides; a task that a living executor runs
+    /// stays open until its end is read. Invocations are ended before.
+    pub(crate) fn close_tasks(&self, log: &Arc<SessionLog>, tasks: &TaskSet, records: &[TaskRecord]) {
+        let update = |id: &TaskId, from, to, error| {
+            log.emit(EventKind::TaskUpdated { task_id: id.clone(), from, to, error });
+        };
+        for (id, from) in self.fleet.tasks.iter().filter(|(_, status)| !status.is_terminal()) {
+            match records.iter().find(|record| record.id == *id) {
+                Some(record) if record.is_over() => update(id, *from, record.status, record.error.clone()),
+                Some(_) => tasks.follow(id, *from, log),
+                None => {
+                    let (to, error) = status_of(self.task_end(id));
+                    update(id, *from, to, error);
+                }
+            }
+        }
+        for record in records.iter().filter(|record| self.has_lost(record)) {
+            update(&record.id, TaskStatus::Pending, TaskStatus::Running, None);
+            update(&record.id, TaskStatus::Running, record.status, record.error.clone());
+        }
+    }
+
+    /// Leaves the tasks open whose records can't be read: they end in the log as soon as their ends
+    /// are read.
+    pub(crate) fn follow_tasks(&self, log: &Arc<SessionLog>, tasks: &TaskSet) {
+        let open = self.fleet.tasks.iter().filter(|(_, status)| !status.is_terminal());
+        open.for_each(|(id, from)| tasks.follow(id, *from, log));
+    }
+
+    /// Returns `true` if a task is over and the log has lost all of its events. Events of a task
+    /// that is older than the log's first run were not lost: retention has dropped them, or they
+    /// are in another journal. A log without a run has lost a task of which the session has yet to
+    /// be told.
+    fn has_lost(&self, record: &TaskRecord) -> bool {
+        let is_named = self.fleet.tasks.contains_key(&record.id);
+        let is_of_log = match self.runs.first() {
+            Some(run) => record.created_at >= run.began_at,
+            None => record.is_undelivered(),
+        };
+        record.is_over() && !is_named && is_of_log
+    }
+
+    /// Returns how a task ended whose executor has ended: as in the log, else with the outcome of
+    /// its child.
+    pub(crate) fn task_end(&self, task: &TaskId) -> TaskEnd {
+        let done = self.done.get(task).filter(|done| !done.was_dropped());
+        let logged = self.fleet.tasks.get(task).copied().filter(|status| status.is_terminal());
+        let of_child = || match done.map(|done| done.outcome) {
+            Some(Outcome::Success | Outcome::MaxIterations) => TaskStatus::Completed,
+            Some(Outcome::Cancelled) => TaskStatus::Cancelled,
+            _ => TaskStatus::Failed,
+        };
+        match logged.unwrap_or_else(of_child) {
+            TaskStatus::Completed => {
+                TaskEnd::Completed(done.and_then(|done| done.answer.clone()).unwrap_or_default())
+            }
+            TaskStatus::Cancelled => TaskEnd::Cancelled { by: "an earlier process".into() },
+            _ => {
+                let error = self.failures.get(task).or_else(|| done?.error.as_ref());
+                TaskEnd::Failed(error.cloned().unwrap_or_else(restarted))
+            }
+        }
+    }
+}
+
+/// Returns the status of a task that has ended so, and its error.
+fn status_of(end: TaskEnd) -> (TaskStatus, Option<Failure>) {
+    match end {
+        TaskEnd::Completed(_) => (TaskStatus::Completed, None),
+        TaskEnd::Failed(error) => (TaskStatus::Failed, Some(error)),
+        TaskEnd::Cancelled { .. } => (TaskStatus::Cancelled, None),
+    }
+}
+
+/// Returns why an invocation of an earlier process ended.
+fn restarted() -> Failure {
+    Failure::new(RESTARTED, "the process that ran the agent has ended")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_gets_the_error_that_the_log_has_also_after_a_checkpoint() {
+        let (log, task) = (SessionLog::new("s".into()), TaskId::from("task-1"));
+        let mut reader = log.subscribe_from(1);
+        let error = Some(Failure::new("task_store", "the disk is full"));
+        let (from, to) = (TaskStatus::Running, TaskStatus::Failed);
+        log.emit(EventKind::TaskUpdated { task_id: task.clone(), from, to, error: error.clone() });
+        let mut past = Past::default();
+        while let Some(event) = reader.try_next() {
+            past.apply(&event);
+        }
+        let checkpoint = serde_json::to_string(&past).unwrap();
+        let restored: Past = serde_json::from_str(&checkpoint).unwrap();
+        for past in [past, restored] {
+            assert_eq!(past.task_end(&task), TaskEnd::Failed(error.clone().unwrap()));
+        }
+    }
+}
