@@ -46,6 +46,8 @@ enum Chore {
     },
     /// Run the tests; fail on snapshots that wait for review or that no test reads
     Snapshots,
+    /// The timelines twenty times, to detect a random order
+    Timelines,
     /// schemathesis against `mainstem serve` and the OpenAPI document that it gives
     Api,
     /// The page of the example `embed` in Chromium
@@ -105,6 +107,7 @@ fn run(chore: Chore) -> anyhow::Result<()> {
         Chore::Tidy => tidy::run(root),
         Chore::Schema { check } => schema::run(root, check),
         Chore::Snapshots => snapshots::run(root, false),
+        Chore::Timelines => suite::timelines(root),
         Chore::Api => api::run(root),
         Chore::Browser => browser::run(root),
         Chore::Models { slow } => models::run(root, slow),

@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 
 use crate::built::Program;
 use crate::cargo::{cargo, has, program, run as exec};
@@ -42,21 +44,41 @@ pub(crate) fn neighbour(root: &Path) -> Result<()> {
     exec(command.args(["neighbour", "--", "--nocapture"]).env(SLOW, "1"))
 }
 
-/// Runs the timelines [`TIMELINE_RUNS`] times and prints the closing line of the last.
+/// Runs the timelines [`TIMELINE_RUNS`] times, two at a time, and prints the closing line of the
+/// last. One alone leaves a processor idle while its longest test runs.
 pub(crate) fn timelines(root: &Path) -> Result<()> {
     let binary = TIMELINES.build(root)?;
     let folder = root.join("tests");
-    let mut closing = None;
-    for run in 1..=TIMELINE_RUNS {
-        let mut command = program(&folder, &binary);
-        let output = command.env("INSTA_UPDATE", "no").env("CARGO_MANIFEST_DIR", &folder).output()?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        if !output.status.success() {
-            println!("{text}{}", String::from_utf8_lossy(&output.stderr));
-            bail!("run {run} of {TIMELINE_RUNS} failed");
+    let next = AtomicUsize::new(1);
+    let work = || -> Result<Option<String>> {
+        let mut closing = None;
+        loop {
+            let run = next.fetch_add(1, Ordering::Relaxed);
+            if run > TIMELINE_RUNS {
+                return Ok(closing);
+            }
+            closing = Some(timelines_once(&folder, &binary, run)?);
         }
-        closing = text.lines().rev().find(|line| line.starts_with("test result:")).map(String::from);
-    }
-    println!("{TIMELINE_RUNS} runs passed, the last with\n{}", closing.context("no test ran")?);
+    };
+    let (one, other) = thread::scope(|scope| {
+        let other = scope.spawn(work);
+        (work(), other.join())
+    });
+    let other = other.map_err(|_| anyhow!("a thread that runs the timelines panicked"))??;
+    let closing = one?.or(other).context("no run")?;
+    println!("{TIMELINE_RUNS} runs passed, the last with\n{closing}");
     Ok(())
+}
+
+/// Runs the timelines and returns the closing line.
+fn timelines_once(folder: &Path, binary: &Path, run: usize) -> Result<String> {
+    let mut command = program(folder, binary);
+    let output = command.env("INSTA_UPDATE", "no").env("CARGO_MANIFEST_DIR", folder).output()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    if !output.status.success() {
+        println!("{text}{}", String::from_utf8_lossy(&output.stderr));
+        bail!("run {run} of {TIMELINE_RUNS} failed");
+    }
+    let closing = text.lines().rev().find(|line| line.starts_with("test result:"));
+    closing.map(String::from).context("no test ran")
 }
