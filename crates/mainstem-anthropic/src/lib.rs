@@ -42,8 +42,8 @@
 //! * `reasoning_effort`: `none` or `0`: `thinking: {"type": "disabled"}`
 //! * `temperature`, `top_p`: themselves, but while thinking no `temperature` and a `top_p` only
 //!   from 0.95, for others are refused
-//! * `tool_choice`: `auto`, `none`, `any` or `tool`; with the last two there is no manual thinking,
-//!   which the API refuses beside them
+//! * `tool_choice`: `auto`, `none`, `any` or `tool`; the last two turn manual thinking off,
+//!   because the API refuses the combination
 //! * `parallel_tool_calls: false`: `disable_parallel_tool_use`
 //! * `response_format`: a schema: `output_config.format`, which is always strict; what this does
 //!   not know of JSON Schema becomes description

@@ -72,7 +72,7 @@ impl Bench {
     }
 }
 
-/// Measures the rows of these numbers; all if there are none.
+/// Measures the rows with these numbers, or all rows if `numbers` is empty.
 pub(crate) fn run(bench: &Bench, numbers: &[u8]) -> Result<Vec<Figure>> {
     for number in numbers {
         ensure!(ROWS.iter().any(|row| row.number == *number), "there is no row {number}");

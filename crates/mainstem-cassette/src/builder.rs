@@ -71,8 +71,8 @@ impl CassetteBuilder {
     /// Reads the tape, if it is to be replayed, and begins to serve.
     ///
     /// # Errors
-    /// If a setting is not valid, the tape can't be read or, for a replay, does not exist, or there
-    /// is no port on the loopback.
+    /// If a setting is invalid, if the tape can't be read or, for a replay, does not exist, or if
+    /// the server can't bind a port on the loopback interface.
     pub async fn open(self) -> Result<Cassette, CassetteError> {
         let mode = self.mode.map_or_else(Mode::from_env, Ok)?;
         let upstream = upstream(&self.upstream)?;

@@ -122,7 +122,7 @@ impl TryFrom<Written> for Chunk {
 }
 
 impl Body {
-    /// Returns the body of these bytes; `None` if there are none.
+    /// Returns the body of these bytes; `None` if they are empty.
     pub(super) fn of(bytes: &[u8]) -> Option<Self> {
         if bytes.is_empty() {
             return None;

@@ -96,7 +96,7 @@ impl Tape {
         Some(entry.exchange.response.clone())
     }
 
-    /// Records that there is no answer, and returns the message.
+    /// Records a request that has no response on the tape, and returns the message.
     pub(super) fn miss(&mut self, asked: &TapeRequest, why: &str) -> String {
         let name = self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy();
         let kept = self.entries.iter().enumerate().filter(|(_, entry)| entry.is_written());

@@ -80,13 +80,13 @@ impl Inputs {
         self.specs.iter().any(|spec| spec.id == id)
     }
 
-    /// Returns `true` if there is no directory, so that nothing can change.
+    /// Returns `true` if all declarations are in code: no file can change them.
     #[must_use]
     pub fn is_fixed(&self) -> bool {
         self.sources.dirs().is_empty()
     }
 
-    /// A watch over the directories as they are now; blocks on the file system.
+    /// Returns a watch over the directories in their present state. Blocks on the file system.
     #[must_use]
     pub fn watch(&self) -> Watch {
         self.sources.watch()

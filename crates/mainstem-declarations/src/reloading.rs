@@ -103,9 +103,9 @@ impl<B: Build> Reloading<B> {
         lock(&self.0.current).diagnostics.clone()
     }
 
-    /// The value, read again if files have changed. Looks at the files on a thread that may block.
+    /// Returns the value, read again if files have changed. A blocking thread checks the files.
     ///
-    /// Cancel safe: a look that is no longer awaited ends by itself.
+    /// Cancel safe: if the future is dropped, the thread completes the check.
     pub async fn refreshed(&self) -> Arc<B::Output> {
         if self.0.inputs.is_fixed() {
             return self.current();

@@ -33,7 +33,7 @@ pub trait Api: Clone + Default + fmt::Debug + Send + Sync + 'static {
     /// Headers of every request that the vendor's documentation prescribes, names in lower case.
     const HEADERS: &'static [(&'static str, &'static str)] = &[];
 
-    /// The known deviations of a server from the API; `()` if there are none.
+    /// The known deviations of servers from the API; `()` for an API that all servers follow.
     type Dialect: Dialect;
 
     /// Parses a base URL.
@@ -115,7 +115,7 @@ pub struct Variables {
     pub other_key: Option<&'static str>,
     /// The base URL if `base_url` is not set.
     pub other_base_url: Option<&'static str>,
-    /// A bearer token, used if there is no key.
+    /// A bearer token, used if both variables for a key are unset.
     pub token: Option<&'static str>,
     /// Headers: the variable with the value, and the name of the header.
     pub headers: &'static [(&'static str, &'static str)],

@@ -31,7 +31,7 @@ pub struct Claim {
 pub enum Claimed {
     /// The key is new: the run is to begin.
     New,
-    /// The same request was claimed before. If there is no such [run](crate::Journal::run), its
+    /// The same request was claimed before. If its [run](crate::Journal::run) does not exist, the
     /// process has ended before it could begin it.
     Same {
         /// The session of the run.

@@ -5,8 +5,8 @@ use mainstem_tool::{ToolOutput, ToolState};
 use rmcp::model::{CallToolResult, ContentBlock as Said, ResourceContents};
 
 /// Text stays text, images and sounds are data. Resources are text or data under their URI, and
-/// links a line each. Structured content is used only if there is nothing else: the protocol asks
-/// servers to send it as text, too.
+/// links a line each. Structured content is used only if the result has nothing else: the
+/// protocol asks servers to send it as text, too.
 pub(crate) fn output(result: CallToolResult) -> ToolOutput {
     let mut content: Vec<_> = result.content.into_iter().map(block).collect();
     if let (true, Some(value)) = (content.is_empty(), result.structured_content) {

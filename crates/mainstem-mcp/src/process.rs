@@ -158,7 +158,7 @@ impl Process {
 
     /// Waits until the process ends by itself.
     pub(crate) async fn exited(&mut self) {
-        // An error means that there is no process to wait for.
+        // Waiting fails only if the process has already been reaped.
         let _ = self.child.wait().await;
     }
 

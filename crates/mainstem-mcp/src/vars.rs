@@ -11,7 +11,7 @@ pub(crate) struct Vars {
 }
 
 impl Vars {
-    /// Replaces `${NAME}`, and `${NAME:-default}` if there is no such variable. Anything else that
+    /// Replaces `${NAME}`, and `${NAME:-default}` if the variable is unset. Anything else that
     /// begins with `$` stays.
     pub(crate) fn expand(
         &mut self,

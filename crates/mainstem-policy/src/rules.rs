@@ -133,7 +133,7 @@ impl Rule {
     /// Creates a rule of unknown origin.
     ///
     /// # Errors
-    /// If the text is no pattern.
+    /// If the text is not a valid pattern.
     pub fn new(effect: Effect, pattern: &str) -> Result<Self, PatternError> {
         Ok(Self { pattern: pattern.parse()?, effect, origin: None })
     }

@@ -24,7 +24,7 @@ enum Reading {
     Path,
     Url,
     Text,
-    /// There is no value: it is neither certain nor suspected to match.
+    /// The argument is absent, so it can't match.
     Absent,
 }
 

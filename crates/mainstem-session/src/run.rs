@@ -167,7 +167,7 @@ impl Run {
     /// given its form.
     ///
     /// # Errors
-    /// Why there is none; that the reply is no such value. Dropping the future stops the run.
+    /// The run has no reply, or the reply is not such a value. Dropping the future stops the run.
     pub async fn reply_as<T: DeserializeOwned>(self) -> Result<T, RunError> {
         let text = self.reply().await?.text();
         let mut json = serde_json::Deserializer::from_str(&text);

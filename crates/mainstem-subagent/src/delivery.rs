@@ -64,8 +64,8 @@ impl Fleet {
         ended.iter().any(|task| !self.is_told(said, &task.id))
     }
 
-    /// Notes which ends a tool's result reports to the caller. Tasks of others, which the root may
-    /// read, are left out: that is no report to their parents.
+    /// Notes which ends a tool's result reports to the caller. Tasks of other agents, which the
+    /// root may read, are left out: their parents have yet to be told.
     pub(crate) fn told_by_tool(&self, cx: &RunContext, tasks: &[TaskRecord]) {
         let own = tasks.iter().filter(|task| task.parent_session_id == *cx.session_id());
         own.filter(|task| task.is_undelivered()).for_each(|task| _ = self.told.insert(task.id.clone()));

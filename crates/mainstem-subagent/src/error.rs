@@ -17,7 +17,7 @@ pub enum SpawnError {
         /// The limit.
         max_depth: u16,
     },
-    /// There is no such agent.
+    /// The agent does not exist.
     #[error("unknown agent_id {id:?}; known: {}", or_none(known))]
     UnknownAgent {
         /// The name that was given.
@@ -42,7 +42,7 @@ pub enum SpawnError {
     /// A child is named neither by key nor by label, or by both.
     #[error("give exactly one of agent_key and label")]
     NotOne,
-    /// There is no such child.
+    /// The child does not exist.
     #[error("there is no child {name:?}; known: {}", or_none(known))]
     UnknownChild {
         /// The name that was given.
@@ -50,7 +50,7 @@ pub enum SpawnError {
         /// Keys and labels.
         known: Vec<String>,
     },
-    /// There is no such skill, or the caller may not load it.
+    /// The skill does not exist, or the caller may not load it.
     #[error("unknown skill {name:?}; known: {}", or_none(known))]
     UnknownSkill {
         /// The name that was given.

@@ -34,7 +34,7 @@ pub struct Limits {
     /// How long a call waits for its child, unless it sets a time. Default 30 s.
     pub wait: Duration,
     /// How long a child may be silent: without an event, and without waiting for children, tasks or
-    /// approvals. Then it ends with `timeout`. Default 10 min; `Duration::MAX` is no limit.
+    /// approvals. Then it ends with `timeout`. Default 10 min; `Duration::MAX` turns this off.
     pub idle: Duration,
 }
 

@@ -33,7 +33,7 @@ pub enum WorkspaceError {
         /// As written.
         path: Written,
     },
-    /// There is no such file.
+    /// The file does not exist.
     #[error("{path} does not exist; list_files shows what does")]
     NotFound {
         /// As written.

@@ -15,7 +15,8 @@ use crate::{
     script::{Say, Script},
 };
 
-/// The number of deltas in one write when there is no pace: as many as a network delivers at once.
+/// The number of deltas in one write of a server without a pace; a network delivers about as many
+/// at once.
 const BATCH: u32 = 64;
 
 const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";

@@ -248,7 +248,7 @@ pub(super) struct Found {
     pub(super) last: u64,
 }
 
-/// Returns a page of a session's events; `None` if there is no such session.
+/// Returns a page of a session's events; `None` if the session does not exist.
 pub(super) fn page_of(
     connection: &Connection,
     session: &SessionId,

@@ -62,7 +62,7 @@ impl RuleSet {
     /// Adds a rule.
     ///
     /// # Errors
-    /// If the text is no pattern.
+    /// If the text is not a valid pattern.
     pub fn with(self, effect: Effect, pattern: &str) -> Result<Self, PatternError> {
         Ok(self.with_rule(Rule::new(effect, pattern)?))
     }

@@ -88,7 +88,7 @@ impl Rig {
         response.json().await.unwrap()
     }
 
-    /// What a line of `/metrics` says; 0 if there is no such line.
+    /// Returns the figure of a line of `/metrics`; 0 if the line is absent.
     pub(crate) async fn figure(&self, name: &str) -> u64 {
         let figures = self.get("/metrics").await.text().await.unwrap();
         let line = figures.lines().find_map(|line| line.strip_prefix(&format!("mainstem_{name} ")));

@@ -77,7 +77,7 @@ pub enum CatalogError {
         /// The agents that it may spawn.
         reaches: Vec<String>,
     },
-    /// It needs a directory of a workspace, and there is no workspace.
+    /// The agent needs a directory of a workspace, and the harness has none.
     #[error("agent {id:?}: workspace.path needs a harness with a workspace, so the agent is left out")]
     NoWorkspace {
         /// The agent.

@@ -101,8 +101,8 @@ impl AgentFactory {
     /// Builds one agent.
     ///
     /// # Errors
-    /// The spec names an unknown model (there is no silent fallback), or needs what this version
-    /// does not have.
+    /// The spec names an unknown model, which another one does not replace, or needs a feature that
+    /// this version does not have.
     pub fn build(&self, spec: &AgentSpec) -> Result<Agent, CatalogError> {
         if spec.url.is_some() {
             return Err(CatalogError::NotInEffect { id: spec.id.clone(), key: "url" });

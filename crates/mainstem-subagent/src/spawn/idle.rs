@@ -42,8 +42,8 @@ impl Drop for Waiting {
     }
 }
 
-/// Asks an agent to stop when it has emitted no event for `most`; `Duration::MAX` is no limit. To
-/// be polled beside its turn; it never ends.
+/// Asks an agent to stop when it has emitted no event for `most`; `Duration::MAX` turns this off.
+/// The future never completes; poll it beside the agent's turn.
 pub(crate) async fn watch(cx: &RunContext, waits: &Waits, most: Duration) {
     if most < Duration::MAX {
         silence(cx, waits, most).await;

@@ -153,7 +153,7 @@ impl Roster {
         }
     }
 
-    /// Returns what a child was given by the run that spawned it.
+    /// Returns what the run that spawned a child gave it.
     pub(crate) fn carried(&self, key: &AgentKey) -> Option<Carried> {
         self.children.get(key).map(|child| child.carried.clone())
     }
@@ -237,7 +237,7 @@ impl Roster {
     /// Finds a child by its key or label, among those below `parent`.
     ///
     /// # Errors
-    /// Not exactly one of both is given; there is no such child; its agent can't be built.
+    /// Neither or both are given; the child does not exist; its agent can't be built.
     pub(crate) fn find(
         &self,
         key: Option<&str>,

@@ -61,7 +61,7 @@ impl Fleet {
     /// turn that the message begins is a background task of the root's.
     ///
     /// # Errors
-    /// There is no such child, or it was closed; the context has no fleet.
+    /// The child does not exist, or was closed; the context has no fleet.
     pub fn tell(
         self: &Arc<Self>,
         cx: RunContext,
@@ -84,7 +84,7 @@ impl Fleet {
         Ok(())
     }
 
-    /// Returns what a child was given by the run that spawned it; `None` if there is no such child.
+    /// Returns what the run that spawned a child gave it; `None` if the child does not exist.
     pub fn carried(&self, key: &AgentKey) -> Option<Carried> {
         self.roster.carried(key)
     }

@@ -40,7 +40,7 @@ pub(crate) async fn run(
     let child = cx.child(source.clone(), ReplyId::new(cx.new_id("reply-")));
     let turn = |cx: &RunContext, waits, idle| agent.run_turn(turn(cx, history, task, waits, idle));
     let Ok(parent) = Member::of(cx) else {
-        // Without a fleet there are no slots and no limit of silence.
+        // Slots and the limit of silence belong to a fleet.
         let outcome = turn(&child, Arc::default(), Duration::MAX).await;
         return Ok((outcome, child.messages()));
     };

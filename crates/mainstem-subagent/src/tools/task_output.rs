@@ -44,8 +44,8 @@ pub(super) fn tool() -> Arc<dyn Tool> {
     )
 }
 
-/// Returns `Error` if a task has failed, else `Running` if one is open. A cancelled task is no
-/// error.
+/// Returns `Error` if a task has failed, else `Running` if one is open. A cancelled task
+/// counts as neither.
 pub(super) fn state(tasks: &[TaskRecord]) -> ToolState {
     if tasks.iter().any(|task| task.status == TaskStatus::Failed) {
         ToolState::Error

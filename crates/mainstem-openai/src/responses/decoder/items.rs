@@ -126,7 +126,7 @@ impl Items {
             self.refused |= name == "refusal";
             self.write(slot, ModelDelta::Text(text.to_owned()), deltas);
         }
-        // Without text there is no block to store it with.
+        // The phase is stored with a text block, so an item without text has none.
         let phase = item.field("phase").filter(|_| self.open == Some(slot));
         self.end_block(slot, opaque::phase(phase), deltas);
     }

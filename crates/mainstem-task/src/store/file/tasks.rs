@@ -30,7 +30,7 @@ struct Stamp {
 }
 
 impl Reader {
-    /// Returns the tasks of a file; none if there is no file.
+    /// Returns the tasks of a file; an absent file has none.
     pub(super) fn read(&self, path: &Path) -> Result<Arc<Tasks>, TaskError> {
         let stamp = match fs::metadata(path) {
             Ok(metadata) => Stamp::of(&metadata),
