@@ -151,10 +151,10 @@ impl Run {
         handle
     }
 
-    /// Reads to the end and gives the reply.
+    /// Reads to the end and returns the reply.
     ///
     /// # Errors
-    /// Why there is none. Dropping the future stops the run.
+    /// The run has no reply; the error is the cause. Dropping the future stops the run.
     pub async fn reply(mut self) -> Result<Message, RunError> {
         while std::future::poll_fn(|cx| Pin::new(&mut self).poll_next(cx)).await.is_some() {}
         match self.state {
@@ -163,8 +163,8 @@ impl Run {
         }
     }
 
-    /// Reads to the end and gives the value in the reply, which [`RunOptions::with_output`] has
-    /// given its form.
+    /// Reads to the end and returns the value in the reply, whose form is that of
+    /// [`RunOptions::with_output`].
     ///
     /// # Errors
     /// The run has no reply, or the reply is not such a value. Dropping the future stops the run.
