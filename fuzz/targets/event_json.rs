@@ -1,8 +1,10 @@
 //! Events as JSON: what is read is written back equal, and every fold takes it.
 
-use mainstem::event::{AgentEvent, Diagnostics, FleetState};
+use std::sync::Arc;
 
-use crate::{fuzz, input::Input};
+use mainstem::event::{AgentEvent, Diagnostics, EventKind, FleetState, Origin, Timestamp};
+
+use crate::{corpus, fuzz, input::Input};
 
 /// The events of lines of JSON; other lines are passed over.
 fn events(bytes: &[u8]) -> impl Iterator<Item = AgentEvent> {
@@ -26,7 +28,18 @@ fn check(input: &Input) {
     serde_json::to_string(&diagnostics).unwrap();
 }
 
+/// Returns an event of each kind.
+fn examples() -> Vec<(String, Vec<u8>)> {
+    let origin = Arc::new(Origin::session("s".parse().unwrap(), None));
+    let kinds = EventKind::examples().into_iter();
+    let named = kinds.map(|kind| {
+        let name = kind.name().to_owned();
+        (name, AgentEvent::new(1, Timestamp::default(), origin.clone(), kind).to_json().into_bytes())
+    });
+    named.collect()
+}
+
 #[test]
 fn event_json() {
-    fuzz!("event_json", check);
+    fuzz!([corpus::read("event_json"), examples()].concat(), check);
 }

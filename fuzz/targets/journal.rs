@@ -50,7 +50,7 @@ impl File {
     }
 
     fn read(&self, from: u64) -> Result<Vec<AgentEvent>, JournalError> {
-        self.runtime.block_on(self.journal.read(&"s".into(), from, 10))
+        self.runtime.block_on(self.journal.read(&"s".parse().unwrap(), from, 10))
     }
 }
 

@@ -27,8 +27,11 @@ static ALLOCATOR: Cap<System> = Cap::new(System, MEMORY);
 
 /// Replays a target's corpus, then checks random edits of it.
 macro_rules! fuzz {
-    ($target:literal, $check:expr) => {{
-        let corpus = crate::corpus::read($target);
+    ($target:literal, $check:expr) => {
+        fuzz!(crate::corpus::read($target), $check)
+    };
+    ($corpus:expr, $check:expr) => {{
+        let corpus = $corpus;
         crate::corpus::replay(&corpus, $check);
         let seeds: Vec<_> = corpus.into_iter().map(|(_, bytes)| bytes).collect();
         bolero::check!()

@@ -8,7 +8,8 @@ use std::sync::{Arc, LazyLock};
 use futures_util::StreamExt;
 use mainstem::{
     model::{Model, ModelDelta, ModelRequest},
-    prelude::{Anthropic, Gemini, Message, Ollama, OpenAi, OpenAiResponses},
+    prelude::Message,
+    vendor::{Setup, VENDORS, vendor},
 };
 
 use self::server::{Reply, Server};
@@ -24,9 +25,11 @@ struct Vendor {
 }
 
 impl Vendor {
-    fn new<M: Model>(media_type: &'static str, model: impl Fn(&str) -> M) -> Self {
-        let server = Server::start();
-        let [model, refused] = [model(&server.url), model(&server.url)].map(|model| Arc::new(model) as _);
+    fn new(name: &str, media_type: &'static str) -> Self {
+        let (row, server) = (vendor(name).unwrap(), Server::start());
+        let var = |name: &str| (name == row.base_url).then(|| server.url.clone());
+        let model = || row.bare_model("m", &Setup { var: &var, headers: &[] }).unwrap();
+        let (model, refused) = (model(), model());
         Self { model, refused, server, media_type }
     }
 
@@ -76,43 +79,31 @@ fn assert_ended(heard: &[Result<ModelDelta, String>]) {
 
 const EVENTS: &str = "text/event-stream";
 
-#[test]
-fn openai() {
-    static VENDOR: LazyLock<Vendor> =
-        LazyLock::new(|| Vendor::new(EVENTS, |url| OpenAi::new("m").with_base_url(url).unwrap()));
-    VENDOR.assert_reached("openai");
-    fuzz!("openai", |input| VENDOR.check(input));
+/// Declares a target for each vendor, by its name in the facade's table.
+macro_rules! vendors {
+    ($($name:ident: $media_type:expr,)*) => {
+        $(
+            #[test]
+            fn $name() {
+                static VENDOR: LazyLock<Vendor> =
+                    LazyLock::new(|| Vendor::new(stringify!($name), $media_type));
+                VENDOR.assert_reached(stringify!($name));
+                fuzz!(crate::corpus::read(stringify!($name)), |input| VENDOR.check(input));
+            }
+        )*
+
+        #[test]
+        fn each_vendor_is_a_target() {
+            let vendors: Vec<_> = VENDORS.iter().map(|vendor| vendor.name).collect();
+            assert_eq!(vendors, [$(stringify!($name)),*]);
+        }
+    };
 }
 
-#[test]
-fn openai_responses() {
-    static VENDOR: LazyLock<Vendor> =
-        LazyLock::new(|| Vendor::new(EVENTS, |url| OpenAiResponses::new("m").with_base_url(url).unwrap()));
-    VENDOR.assert_reached("openai_responses");
-    fuzz!("openai_responses", |input| VENDOR.check(input));
-}
-
-#[test]
-fn anthropic() {
-    static VENDOR: LazyLock<Vendor> =
-        LazyLock::new(|| Vendor::new(EVENTS, |url| Anthropic::new("m").with_base_url(url).unwrap()));
-    VENDOR.assert_reached("anthropic");
-    fuzz!("anthropic", |input| VENDOR.check(input));
-}
-
-#[test]
-fn gemini() {
-    static VENDOR: LazyLock<Vendor> =
-        LazyLock::new(|| Vendor::new(EVENTS, |url| Gemini::new("m").with_base_url(url).unwrap()));
-    VENDOR.assert_reached("gemini");
-    fuzz!("gemini", |input| VENDOR.check(input));
-}
-
-#[test]
-fn ollama() {
-    static VENDOR: LazyLock<Vendor> = LazyLock::new(|| {
-        Vendor::new("application/x-ndjson", |url| Ollama::new("m").with_base_url(url).unwrap())
-    });
-    VENDOR.assert_reached("ollama");
-    fuzz!("ollama", |input| VENDOR.check(input));
+vendors! {
+    openai: EVENTS,
+    anthropic: EVENTS,
+    gemini: EVENTS,
+    ollama: "application/x-ndjson",
+    responses: EVENTS,
 }

@@ -83,12 +83,15 @@ async fn answered(session: &dyn AnySession, begun: &mut Begun) -> Vec<AgentEvent
         let event = event.unwrap();
         match &event.kind {
             EventKind::RequireUserConfirm { confirm_id, .. } => {
-                has_code(session.run(NewRun::of("another")).await, &Code::RunActive);
-                has_code(session.confirm(&"unknown".into(), Decision::Allow).await, &Code::NotAsked);
+                has_code(session.run(NewRun::new("another")).await, &Code::RunActive);
+                has_code(
+                    session.confirm(&"unknown".parse().unwrap(), Decision::Allow).await,
+                    &Code::NotAsked,
+                );
                 assert_eq!(session.view().await.unwrap().state, SessionState::Running);
                 session.confirm(confirm_id, Decision::AllowWith(json!({ "at": "b" }))).await.unwrap();
             }
-            EventKind::RequireExternalExecution { tool_calls } => {
+            EventKind::RequireExternalExecution { tool_calls, .. } => {
                 let result = NewToolResult { content: "a page".to_owned(), is_error: false };
                 has_code(session.submit(&"unknown".into(), &result).await, &Code::NotAsked);
                 session.submit(&tool_calls[0].id, &result).await.unwrap();
@@ -103,7 +106,7 @@ async fn answered(session: &dyn AnySession, begun: &mut Begun) -> Vec<AgentEvent
 
 /// Calls every function of a session that can be steered; returns the timeline of its first run.
 async fn contract(session: &dyn AnySession) -> String {
-    let mut begun = session.run(NewRun::of("go")).await.unwrap();
+    let mut begun = session.run(NewRun::new("go")).await.unwrap();
     let events = answered(session, &mut begun).await;
     let run = begun.run.view().await.unwrap();
     assert_eq!((run.status, run.reply.as_deref()), (RunState::Success, Some("Done.")));
@@ -131,8 +134,11 @@ async fn contract(session: &dyn AnySession) -> String {
     let children = session.children().await.unwrap();
     let kid = &children[0];
     assert_eq!((children.len(), kid.status, kid.turns), (1, ChildStatus::Idle, 1));
-    has_code(session.send(&"agent:no:1".into(), "more", SendMode::Queue).await, &Code::UnknownAgent);
-    has_code(session.cancel_agent(&"agent:no:1".into()).await, &Code::NotFound);
+    has_code(
+        session.send(&"agent:no:1".parse().unwrap(), "more", SendMode::Queue).await,
+        &Code::UnknownAgent,
+    );
+    has_code(session.cancel_agent(&"agent:no:1".parse().unwrap()).await, &Code::NotFound);
     session.send(&kid.agent_key, "more", SendMode::Queue).await.unwrap();
     let task = loop {
         match session.tasks().await.unwrap().pop() {
@@ -144,7 +150,7 @@ async fn contract(session: &dyn AnySession) -> String {
     assert!(!session.cancel_agent(&kid.agent_key).await.unwrap(), "it is idle");
 
     has_code(session.run(NewRun::resuming()).await, &Code::NothingToResume);
-    let mut begun = session.run(NewRun::of("again")).await.unwrap();
+    let mut begun = session.run(NewRun::new("again")).await.unwrap();
     let mut cut = Vec::new();
     while let Some(event) = begun.events.next().await {
         cut.push(event.unwrap());
@@ -208,14 +214,14 @@ async fn a_session_is_the_same_here_and_on_a_server() {
     let harness = fleet();
     let session = harness.open_session("s").await.unwrap();
     let here = contract(&session).await;
-    let events = all(records(&harness).session(&"s".into()).events(EventQuery::stored())).await;
+    let events = all(records(&harness).session(&"s".parse().unwrap()).events(EventQuery::stored())).await;
     let log = all(AnySession::events(&session, EventQuery::stored())).await;
     assert_eq!(render(&events), render(&log));
 
     let harness = fleet();
     let (url, serving) = serve(harness).await;
     let server = Server::at(&url).unwrap().with_token(TOKEN);
-    let there = contract(&server.open("s")).await;
+    let there = contract(&server.open("s").unwrap()).await;
     assert_eq!(here, there);
     serving.abort();
     insta::assert_snapshot!(here);
@@ -225,14 +231,14 @@ async fn a_session_is_the_same_here_and_on_a_server() {
 async fn a_connection_that_is_cut_again_and_again_loses_nothing() {
     let harness = fleet();
     let (url, serving) = serve(harness).await;
-    let direct = Server::at(&url).unwrap().with_token(TOKEN).open("s");
-    let mut begun = direct.run(NewRun::of("go")).await.unwrap();
+    let direct = Server::at(&url).unwrap().with_token(TOKEN).open("s").unwrap();
+    let mut begun = direct.run(NewRun::new("go")).await.unwrap();
     let events = answered(&direct, &mut begun).await;
     let slow = std::env::var_os("RUN_SLOW_TESTS").is_some();
     // The headers, and at least the longest line: with less, no event would arrive.
     for bytes in (2_000..6_000).step_by(if slow { 37 } else { 2_311 }) {
         let (proxy, cutting) = cut(&url, bytes).await;
-        let through = Server::at(&proxy).unwrap().with_token(TOKEN).open("s");
+        let through = Server::at(&proxy).unwrap().with_token(TOKEN).open("s").unwrap();
         let read = all(through.events(EventQuery::default().with_run(begun.run.id())));
         let read = tokio::time::timeout(Duration::from_secs(30), read).await.unwrap();
         assert_eq!(render(&read), render(&events), "{bytes} bytes a connection");
@@ -246,23 +252,23 @@ async fn a_connection_that_is_cut_again_and_again_loses_nothing() {
 async fn records_are_read_and_not_steered() {
     let harness = fleet();
     let session = harness.open_session("s").await.unwrap();
-    let mut begun = AnySession::run(&session, NewRun::of("go")).await.unwrap();
+    let mut begun = AnySession::run(&session, NewRun::new("go")).await.unwrap();
     answered(&session, &mut begun).await;
     let records = records(&harness);
-    let recorded = records.session(&"s".into());
+    let recorded = records.session(&"s".parse().unwrap());
     assert_eq!(recorded.view().await.unwrap().state, SessionState::Idle);
     assert_eq!(recorded.runs().await.unwrap()[0].reply.as_deref(), Some("Done."));
     assert_eq!(recorded.children().await.unwrap().len(), 1);
     assert_eq!(recorded.fleet().await.unwrap().seq, session.fleet().seq);
-    has_code(recorded.run(NewRun::of("go")).await, &Code::NotSteerable);
-    has_code(recorded.confirm(&"x".into(), Decision::Allow).await, &Code::NotSteerable);
-    has_code(records.session(&"t".into()).view().await, &Code::NotFound);
+    has_code(recorded.run(NewRun::new("go")).await, &Code::NotSteerable);
+    has_code(recorded.confirm(&"x".parse().unwrap(), Decision::Allow).await, &Code::NotSteerable);
+    has_code(records.session(&"t".parse().unwrap()).view().await, &Code::NotFound);
     has_code(
-        records.session(&"t".into()).events(EventQuery::stored()).next().await.unwrap(),
+        records.session(&"t".parse().unwrap()).events(EventQuery::stored()).next().await.unwrap(),
         &Code::NotFound,
     );
-    has_code(records.delete_session(&"t".into()).await, &Code::NotFound);
-    has_code(records.task(&"t".into()).await, &Code::NotFound);
+    has_code(records.delete_session(&"t".parse().unwrap()).await, &Code::NotFound);
+    has_code(records.task(&"t".parse().unwrap()).await, &Code::NotFound);
     // A reader that follows gets the events that are written meanwhile.
     let last = session.fleet().seq;
     let mut live = recorded.events(EventQuery::after(last));

@@ -180,7 +180,7 @@ async fn what_the_caller_submits_is_bounded_too() {
         .stream_events("go");
     let (handle, mut events) = (run.handle(), Vec::new());
     while let Some(event) = run.next().await {
-        if let EventKind::RequireExternalExecution { tool_calls } = &event.kind {
+        if let EventKind::RequireExternalExecution { tool_calls, .. } = &event.kind {
             handle.submit_tool_result(&tool_calls[0].id, long()).unwrap();
         }
         assert!(event.to_json().len() < MAX_RESULT_BYTES, "{}", event.kind.name());

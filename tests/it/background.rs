@@ -446,7 +446,7 @@ async fn a_dropped_or_cancelled_run_spares_its_tasks() {
         } else {
             drop(run);
         }
-        let task = TaskId::new("task-1");
+        let task = TaskId::try_from("task-1").unwrap();
         let done = harness.tasks().wait(&[task], ms(60_000)).await.unwrap().unwrap();
         assert_eq!(done[0].result.as_deref(), Some("a nugget of gold"), "cancel: {cancel}");
         let mut all = session.subscribe_from(1);
@@ -538,7 +538,10 @@ async fn a_promoted_grandchild_is_its_parents_task() {
     let events = whole(&harness, harness.stream_events("go")).await;
     assert_eq!(ends(&events), ["slow success", "lead success", "main success"]);
     let task = &harness.tasks().list(&TaskFilter::all()).await.unwrap()[0];
-    assert_eq!((&*task.parent_agent_id, &task.parent_session_id), ("lead", &SessionId::new("sub-1")));
+    assert_eq!(
+        (&*task.parent_agent_id, &task.parent_session_id),
+        ("lead", &SessionId::try_from("sub-1").unwrap())
+    );
     let hint = events.iter().find(|event| matches!(event.kind, EventKind::HintBlock { .. })).unwrap();
     assert_eq!(hint.agent_label(), "lead");
 }

@@ -187,7 +187,7 @@ async fn what_is_there_or_leads_out_or_is_no_name_is_refused() {
         assert_eq!(std::fs::read_dir(dir.path().join("outside")).unwrap().count(), 0);
     }
     let call = json!({ "name": "../typo", "description": "Finds typos" });
-    let no_name = "error: agent \"../typo\": \"../typo\" is no agent id: use a-z, 0-9, _ and -, starting with a letter or digit";
+    let no_name = "error: agent \"../typo\": invalid agent id \"../typo\": use a-z, 0-9, _ and -, starting with a letter or digit";
     check(call, |_| (), no_name).await;
 }
 

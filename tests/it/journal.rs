@@ -83,7 +83,7 @@ pub(crate) async fn whole(script: ScriptedModel) -> Vec<AgentEvent> {
 pub(crate) async fn all(journal: &FaultyJournal) -> Vec<AgentEvent> {
     let (mut all, mut next) = (Vec::new(), 1);
     loop {
-        let page = journal.read(&"s".into(), next, 1000).await.unwrap();
+        let page = journal.read(&"s".parse().unwrap(), next, 1000).await.unwrap();
         let Some(last) = page.last() else { return all };
         next = last.seq + 1;
         all.extend(page);
@@ -141,12 +141,13 @@ async fn a_long_session_opens_without_being_read_from_its_beginning() {
     };
     say(&process(), "go").await;
     for _ in 0..200 {
-        if whole.checkpoint(&"s".into()).await.unwrap().is_some() {
+        if whole.checkpoint(&"s".parse().unwrap()).await.unwrap().is_some() {
             break;
         }
         tokio::time::sleep(ms(5)).await;
     }
-    let (kept, all_events) = (whole.checkpoint(&"s".into()).await.unwrap().unwrap(), all(&whole).await);
+    let (kept, all_events) =
+        (whole.checkpoint(&"s".parse().unwrap()).await.unwrap().unwrap(), all(&whole).await);
     assert_eq!(kept.seq, all_events.len() as u64, "it has the whole run");
     read();
 
@@ -172,7 +173,7 @@ async fn a_long_session_opens_without_being_read_from_its_beginning() {
 
     // One that can't be parsed is ignored.
     let strange = Checkpoint { seq: 1, state: "{\"form\":9}".to_owned() };
-    whole.store_checkpoint(&"s".into(), strange).await.unwrap();
+    whole.store_checkpoint(&"s".parse().unwrap(), strange).await.unwrap();
     read();
     let fourth = process();
     assert_eq!(fourth.open_session("s").await.unwrap().runs().len(), 2);
@@ -183,7 +184,7 @@ async fn a_long_session_opens_without_being_read_from_its_beginning() {
 /// Returns a process that finds these events and no checkpoint.
 async fn process_of(events: &[AgentEvent], script: ScriptedModel) -> Harness {
     let journal = FaultyJournal::new(MemoryJournal::new());
-    let record = journal.open(&"s".into()).await.unwrap();
+    let record = journal.open(&"s".parse().unwrap()).await.unwrap();
     events.iter().for_each(|event| record.append(event));
     drop(record);
     process(&journal, script)
@@ -211,7 +212,7 @@ async fn check_cuts(events: &[AgentEvent], script: fn() -> ScriptedModel) {
     assert!(events.len() > 40, "{}", events.len());
     for cut in 1..events.len() {
         let journal = FaultyJournal::new(MemoryJournal::new());
-        let record = journal.open(&"s".into()).await.unwrap();
+        let record = journal.open(&"s".parse().unwrap()).await.unwrap();
         events[..cut].iter().for_each(|event| record.append(event));
         drop(record);
         let next = process(&journal, script());
@@ -275,7 +276,7 @@ async fn a_damaged_event_costs_that_event_and_not_the_session() {
         assert!(answers > 0 || damaged == 1, "{damaged}: {said:?}");
         session.run("again").unwrap().reply().await.unwrap();
         drop((session, next));
-        assert!(journal.delete(&"s".into()).await.unwrap(), "{damaged}");
+        assert!(journal.delete(&"s".parse().unwrap()).await.unwrap(), "{damaged}");
     }
 }
 

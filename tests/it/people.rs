@@ -65,7 +65,7 @@ async fn answering(mut run: Run, mut answer: impl FnMut(&RunHandle, &AgentEvent)
 /// Returns the request for approval in an event.
 fn asked(event: &AgentEvent) -> Option<(ConfirmId, String)> {
     match &event.kind {
-        EventKind::RequireUserConfirm { confirm_id, tool_calls } => {
+        EventKind::RequireUserConfirm { confirm_id, tool_calls, .. } => {
             Some((confirm_id.clone(), tool_calls[0].arguments.clone()))
         }
         _ => None,
@@ -514,7 +514,7 @@ async fn an_external_tool_is_run_by_the_caller_at_any_depth() {
     let unknown = run.handle().submit_tool_result(&ToolCallId::new("call-9"), "?").unwrap_err();
     assert!(unknown.to_string().starts_with("nothing waits for \"call-9\""), "{unknown}");
     let events = answering(run, |handle, event| {
-        if let EventKind::RequireExternalExecution { tool_calls } = &event.kind {
+        if let EventKind::RequireExternalExecution { tool_calls, .. } = &event.kind {
             assert_eq!((event.depth(), tool_calls[0].arguments.as_str()), (1, r#"{"url":"x"}"#));
             handle.submit_tool_result(&tool_calls[0].id, "a page").unwrap();
         }

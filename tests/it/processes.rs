@@ -192,7 +192,7 @@ fn opening_a_session_ends_the_tasks_of_a_dead_process_at_once() {
         let harness = process();
         // The thread that writes for the first may be the last to release the session: it wakes its
         // log.
-        while harness.journal().unwrap().is_open(&"s".into()).await.unwrap() {
+        while harness.journal().unwrap().is_open(&"s".parse().unwrap()).await.unwrap() {
             tokio::time::sleep(ms(5)).await;
         }
         let session = harness.open_session("s").await.unwrap();

@@ -76,7 +76,7 @@ async fn an_observer_that_falls_behind_gets_one_exact_gap() {
         events.iter().take(events.len() - 20).filter(is_its).count() as u64
     };
     for (agent, count) in per_agent {
-        assert_eq!(*count, counted(agent), "{agent}");
+        assert_eq!(*count, counted(agent.as_str()), "{agent}");
     }
     assert_eq!(render(&late[1..]), render(&events[events.len() - 20..]));
 }

@@ -75,7 +75,8 @@ fn tree() -> Harness {
 
 #[tokio::test(start_paused = true)]
 async fn a_subtree_is_stopped_by_the_user_and_its_parent_reads_that() {
-    let stop = |handle: &RunHandle| assert!(handle.cancel_agent(&AgentKey::new("agent:lead:1")));
+    let stop =
+        |handle: &RunHandle| assert!(handle.cancel_agent(&AgentKey::try_from("agent:lead:1").unwrap()));
     let events = read(tree().stream_events("go"), speaks("kid"), stop).await;
     let why = "agent_cancelled: cancelled by the user (agent `lead` and all below it)";
     assert_eq!(

@@ -76,7 +76,7 @@ pub(crate) async fn has_turns(session: &Session, turns: u32) {
 /// Waits for a checkpoint that begins after a long run, as the next process finds it.
 async fn checkpoint(journal: &FaultyJournal) {
     for _ in 0..400 {
-        if mainstem::journal::Journal::checkpoint(journal, &"s".into()).await.unwrap().is_some() {
+        if mainstem::journal::Journal::checkpoint(journal, &"s".parse().unwrap()).await.unwrap().is_some() {
             return;
         }
         tokio::time::sleep(ms(5)).await;
@@ -319,9 +319,9 @@ async fn a_conversation_begins_at_its_checkpoint() {
     run(&first, RunOptions::new()).await;
     let session = first.open_session("s").await.unwrap();
     let kid = session.children().remove(0).agent_key;
-    for (agent_key, summary) in [("root".into(), "a summary"), (kid.clone(), "the kid's summary")] {
+    for (agent_key, summary) in [("root".parse().unwrap(), "a summary"), (kid.clone(), "the kid's summary")] {
         let messages = vec![Arc::new(Message::user(summary))];
-        session.log().emit(EventKind::StateCheckpoint { agent_key, messages });
+        session.log().emit(EventKind::state_checkpoint(agent_key, messages));
     }
     drop(session);
     first.shutdown(ms(0)).await;

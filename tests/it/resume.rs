@@ -18,7 +18,7 @@ use crate::{
 /// Returns the journal of a process that is killed after so many events.
 pub(crate) async fn killed_after(events: &[AgentEvent]) -> FaultyJournal {
     let journal = FaultyJournal::new(MemoryJournal::new());
-    let record = journal.open(&"s".into()).await.unwrap();
+    let record = journal.open(&"s".parse().unwrap()).await.unwrap();
     events.iter().for_each(|event| record.append(event));
     journal
 }

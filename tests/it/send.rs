@@ -352,7 +352,7 @@ async fn code_can_steer_and_begin_turns() {
     let session = harness.session("s");
     let mut run = session.run("go").unwrap();
     let handle = run.handle();
-    let key = AgentKey::new("agent:kid:1");
+    let key = AgentKey::try_from("agent:kid:1").unwrap();
     assert!(
         handle.send(&key, "early", SendMode::Steer).unwrap_err().to_string().contains("there is no child")
     );
@@ -501,7 +501,7 @@ async fn a_subtree_is_stopped_and_its_siblings_go_on() {
     let mut events = Vec::new();
     while let Some(event) = run.next().await {
         if matches!(&event.kind, EventKind::TextBlockDelta { delta, .. } if delta == "on ") {
-            handle.cancel_agent(&AgentKey::new("agent:lead:1"));
+            handle.cancel_agent(&AgentKey::try_from("agent:lead:1").unwrap());
         }
         events.push(event);
     }

@@ -75,7 +75,7 @@ async fn an_opening_that_is_dropped_leaves_nothing() {
             (Box::pin(harness.open_session(&*id)), Box::pin(harness.open_session(&*id)));
         let are_waiting = (&mut waits).now_or_never().is_none() && (&mut second).now_or_never().is_none();
         if !are_waiting {
-            harness.close_session(&id.as_str().into());
+            harness.close_session(&id.as_str().parse().unwrap());
             continue;
         }
         // The second one goes on where the first was dropped.
@@ -96,6 +96,39 @@ async fn an_opening_that_is_dropped_leaves_nothing() {
     panic!("no opening waited");
 }
 
+/// Opens sessions, some of them only until the first wait, and closes and deletes them. Returns how
+/// many were opened.
+async fn churn(harness: Harness, seed: u64) -> usize {
+    let (mut random, mut opened) = (seed, 0);
+    for _ in 0..400 {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let id = format!("s-{}", (random >> 33) % 3);
+        let opening = harness.open_session(&*id);
+        match (random >> 40) % 8 {
+            0 => opened += usize::from(opening.await.is_ok()),
+            1 => drop(harness.delete_session(&id.as_str().parse().unwrap()).await),
+            2 => drop(harness.sessions().views().await),
+            3 => drop(harness.sessions().store().close_idle(Duration::ZERO)),
+            _ => drop(opening.now_or_never()),
+        }
+    }
+    opened
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn whatever_happens_at_once_no_place_is_left() {
+    let dir = tempfile::tempdir().unwrap();
+    let sqlite = SqliteJournal::open(dir.path().join("j.db")).unwrap();
+    let harness = harness(ScriptedModel::new()).with_journal(sqlite).build().unwrap();
+    let (shares, store) = (limited(&harness, 2, 1), harness.sessions().store());
+    #[expect(clippy::disallowed_methods, reason = "awaited by the test")]
+    let workers = (0..20).map(|seed| tokio::spawn(churn(harness.clone(), seed)));
+    let opened = join_all(workers).await.into_iter().map(Result::unwrap);
+    assert!(opened.sum::<usize>() > 20);
+    store.close_idle(Duration::ZERO);
+    assert_eq!((store.len(), shares.taken()), (0, 0));
+}
+
 #[tokio::test]
 async fn the_least_recently_used_session_makes_room_unless_it_is_held() {
     let journal = journal();
@@ -111,7 +144,7 @@ async fn the_least_recently_used_session_makes_room_unless_it_is_held() {
     assert_eq!(process(&journal).open_session("b").await.unwrap().history().len(), 2);
     let also_held = first.open_session("d").await.unwrap();
     let refused = first.open_session("e").await.unwrap_err();
-    assert!(matches!(refused, OpenError::TooMany { most: 2 }), "{refused}");
+    assert!(matches!(refused, OpenError::TooMany { most: 2, .. }), "{refused}");
     // A run is a use, too.
     let run = held.queue("go");
     drop((held, also_held));
@@ -130,7 +163,7 @@ async fn what_is_in_memory_alone_is_never_closed_to_make_room() {
     let refused = harness.open_session("b").await.unwrap_err();
     assert!(matches!(refused, OpenError::TooMany { .. }), "{refused}");
     assert_eq!(harness.sessions().store().close_idle(Duration::ZERO), 0);
-    harness.delete_session(&"a".into()).await.unwrap();
+    harness.delete_session(&"a".parse().unwrap()).await.unwrap();
     harness.open_session("b").await.unwrap();
 }
 
@@ -144,7 +177,7 @@ async fn tenants_share_the_limit_and_the_ids_are_their_own() {
         held.push(one.open_session(id).await.unwrap());
     }
     let refused = one.open_session("d").await.unwrap_err();
-    assert!(matches!(refused, OpenError::TooMany { most: 4 }), "{refused}");
+    assert!(matches!(refused, OpenError::TooMany { most: 4, .. }), "{refused}");
     // The other's guarantee; what is idle of those that exceed theirs makes room.
     let first = other.open_session("a").await.unwrap();
     held.remove(0);
@@ -165,7 +198,7 @@ async fn tenants_share_the_limit_and_the_ids_are_their_own() {
 async fn only_a_session_that_is_not_in_use_is_deleted() {
     let journal = journal();
     let first = process(&journal);
-    let (id, session) = ("s".into(), first.open_session("s").await.unwrap());
+    let (id, session) = ("s".parse().unwrap(), first.open_session("s").await.unwrap());
     say(&session).await;
     let in_use = async || match first.delete_session(&id).await {
         Err(DeleteError::InUse(what)) => what,
@@ -201,7 +234,7 @@ async fn a_run_is_found_wherever_it_is() {
         (&first, live.id(), Some("s")),
         (&second, &past, Some("s")),
         (&second, live.id(), None),
-        (&first, &"none".into(), None),
+        (&first, &"none".parse().unwrap(), None),
     ] {
         let found = harness.sessions().session_of(run).await.unwrap();
         assert_eq!(found.as_ref().map(|session| session.as_str()), of, "{run}");

@@ -266,7 +266,7 @@ async fn the_limit_of_iterations_ends_with_a_last_call_without_tools() {
     "#);
     let error = harness.call("go").await.unwrap_err();
     assert!(
-        matches!(error, RunError::Limit { answer: Some(answer) } if answer.text() == "That is all I have.")
+        matches!(error, RunError::Limit { answer: Some(answer), .. } if answer.text() == "That is all I have.")
     );
 }
 

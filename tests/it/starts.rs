@@ -312,6 +312,7 @@ async fn an_agent_that_was_just_written_can_be_spawned() {
         .map(AgentEvent::agent_label)
         .collect();
     assert_eq!(starts, ["main", "agent_generate", "typo-finder"]);
-    let tasks = harness.tasks().list(&TaskFilter::of_root(SessionId::new("session-1"))).await.unwrap();
+    let tasks =
+        harness.tasks().list(&TaskFilter::of_root(SessionId::try_from("session-1").unwrap())).await.unwrap();
     assert!(tasks.iter().all(|task| task.status == TaskStatus::Completed));
 }

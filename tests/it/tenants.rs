@@ -4,6 +4,7 @@
 use mainstem::{
     BuildError,
     event::Ids,
+    journal::MemoryJournal,
     model::scripted::Turn,
     prelude::*,
     task::{MemoryTaskStore, TaskFilter},
@@ -253,4 +254,20 @@ async fn tenants_share_a_task_store_of_the_program_and_see_only_their_own_tasks(
     assert_eq!(listed(&globex).await, ["task-1 dug, too"]);
     assert_eq!(listed(&harness).await, ["acme/task-1 dug", "globex/task-1 dug, too"]);
     harness.shutdown(ms(10)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_id_of_a_caller_does_not_reach_a_tenants_session() {
+    let model = ScriptedModel::new().agent("main", [Turn::new().text("The code is 4711.")]);
+    let harness = harness(model).with_journal(MemoryJournal::new()).build().unwrap();
+    let acme = harness.tenant("acme").unwrap();
+    let secret = acme.session("secret");
+    secret.run("What is the code?").unwrap().reply().await.unwrap();
+    assert!(acme.close_session(secret.id()));
+    drop(secret);
+    let opened = harness.open_session("acme/secret").await;
+    let refusal = opened.map(|session| session.history()).unwrap_err().to_string();
+    assert!(refusal.starts_with("invalid session id \"acme/secret\": '/' at character 5"), "{refusal}");
+    // The same id is a session of the harness's own.
+    assert!(harness.session("secret").history().is_empty());
 }

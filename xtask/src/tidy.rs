@@ -30,6 +30,8 @@ fn check(root: &Path) -> Result<Vec<Problem>> {
 
     let mut problems = edges::check(&packages);
     problems.extend(code_map::check(&architecture, &packages, &files));
+    let changes = fs::read_to_string(root.join(code_map::CHANGES)).context(code_map::CHANGES)?;
+    problems.extend(code_map::names(code_map::CHANGES, &changes, &packages, &files));
     problems.extend(snapshots::pending(&files));
     problems.extend(decisions::check(&files));
     for path in files.iter().filter(|path| decisions::is_in_folder(path)) {

@@ -1,5 +1,7 @@
 //! Why a request to a session, here or on a server, failed.
 
+use mainstem_message::IdError;
+
 use crate::{Code, Problem};
 
 /// Why a request failed.
@@ -8,6 +10,7 @@ use crate::{Code, Problem};
 pub enum Error {
     /// The session or the server refused the request.
     #[error("{}{problem}", place.as_ref().map(|place| format!("{place}: ")).unwrap_or_default())]
+    #[non_exhaustive]
     Refused {
         /// The address of the server; `None` for a local session.
         place: Option<String>,
@@ -16,6 +19,7 @@ pub enum Error {
     },
     /// The server can't be reached, or the connection was lost.
     #[error("{server} can't be reached: {reason}")]
+    #[non_exhaustive]
     Unreachable {
         /// The address of the server.
         server: String,
@@ -24,6 +28,7 @@ pub enum Error {
     },
     /// The response is not one of this API.
     #[error("{server}: {reason}")]
+    #[non_exhaustive]
     Invalid {
         /// The address of the server.
         server: String,
@@ -33,6 +38,21 @@ pub enum Error {
 }
 
 impl Error {
+    /// A refusal of the server at this address.
+    pub fn refused(server: impl Into<String>, problem: Problem) -> Self {
+        Self::Refused { place: Some(server.into()), problem: Box::new(problem) }
+    }
+
+    /// The server at this address was not reached, or the connection was lost.
+    pub fn unreachable(server: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::Unreachable { server: server.into(), reason: reason.into() }
+    }
+
+    /// A response that is not one of this API, and what is wrong with it.
+    pub fn invalid(server: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::Invalid { server: server.into(), reason: reason.into() }
+    }
+
     /// Returns the problem of a refusal.
     pub fn problem(&self) -> Option<&Problem> {
         match self {
@@ -60,5 +80,11 @@ impl Error {
 impl From<Problem> for Error {
     fn from(problem: Problem) -> Self {
         Self::Refused { place: None, problem: Box::new(problem) }
+    }
+}
+
+impl From<IdError> for Error {
+    fn from(error: IdError) -> Self {
+        Problem::from(error).into()
     }
 }

@@ -7,6 +7,7 @@
 //!   and others.
 //! * [`Problem`]: why a request was refused, with a stable [`Code`].
 //! * [`Endpoint`]: the paths of a server, from which [`openapi`] makes the OpenAPI document.
+//! * [`StreamForm`]: the forms in which a server streams events.
 //!
 //! The crate knows no runtime, no HTTP library and no agent.
 
@@ -19,6 +20,7 @@ mod operation;
 mod problem;
 mod run;
 mod session;
+mod stream_form;
 mod task;
 
 pub use agent::{
@@ -30,6 +32,7 @@ pub use host::{AnyRun, AnySession, Begun, Events, Host};
 pub use openapi::{COOKIE, openapi};
 pub use operation::{Method, Operation};
 pub use problem::{Code, Problem};
-pub use run::{CancelQuery, CancelWord, Input, NewRun, OnDisconnect, RunOptions, RunState, RunView};
+pub use run::{CancelCode, CancelQuery, Input, NewRun, OnDisconnect, RunOptions, RunState, RunView};
 pub use session::{Detail, EventQuery, Items, SessionState, SessionView, Transcript};
+pub use stream_form::StreamForm;
 pub use task::{TaskQuery, WaitQuery};

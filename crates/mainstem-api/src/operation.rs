@@ -3,6 +3,8 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 
+use crate::StreamForm;
+
 type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 
 /// What an endpoint takes and returns.
@@ -117,7 +119,8 @@ impl Operation {
 
     /// It may return events.
     pub(crate) fn events(self, description: &'static str) -> Self {
-        self.response(200, description, vec![("text/event-stream", None), ("application/x-ndjson", None)])
+        let forms = StreamForm::ALL.iter().map(|form| (form.media_type(), None));
+        self.response(200, description, forms.collect())
     }
 
     /// It may return text of this media type.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use mainstem_message::IdError;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -59,6 +60,8 @@ codes! {
     BadBody = "bad_body", 422;
     /// The number is not that of an event.
     BadCursor = "bad_cursor", 400;
+    /// The id of a session, run, task, agent or request is invalid.
+    BadId = "bad_id", 400;
     /// The `Idempotency-Key` is invalid.
     BadIdempotencyKey = "bad_idempotency_key", 400;
     /// The body is not JSON.
@@ -67,8 +70,6 @@ codes! {
     BadPath = "bad_path", 400;
     /// A query parameter is invalid.
     BadQuery = "bad_query", 400;
-    /// The session's id is invalid.
-    BadSessionId = "bad_session_id", 422;
     /// The token is invalid.
     BadToken = "bad_token", 401;
     /// The body is too large.
@@ -186,6 +187,12 @@ pub struct Problem {
     /// Further members, which depend on the code.
     #[serde(flatten)]
     pub more: Box<Map<String, Value>>,
+}
+
+impl From<IdError> for Problem {
+    fn from(error: IdError) -> Self {
+        Self::new(Code::BadId, error.to_string())
+    }
 }
 
 impl Problem {

@@ -1,4 +1,4 @@
-//! Runs: what begins one, and what is known of one.
+//! Requests to start and to cancel runs, and their state.
 
 use std::time::Duration;
 
@@ -15,8 +15,8 @@ use serde_json::{Map, Value, json};
 #[schemars(extend("oneOf" = either()))]
 #[expect(clippy::exhaustive_structs, reason = "a request is built with a literal")]
 pub struct NewRun {
-    /// The agent that leads it: one of those in `/agents` that are `runnable`, with the model that
-    /// is served. Default: the one that `/agents` names in `runs`.
+    /// The id of the agent that leads it, which is `runnable` in `GET /v1/agents`. Default: `runs`
+    /// there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// The task.
@@ -48,7 +48,7 @@ fn either() -> Value {
 
 impl NewRun {
     /// Creates a run with this input.
-    pub fn of(input: impl Into<Message>) -> Self {
+    pub fn new(input: impl Into<Message>) -> Self {
         Self { input: Some(Input(input.into())), ..Self::default() }
     }
 
@@ -137,7 +137,7 @@ pub struct RunOptions {
     pub force_sync: bool,
     /// Whether a person answers requests for approval. Default: true.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub people: Option<bool>,
+    pub approval: Option<bool>,
     /// The depth of the deepest agent; the one that leads the run is at 0. The default and the
     /// maximum are the server's limit.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -152,12 +152,12 @@ pub struct RunOptions {
     /// The JSON Schema of the answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
-    /// What becomes of the run when the reader of this response leaves.
+    /// What becomes of the run when the client that started it disconnects.
     #[serde(skip_serializing_if = "is_default")]
     pub on_disconnect: OnDisconnect,
 }
 
-/// What becomes of a run when the reader of the response that began it leaves.
+/// What becomes of a run when the client that started it disconnects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[expect(clippy::exhaustive_enums, reason = "the run goes on or it does not")]
@@ -178,7 +178,7 @@ pub enum RunState {
     Queued,
     /// It is the session's active run.
     Running,
-    /// It was dropped before its end.
+    /// The program dropped it before its end.
     Dropped,
     /// It has an answer.
     Success,
@@ -190,7 +190,7 @@ pub enum RunState {
     Timeout,
     /// It used up its iterations; there may be an answer.
     MaxIterations,
-    /// It waits for its caller.
+    /// It waits for the results of tools that the caller runs.
     Suspended,
 }
 
@@ -222,7 +222,7 @@ impl From<Outcome> for RunState {
             Outcome::Timeout => Self::Timeout,
             Outcome::MaxIterations => Self::MaxIterations,
             Outcome::Suspended => Self::Suspended,
-            // An outcome that is not known here is at least no success.
+            // An outcome of a later version.
             _ => Self::Error,
         }
     }
@@ -238,7 +238,7 @@ pub struct RunView {
     pub session_id: SessionId,
     /// Its state.
     pub status: RunState,
-    /// The lowest possible number of its events.
+    /// A lower bound of the sequence number of its first event.
     pub first_seq: u64,
     /// When it began; while it is queued, when it was requested.
     pub created_at: Timestamp,
@@ -262,7 +262,7 @@ pub struct RunView {
 #[expect(clippy::exhaustive_structs, reason = "a request is built with a literal")]
 pub struct CancelQuery {
     /// The reason.
-    pub reason: CancelWord,
+    pub reason: CancelCode,
     /// For `timeout`, how long the caller waited, in milliseconds. Default: since the run was
     /// requested.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -273,11 +273,11 @@ pub struct CancelQuery {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
-pub enum CancelWord {
+pub enum CancelCode {
     /// A person cancelled the run.
     #[default]
     User,
-    /// The caller waited long enough.
+    /// The time that the caller had set is over.
     Timeout,
     /// The caller's process ends.
     Signal,
@@ -287,11 +287,11 @@ impl CancelQuery {
     /// Returns the reason for the run's agents; `waited` is the time since the run was requested.
     pub fn reason(&self, waited: Duration) -> CancelReason {
         match self.reason {
-            CancelWord::User => CancelReason::user("over HTTP"),
-            CancelWord::Timeout => {
+            CancelCode::User => CancelReason::user("over HTTP"),
+            CancelCode::Timeout => {
                 CancelReason::Timeout { after: self.after_ms.map_or(waited, Duration::from_millis) }
             }
-            CancelWord::Signal => CancelReason::Signal { name: "a signal to the client".into() },
+            CancelCode::Signal => CancelReason::Signal { name: "a signal to the client".into() },
         }
     }
 }
@@ -300,9 +300,9 @@ impl From<&CancelReason> for CancelQuery {
     fn from(reason: &CancelReason) -> Self {
         match reason {
             CancelReason::Timeout { after } => {
-                Self { reason: CancelWord::Timeout, after_ms: u64::try_from(after.as_millis()).ok() }
+                Self { reason: CancelCode::Timeout, after_ms: u64::try_from(after.as_millis()).ok() }
             }
-            CancelReason::Signal { .. } => Self { reason: CancelWord::Signal, after_ms: None },
+            CancelReason::Signal { .. } => Self { reason: CancelCode::Signal, after_ms: None },
             _ => Self::default(),
         }
     }

@@ -1,7 +1,7 @@
 //! Sessions, and which of their events a reader gets.
 
 use mainstem_event::{EventFilter, EventKind, Timestamp};
-use mainstem_message::{Message, RunId, SessionId};
+use mainstem_message::{AgentKey, Message, RunId, SessionId, TaskId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -110,16 +110,16 @@ pub struct EventQuery {
     pub after: Option<u64>,
     /// Only this run, to its end.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub run: Option<String>,
+    pub run: Option<RunId>,
     /// Only this background task.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub task: Option<String>,
+    pub task: Option<TaskId>,
     /// Only agents of this id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// Only this agent.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub agent_key: Option<String>,
+    pub agent_key: Option<AgentKey>,
     /// Only agents of this depth; the root's is 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depth: Option<u16>,
@@ -158,7 +158,7 @@ impl EventQuery {
     /// Selects the events of a run, to its end.
     #[must_use]
     pub fn with_run(mut self, run: &RunId) -> Self {
-        self.run = Some(run.to_string());
+        self.run = Some(run.clone());
         self
     }
 
@@ -178,7 +178,7 @@ impl EventQuery {
             filter = filter.agent(agent);
         }
         if let Some(key) = &self.agent_key {
-            filter = filter.key(key.as_str());
+            filter = filter.key(key.clone());
         }
         if let Some(depth) = self.depth {
             filter = filter.depth(depth);
@@ -190,7 +190,7 @@ impl EventQuery {
             filter = filter.under(path);
         }
         if let Some(task) = &self.task {
-            filter = filter.task(task);
+            filter = filter.task(task.clone());
         }
         if let Some(kinds) = &self.kind {
             let kinds: Vec<_> = kinds.split(',').map(|kind| kind.trim().to_ascii_uppercase()).collect();

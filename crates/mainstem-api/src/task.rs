@@ -1,6 +1,7 @@
 //! Which background tasks are listed, and how long a caller waits for one.
 
 use mainstem_event::TaskStatus;
+use mainstem_message::SessionId;
 use mainstem_task::TaskFilter;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub struct TaskQuery {
     /// Only tasks of this session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub session: Option<String>,
+    pub session: Option<SessionId>,
     /// Only tasks of this status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<TaskStatus>,
@@ -21,8 +22,7 @@ pub struct TaskQuery {
 impl TaskQuery {
     /// Returns the filter for a task store.
     pub fn filter(&self) -> TaskFilter {
-        let session = self.session.as_deref();
-        let filter = session.map_or_else(TaskFilter::all, |session| TaskFilter::of_root(session.into()));
+        let filter = self.session.clone().map_or_else(TaskFilter::all, TaskFilter::of_root);
         self.status.into_iter().fold(filter, TaskFilter::with_status)
     }
 }

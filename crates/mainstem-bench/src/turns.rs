@@ -10,14 +10,14 @@ use serde_json::{Map, Value, json};
 
 use crate::{measure, sample::block_on, script::TEXT};
 
-/// Turns of one run.
-const TURNS: usize = 10;
+/// Model calls of one run.
+const CALLS: usize = 10;
 
-/// Returns the microseconds of processor time for a turn with a word and a tool call, over so many
-/// runs.
+/// Returns the processor time of a model call in microseconds, with a text and a tool call in all
+/// but the last of a run.
 pub(crate) fn turn(runs: u32) -> Result<f64> {
-    let said = || Turn::new().text(TEXT);
-    let turns = (1..TURNS).map(|_| said().call("nothing", json!({}))).chain([said()]);
+    let reply = || Turn::new().text(TEXT);
+    let turns = (1..CALLS).map(|_| reply().call("nothing", json!({}))).chain([reply()]);
     let nothing =
         tool_fn("nothing", "Does nothing", |_, _: Map<String, Value>| async { Ok::<_, ToolError>("done") });
     let agent =
@@ -28,6 +28,6 @@ pub(crate) fn turn(runs: u32) -> Result<f64> {
             let end = agent.call("go").await;
             ensure!(end.outcome == Outcome::Success, "the run ended with {end:?}");
         }
-        Ok((measure::cpu() - before).as_secs_f64() * 1e6 / (runs as usize * TURNS) as f64)
+        Ok((measure::cpu() - before).as_secs_f64() * 1e6 / (runs as usize * CALLS) as f64)
     })
 }

@@ -10,30 +10,35 @@ use thiserror::Error;
 pub enum CassetteError {
     /// The mode is not valid.
     #[error("MAINSTEM_CASSETTE is {value:?}; it must be auto, record, replay or off")]
+    #[non_exhaustive]
     Mode {
         /// The value of the variable.
         value: String,
     },
     /// The vendor's URL is not valid.
     #[error("the vendor's server: {problem}")]
+    #[non_exhaustive]
     Upstream {
         /// What is wrong with it.
         problem: String,
     },
     /// An ignored place is not a JSON pointer.
     #[error("{pointer:?} is not a JSON pointer: it must begin with a slash, such as \"/metadata/user_id\"")]
+    #[non_exhaustive]
     Pointer {
         /// The text.
         pointer: String,
     },
     /// The tape does not exist.
     #[error("there is no tape {}; record one with MAINSTEM_CASSETTE=record", .path.display())]
+    #[non_exhaustive]
     NoTape {
         /// Its path.
         path: PathBuf,
     },
     /// The tape can't be read.
     #[error("the tape {} can't be read", .path.display())]
+    #[non_exhaustive]
     Read {
         /// Its path.
         path: PathBuf,
@@ -42,6 +47,7 @@ pub enum CassetteError {
     },
     /// The tape is not valid.
     #[error("{}:{line}:{column}: {problem}", .path.display())]
+    #[non_exhaustive]
     Format {
         /// Its path.
         path: PathBuf,
@@ -57,6 +63,7 @@ pub enum CassetteError {
     Start(#[source] Box<dyn Error + Send + Sync>),
     /// The tape can't be written.
     #[error("the tape {} can't be written", .path.display())]
+    #[non_exhaustive]
     Write {
         /// Its path.
         path: PathBuf,
@@ -68,6 +75,7 @@ pub enum CassetteError {
         "the tape {} is not written: line {line} would hold a secret after all have been replaced; is a value to redact so short that it is \
          part of other words?", .path.display()
     )]
+    #[non_exhaustive]
     Secret {
         /// Its path.
         path: PathBuf,
@@ -76,6 +84,7 @@ pub enum CassetteError {
     },
     /// An answer can't be recorded.
     #[error("the tape {} can't hold {what}", .path.display())]
+    #[non_exhaustive]
     Unfit {
         /// The path of the tape.
         path: PathBuf,
@@ -84,6 +93,7 @@ pub enum CassetteError {
     },
     /// A request is not on the tape.
     #[error("{}", .misses.join("\n"))]
+    #[non_exhaustive]
     Missed {
         /// The requests, each with its difference from the nearest one on the tape.
         misses: Vec<String>,
@@ -93,6 +103,7 @@ pub enum CassetteError {
         "the tape {} has answers that were not requested: {}; record it anew with MAINSTEM_CASSETTE=record, or allow it with \
          `CassetteBuilder::with_rest_allowed`", .path.display(), .requests.join(", ")
     )]
+    #[non_exhaustive]
     Rest {
         /// The path of the tape.
         path: PathBuf,

@@ -1,5 +1,6 @@
 //! `mainstem agents`: the agents that files declare, without running any.
 
+mod findings;
 mod keys;
 mod list;
 mod new;
@@ -13,15 +14,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::ensure;
 use mainstem::{
     declarations::Diagnostic,
     spec::{Sources, SpecSet},
 };
 
+pub(crate) use self::findings::{findings, why_left_out};
 use crate::{
     args::{Agents, AgentsCommand, Listing, Source},
-    config::{Setting, Settings},
+    config::{Config, Setting, Settings},
     exit::{Exit, Fault, OrExit},
     harness, sanitize,
     terminal::Terminal,
@@ -33,9 +34,9 @@ pub(crate) fn run(args: &Agents, source: &Source, terminal: Terminal) -> Result<
     let config = trust::look_and_warn(flags, source, reads, terminal).or_exit(Exit::Config)?;
     let workspace = workspace(&config.settings).or_exit(Exit::Config)?;
     match &args.command {
-        AgentsCommand::Keys(keys) => keys::keys(keys),
-        AgentsCommand::List(list) => list::list(list, &workspace.value, terminal),
-        AgentsCommand::Show(show) => show::show(show, &workspace.value, terminal),
+        AgentsCommand::Keys(keys) => keys::keys(keys, terminal),
+        AgentsCommand::List(list) => list::list(list, &config, &workspace.value, terminal),
+        AgentsCommand::Show(show) => show::show(show, &config, &workspace.value, terminal),
         AgentsCommand::New(new) => new::new(new, &workspace.value, terminal),
         AgentsCommand::Validate(validate) => validate::validate(validate, &config, &workspace),
     }
@@ -43,15 +44,14 @@ pub(crate) fn run(args: &Agents, source: &Source, terminal: Terminal) -> Result<
 
 fn workspace(settings: &Settings) -> anyhow::Result<Setting<PathBuf>> {
     let workspace = harness::workspace(settings);
-    let Setting { value, origin } = &workspace;
-    ensure!(value.is_dir(), "{origin}: workspace {value:?} is not a directory");
+    harness::check_directory(&workspace)?;
     Ok(workspace)
 }
 
 /// Returns which agents' files a command reads, for the check of trust.
 fn reads(command: &AgentsCommand) -> Reads {
     match command {
-        AgentsCommand::Validate(args) if args.paths.is_empty() => Reads::agents(args.listing.foreign),
+        AgentsCommand::Validate(args) if args.targets.is_empty() => Reads::agents(args.listing.foreign),
         _ => Reads::NoAgents,
     }
 }
@@ -61,10 +61,13 @@ fn sources(workspace: &Path, listing: &Listing) -> Sources {
     if listing.foreign { ours.with_other_products_of(workspace) } else { ours }
 }
 
-/// Reads the files of agents; blocks on the file system.
-fn load(workspace: &Path, listing: &Listing) -> (SpecSet, Vec<Diagnostic>) {
-    let (specs, found) = sources(workspace, listing).load();
-    (specs, found.into_iter().map(Diagnostic::from).collect())
+/// Reads the files of agents, and returns what a run would find wrong with them; blocks on the file
+/// system.
+fn load(config: &Config, workspace: &Path, listing: &Listing) -> (SpecSet, Vec<Diagnostic>) {
+    let (specs, of_files) = sources(workspace, listing).load();
+    let found = findings(config, workspace, listing.foreign);
+    // A configuration that a run refuses does not hide the files.
+    (specs, found.unwrap_or_else(|_| of_files.into_iter().map(Diagnostic::from).collect()))
 }
 
 /// Writes findings to stderr.

@@ -57,7 +57,7 @@ impl Approvals {
     /// Applies an event.
     pub(crate) fn event(&mut self, event: &AgentEvent) {
         match &event.kind {
-            EventKind::RequireUserConfirm { confirm_id, tool_calls } => {
+            EventKind::RequireUserConfirm { confirm_id, tool_calls, .. } => {
                 let calls = tool_calls.iter().map(|call| wants(event.agent_label(), call));
                 let text = calls.collect::<Vec<_>>().join("\n");
                 self.waiting.push_back(Pending { id: confirm_id.clone(), text, is_put: false });
@@ -195,12 +195,14 @@ mod tests {
     /// The events of two agents that ask.
     fn asked() -> Approvals {
         let mut approvals = Approvals::default();
-        let log = SessionLog::new("s".into());
-        let (sink, mut cursor) =
-            (EventSink::root(log.clone(), Origin::session("s".into(), None)), log.subscribe_from(1));
+        let log = SessionLog::new("s".parse().unwrap());
+        let (sink, mut cursor) = (
+            EventSink::root(log.clone(), Origin::session("s".parse().unwrap(), None)),
+            log.subscribe_from(1),
+        );
         for id in ["one", "two"] {
             let tool_calls = vec![ToolCall::new("call-1", "poke", "{}")];
-            let kind = EventKind::RequireUserConfirm { confirm_id: ConfirmId::new(id), tool_calls };
+            let kind = EventKind::require_user_confirm(ConfirmId::try_from(id).unwrap(), tool_calls);
             sink.emit(kind);
             approvals.event(&cursor.try_next().unwrap());
         }
@@ -212,7 +214,7 @@ mod tests {
     }
 
     fn given(id: &str, decision: Decision) -> Result<Option<(ConfirmId, Decision)>, &'static str> {
-        Ok(Some((ConfirmId::new(id), decision)))
+        Ok(Some((ConfirmId::try_from(id).unwrap(), decision)))
     }
 
     #[test]

@@ -117,9 +117,9 @@ pub(crate) enum Color {
     /// On a terminal with colours.
     #[default]
     Auto,
-    /// Always.
+    /// Colours, even for a pipe.
     Always,
-    /// Never.
+    /// No colours.
     Never,
 }
 

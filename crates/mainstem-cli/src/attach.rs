@@ -4,7 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use anyhow::anyhow;
 use futures_util::TryStreamExt;
-use mainstem::api::{AnySession, EventQuery, Events, SessionState};
+use mainstem::{
+    api::{AnySession, EventQuery, Events, SessionState},
+    message::SessionId,
+};
 use mainstem_event::{AgentEvent, Clock, SystemClock};
 use tokio::time::{Instant, Interval, interval_at};
 
@@ -52,7 +55,7 @@ pub(crate) fn run(args: &Attach, terminal: Terminal) -> Result<Exit, Fault> {
     })
 }
 
-fn cut(session: &str) -> anyhow::Error {
+fn cut(session: &SessionId) -> anyhow::Error {
     anyhow!(
         "the process of session {session:?} ended before its run; `mainstem run --session {session} --resume` resumes it"
     )
@@ -68,7 +71,7 @@ struct SessionView<'a> {
 
 impl<'a> SessionView<'a> {
     fn new(args: &'a Attach, terminal: Terminal) -> Self {
-        let progress = progress::on_stderr(terminal, args.progress, Format::Text, &args.session);
+        let progress = progress::on_stderr(terminal, args.progress, Format::Text, args.session.as_str());
         Self { args, terminal, progress, replies: Replies::default() }
     }
 
@@ -78,7 +81,8 @@ impl<'a> SessionView<'a> {
         let Some(reply) = self.replies.event(event) else { return Ok(()) };
         // The next run is shown below the reply.
         self.progress.finish(SystemClock.now());
-        self.progress = progress::again_on_stderr(self.terminal, self.args.progress, &self.args.session);
+        self.progress =
+            progress::again_on_stderr(self.terminal, self.args.progress, self.args.session.as_str());
         if reply.is_empty() { Ok(()) } else { print(&(reply + "\n")) }
     }
 }
@@ -109,7 +113,7 @@ impl Source {
     /// # Errors
     /// The session does not exist, or the server can't be reached.
     async fn open(args: &Attach) -> anyhow::Result<Self> {
-        let session = host::open(&args.at, args.journal.as_deref())?.session(&(&*args.session).into());
+        let session = host::open(&args.at, args.journal.as_deref())?.session(&args.session);
         let view = session.view().await.advise()?;
         let first = match args.from {
             Some(from) => from,

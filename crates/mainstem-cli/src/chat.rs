@@ -13,7 +13,7 @@ use self::session::ChatSession;
 use crate::{
     approval::Approvals,
     args::{Chat, Format, Log, Source},
-    exit::{Exit, Fault, OrExit},
+    exit::{Exit, Fault, OrExit, in_one_line},
     host::{Advise, PATIENCE, advised},
     print::print,
     progress,
@@ -165,7 +165,8 @@ impl Dialog<'_> {
             if *outcome == Outcome::Success {
                 return print(&(reply + "\n"));
             }
-            let why = error.as_ref().map_or_else(|| outcome.as_str().to_owned(), ToString::to_string);
+            let why =
+                error.as_ref().map_or_else(|| outcome.as_str().to_owned(), |error| error.message.clone());
             self.complain(&anyhow!("{why}"));
         }
         Ok(())
@@ -186,6 +187,6 @@ impl Dialog<'_> {
 
     fn complain(&mut self, error: &anyhow::Error) {
         self.has_failed = true;
-        progress::say(&format!("error: {error:#}"), self.terminal);
+        progress::say(&format!("error: {}", in_one_line(error)), self.terminal);
     }
 }

@@ -34,7 +34,7 @@ pub(crate) use self::{
     settings::{Budget, FleetLimits, Settings},
     shell_limits::ShellLimits,
 };
-use crate::trust::Trust;
+use crate::trusted::Trusted;
 
 /// The name of a project's file.
 pub(crate) const NAME: &str = "mainstem.toml";
@@ -52,7 +52,7 @@ pub(crate) struct Config {
     /// Files of the user that agents don't write, wherever they are.
     pub(crate) protected: Vec<PathBuf>,
     /// The trusted parts of files.
-    pub(crate) trust: Trust,
+    pub(crate) trusted: Trusted,
 }
 
 /// Returns an environment variable, unless it is blank.

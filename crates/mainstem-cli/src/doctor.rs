@@ -11,22 +11,24 @@ use mainstem::{
     mcp::{Client, Server},
     spec::Sources,
     tool::ToolSource,
-    vendor::VENDORS,
+    vendor::{VENDORS, Vendor},
 };
 
 use tokio::runtime::Runtime;
 
 use crate::{
+    agents,
     args::{Doctor, Source},
-    config::{Setting, Settings, keys::ways, value, var},
+    config::{Config, Setting, Settings, keys::ways, value, var},
     demo,
-    exit::{Exit, Fault, OrExit},
+    exit::{Exit, Fault, OrExit, in_one_line},
     harness, model,
     print::{counted, print},
     sanitize,
     signals::{self, Signal},
     terminal::Terminal,
-    trust::{self, FolderPart, Reads},
+    trust::{self, Reads},
+    trusted::FolderPart,
 };
 
 /// The result of a check, and the fix.
@@ -65,17 +67,20 @@ pub(crate) fn run(args: &Doctor, source: &Source, terminal: Terminal) -> Result<
     let mut stop = Stop { signals, stopped: None };
     match trust::look(args.settings.clone(), source, Reads::Agents) {
         Err(error) => {
-            findings.push(Finding::wrong(format!("configuration: {error:#}"), "correct the file there"));
+            findings.push(Finding::wrong(
+                format!("configuration: {}", in_one_line(&error)),
+                "correct the file there",
+            ));
         }
         Ok((config, parts)) => {
-            let settings = config.settings;
+            let settings = &config.settings;
             findings.push(Finding::well("configuration: read"));
             findings.extend(parts.iter().map(untrusted));
-            findings.extend(vendors(&settings));
-            findings.push(workspace(&settings));
-            findings.extend(shell(&settings));
-            findings.extend(servers(args, &settings, &runtime, &mut stop));
-            findings.extend(model(args, &settings, &runtime, &mut stop, &mut exit));
+            findings.extend(vendors(settings));
+            findings.push(workspace(&config));
+            findings.extend(shell(settings));
+            findings.extend(servers(args, settings, &runtime, &mut stop));
+            findings.extend(model(args, settings, &runtime, &mut stop, &mut exit));
         }
     }
     print(&text(&findings, terminal))?;
@@ -92,24 +97,42 @@ fn untrusted(found: &FolderPart) -> Finding {
 }
 
 fn vendors(settings: &Settings) -> impl Iterator<Item = Finding> {
-    VENDORS.iter().map(|vendor| match model::set_up_by(vendor, settings, var) {
-        Some(origin) => Finding::well(format!("{}: set up by {origin}", vendor.name)),
-        None => Finding::absent(format!(
-            "{}: not set up (by {}, or {} for another server)",
-            vendor.name, vendor.key, vendor.base_url
-        )),
+    // Vendors with the same variables have a line together.
+    let mut lines: Vec<(Vec<&str>, String, bool)> = Vec::new();
+    for vendor in VENDORS {
+        let origin = model::set_up_by(vendor, settings, var);
+        let is_set_up = origin.is_some();
+        let text = origin.map_or_else(|| not_set_up(vendor), |origin| format!("set up by {origin}"));
+        match lines.iter_mut().find(|line| line.1 == text) {
+            Some((names, ..)) => names.push(vendor.name),
+            None => lines.push((vec![vendor.name], text, is_set_up)),
+        }
+    }
+    lines.into_iter().map(|(names, text, is_set_up)| {
+        let text = format!("{}: {text}", names.join(", "));
+        if is_set_up { Finding::well(text) } else { Finding::absent(text) }
     })
 }
 
-fn workspace(settings: &Settings) -> Finding {
+fn not_set_up(vendor: &Vendor) -> String {
+    let by: Vec<_> = vendor.set_up_by().collect();
+    match by[..] {
+        [key, server] => format!("not set up (by {key}, or {server} for another server)"),
+        _ => format!("not set up (by {})", by.join(", ")),
+    }
+}
+
+fn workspace(config: &Config) -> Finding {
     let here = Setting::new(".".into(), "the current directory");
-    let Setting { value, origin } = settings.workspace.as_ref().unwrap_or(&here);
+    let Setting { value, origin } = config.settings.workspace.as_ref().unwrap_or(&here);
     if !value.is_dir() {
         let text = format!("workspace: {} is not a directory ({origin})", value.display());
         return Finding::wrong(text, format!("name one that exists, by {}", ways("workspace")));
     }
     match Inputs::new(Sources::of_workspace(value)).read(&Declarations::default()) {
         Ok((declarations, found)) => {
+            // The count of `mainstem agents validate`, unless the configuration prevents a run.
+            let found = agents::findings(config, value, false).unwrap_or(found);
             let agents = counted(declarations.specs().len(), "agent");
             agents_of(format!("workspace: {}, {agents} in files", value.display()), &found)
         }
@@ -212,11 +235,11 @@ fn model(
     let Some(Setting { value: name, origin }) = model::choose(settings, var) else {
         return vec![Finding::wrong("model: none is configured", model::ADVICE.to_string())];
     };
-    let resolved = model::registry(settings, 0.0, var).and_then(|registry| Ok(registry.resolve(&name)?));
+    let resolved = model::registry(settings, 0.0, var).and_then(|registry| model::resolve(&registry, &name));
     let model = match resolved {
         Ok(model) => model,
         Err(error) => {
-            let text = format!("model: {name} ({origin}): {error:#}");
+            let text = format!("model: {name} ({origin}): {}", in_one_line(&error));
             return vec![Finding::wrong(text, "see `mainstem models` for names and variables")];
         }
     };
@@ -247,7 +270,7 @@ fn text(findings: &[Finding], terminal: Terminal) -> String {
         };
         let _ = writeln!(text, "{mark} {}", sanitize::clean(&finding.text));
         if let Some(fix) = &finding.fix {
-            let _ = writeln!(text, "    fix: {fix}");
+            let _ = writeln!(text, "    fix: {}", fix.replace('\n', "\n    "));
         }
         text
     })

@@ -62,6 +62,19 @@ pub(crate) struct Fault {
     pub(crate) error: anyhow::Error,
 }
 
+/// Returns an error with its causes, without those that the message before them ends with.
+pub(crate) fn in_one_line(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        match text.is_empty() {
+            true => text = cause,
+            false if text.ends_with(&cause) => {}
+            false => text.push_str(&format!(": {cause}")),
+        }
+    }
+    text
+}
+
 /// Adds an exit code to an error.
 pub(crate) trait OrExit<T> {
     fn or_exit(self, exit: Exit) -> Result<T, Fault>;

@@ -4,10 +4,15 @@ use std::{num::NonZeroUsize, path::PathBuf};
 
 #[cfg(not(unix))]
 use anyhow::bail;
-use anyhow::{Context, anyhow};
-use mainstem::{BuildError, Harness, HarnessBuilder, journal::SqliteJournal};
+use anyhow::{Context, anyhow, ensure};
+use mainstem::{
+    BuildError, Harness, HarnessBuilder,
+    declarations::{Diagnostic, LeaderError},
+    journal::SqliteJournal,
+};
 
 use crate::{
+    agents::why_left_out,
     config::{Config, FleetLimits, Setting, Settings, value, var},
     demo,
     exit::{Exit, Fault, OrExit},
@@ -32,8 +37,13 @@ impl Requirements<'_> {
     pub(crate) fn build(self, config: &Config, model: &Setting<String>) -> Result<Harness, Fault> {
         let workspace = workspace(&config.settings);
         let harness = self.builder(config, model, &workspace).or_exit(Exit::Config)?;
+        // A builder that fails loses its findings.
+        let found = match model.value == demo::NAME {
+            true => Vec::new(),
+            false => harness.check().unwrap_or_default(),
+        };
         match harness.build() {
-            Err(BuildError::Leader(error)) => Err(error).context("--agent").or_exit(Exit::Usage),
+            Err(BuildError::Leader(error)) => Err(not_leading(error, &found)).or_exit(Exit::Usage),
             built => built.map_err(|error| in_words(error, &workspace)).or_exit(Exit::Config),
         }
     }
@@ -46,7 +56,7 @@ impl Requirements<'_> {
     ) -> anyhow::Result<HarnessBuilder> {
         let settings = &config.settings;
         let registry = model::registry(settings, self.demo_pace, var)?;
-        let resolved = registry.resolve(&model.value).with_context(|| model.origin.clone())?;
+        let resolved = model::resolve(&registry, &model.value).with_context(|| model.origin.clone())?;
         let harness = match self.agent {
             // The flag wins over the model of the agent's file.
             Some(id) if model.origin != "--model" => Harness::builder("main", resolved).with_agent(id),
@@ -58,7 +68,10 @@ impl Requirements<'_> {
             .with_permissions(settings.permissions.own())
             .with_workspace_permissions(settings.permissions.project());
         harness = match &*model.value {
-            demo::NAME => demo::furnish(harness, self.demo_pace),
+            demo::NAME => {
+                check_directory(workspace)?;
+                demo::furnish(harness, self.demo_pace)
+            }
             _ => {
                 let harness = harness.with_workspace(&workspace.value);
                 furnish(if self.foreign { harness.with_foreign_agents(true) } else { harness }, config)?
@@ -100,12 +113,21 @@ pub(crate) fn found(harness: &Harness) -> impl Iterator<Item = String> {
 
 /// Checks that the agent exists and can run as the root.
 pub(crate) fn check_agent(harness: &Harness, id: &str) -> anyhow::Result<()> {
-    harness.check_leader(id).context("--agent")
+    harness.check_leader(id).map_err(|error| not_leading(error, &harness.diagnostics()))
+}
+
+/// Returns why an agent can't lead a run: the error in its file, if there is one.
+fn not_leading(error: LeaderError, found: &[Diagnostic]) -> anyhow::Error {
+    let why = match &error {
+        LeaderError::Unknown { id, .. } => why_left_out(id, found),
+        _ => None,
+    };
+    why.map_or_else(|| error.into(), |why| anyhow!(why)).context("--agent")
 }
 
 /// Adds what agents can access: files, commands, MCP servers.
 pub(crate) fn furnish(harness: HarnessBuilder, config: &Config) -> anyhow::Result<HarnessBuilder> {
-    let Config { settings, protected, trust } = config;
+    let Config { settings, protected, trusted } = config;
     let harness = harness.with_file_tools(!settings.files.is_off());
     let harness = settings
         .mcp
@@ -113,8 +135,8 @@ pub(crate) fn furnish(harness: HarnessBuilder, config: &Config) -> anyhow::Resul
         .fold(harness, |harness, (name, server)| harness.with_mcp_server(name, server.value.clone()))
         .with_agent_servers(settings.agent_servers.is_on());
     let harness = protected.iter().fold(harness, HarnessBuilder::with_protected);
-    let trust = trust.clone();
-    let harness = harness.with_trust(move |folder, part| trust.has(folder, part));
+    let trusted = trusted.clone();
+    let harness = harness.with_trust(move |folder, part| trusted.has(folder, part));
     let harness = harness.with_agent_generate(settings.agent_generate.is_on());
     match settings.shell.on() {
         Some(origin) => with_shell(harness, settings).context(origin.to_owned()),
@@ -154,6 +176,12 @@ fn with_shell(_: HarnessBuilder, _: &Settings) -> anyhow::Result<HarnessBuilder>
 /// Returns the directory that agents work in, with its origin.
 pub(crate) fn workspace(settings: &Settings) -> Setting<PathBuf> {
     settings.workspace.clone().unwrap_or_else(|| Setting::new(".".into(), "the current directory"))
+}
+
+/// Checks that the workspace is a directory.
+pub(crate) fn check_directory(Setting { value, origin }: &Setting<PathBuf>) -> anyhow::Result<()> {
+    ensure!(value.is_dir(), "{origin}: workspace {value:?} is not a directory");
+    Ok(())
 }
 
 /// Returns the error of a harness that can't be built, with the setting that causes it.

@@ -7,6 +7,7 @@ use mainstem::client::Server;
 use mainstem::{
     api::{Code, Error, Host},
     event::{Ids, RandomIds},
+    message::SessionId,
     session::Records,
     task::TaskSet,
 };
@@ -47,8 +48,8 @@ pub(crate) fn open(at: &At, journal: Option<&Path>) -> anyhow::Result<Arc<dyn Ho
 }
 
 /// Returns an id for a new session.
-pub(crate) fn new_session() -> String {
-    RandomIds.next("chat-")
+pub(crate) fn new_session() -> SessionId {
+    SessionId::from_lossy(RandomIds.next("chat-"))
 }
 
 /// Adds what a person at a terminal can do about an error.

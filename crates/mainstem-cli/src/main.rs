@@ -33,14 +33,18 @@ mod telemetry;
 mod terminal;
 mod tools;
 mod trust;
+mod trusted;
 
 use std::{
     io::{self, Write},
-    process::ExitCode,
+    process::{self, ExitCode},
 };
 
 use anstyle::AnsiColor;
-use clap::{CommandFactory, Parser};
+use clap::{
+    CommandFactory, Parser,
+    error::{ContextKind, ContextValue},
+};
 
 use self::{
     args::{Cli, Command},
@@ -52,7 +56,7 @@ fn main() -> ExitCode {
     // Agents' commands run under another process of this program.
     #[cfg(unix)]
     mainstem::guard::init();
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|error| refuse(&suggested(error)));
     let terminal = Terminal::detect(cli.color, config::var);
     let exit = match &cli.command {
         Command::Run(args) => run::run(args, &cli.config, terminal),
@@ -73,6 +77,30 @@ fn main() -> ExitCode {
     exit.unwrap_or_else(|fault| report(&fault, terminal)).into()
 }
 
+/// Adds the nearest command to an error about an unknown one.
+fn suggested(mut error: clap::Error) -> clap::Error {
+    let Some(ContextValue::String(wrong)) = error.get(ContextKind::InvalidSubcommand) else { return error };
+    let cli = Cli::command();
+    let known = cli.get_subcommands().map(clap::Command::get_name);
+    if let Some(near) = mainstem::spec::closest(wrong, known) {
+        let near = ContextValue::Strings(vec![near.to_owned()]);
+        error.insert(ContextKind::SuggestedSubcommand, near);
+    }
+    error
+}
+
+/// Prints why the command line is refused, or help, and ends the process.
+fn refuse(error: &clap::Error) -> ! {
+    let text = error.to_string();
+    let clean = sanitize::clean(&text);
+    if !error.use_stderr() || clean == text {
+        error.exit();
+    }
+    // It repeats a value, which may have control characters.
+    let _ = write!(io::stderr(), "{clean}");
+    process::exit(error.exit_code())
+}
+
 fn completions(shell: clap_complete::Shell) -> Result<Exit, Fault> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "mainstem", &mut script);
@@ -90,7 +118,7 @@ fn version() -> Result<Exit, Fault> {
 
 /// Prints an error as one line.
 fn report(fault: &Fault, terminal: Terminal) -> Exit {
-    let text = sanitize::clean(&format!("{:#}", fault.error));
+    let text = sanitize::clean(&exit::in_one_line(&fault.error));
     let text = if terminal.ascii { sanitize::ascii(&text) } else { text };
     let style = if terminal.color { AnsiColor::Red.on_default().bold() } else { anstyle::Style::new() };
     let _ = writeln!(io::stderr(), "{style}error:{style:#} {}", text.trim_end());

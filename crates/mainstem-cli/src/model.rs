@@ -1,11 +1,12 @@
 //! The choice of the model, and how it is configured.
 
-use std::{collections::BTreeSet, fmt, sync::Arc};
+use std::{fmt, sync::Arc};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use mainstem::{
-    model::{ErrorKind, Model, ModelError, ModelRegistry},
-    vendor::{Setup, VENDORS, Vendor},
+    model::{ErrorKind, Model, ModelError, ModelRegistry, ResolveError},
+    spec::closest,
+    vendor::{Setup, VENDORS, Vendor, variables},
 };
 
 use crate::{
@@ -24,19 +25,8 @@ impl fmt::Display for Advice {
         // Local servers implement the API of the first vendor.
         let server = VENDORS.first().map_or("", |vendor| vendor.base_url);
         let (variables, ways) = (variables(), ways("model"));
-        write!(f, "set {variables}, or {server} for a local server, and choose a model by {ways}")
-    }
-}
-
-/// Returns the simplest variable that sets up each vendor: `A, B or C`.
-pub(crate) fn variables() -> String {
-    let mut names: Vec<_> = VENDORS.iter().filter_map(|vendor| vendor.set_up_by().next()).collect();
-    let mut seen = BTreeSet::new();
-    names.retain(|name| seen.insert(*name));
-    match names.split_last() {
-        Some((last, [])) => (*last).to_owned(),
-        Some((last, before)) => format!("{} or {last}", before.join(", ")),
-        None => String::new(),
+        writeln!(f, "set {variables}: each chooses its vendor and a default model;")?;
+        write!(f, "for a local server, set {server} and choose a model by {ways}")
     }
 }
 
@@ -84,6 +74,38 @@ pub(crate) fn registry(
         registry = registry.with_provider(vendor.name, move |name| configured.model(name));
     }
     Ok(registry)
+}
+
+/// Returns the model of this name.
+///
+/// # Errors
+/// The name is unknown, or the vendor is not set up; the error suggests what was probably meant.
+pub(crate) fn resolve(registry: &ModelRegistry, name: &str) -> anyhow::Result<Arc<dyn Model>> {
+    registry.resolve(name).map_err(|error| match &error {
+        ResolveError::Unknown { .. } => match suggestion(name) {
+            Some(near) => anyhow!("{error}; did you mean {near:?}?"),
+            None => error.into(),
+        },
+        _ => error.into(),
+    })
+}
+
+/// Returns the name that is probably meant: the nearest one, or the same model with its vendor.
+fn suggestion(name: &str) -> Option<String> {
+    match name.split_once(':') {
+        Some((vendor, model)) => {
+            let near = closest(vendor, VENDORS.iter().map(|vendor| vendor.name))?;
+            Some(format!("{near}:{model}"))
+        }
+        None => closest(name, [demo::NAME]).map(str::to_owned).or_else(|| with_vendor(name)),
+    }
+}
+
+/// Returns a model's name with the vendor whose default model begins with the same word.
+fn with_vendor(name: &str) -> Option<String> {
+    let family = |vendor: &Vendor| vendor.default_model.split_inclusive('-').next();
+    let is_of = |vendor: &&Vendor| family(vendor).is_some_and(|family| name.starts_with(family));
+    VENDORS.iter().find(is_of).map(|vendor| format!("{}:{name}", vendor.name))
 }
 
 /// A vendor with its settings.

@@ -4,12 +4,34 @@ use std::io::{self, ErrorKind, Write};
 
 use crate::{
     exit::{Exit, Fault, OrExit},
-    sanitize,
+    sanitize, table,
 };
 
 /// Writes text to stdout, without control sequences. A closed pipe is not an error.
 pub(crate) fn print(text: &str) -> Result<(), Fault> {
     write(&sanitize::clean(text))
+}
+
+/// Writes a table to stdout, or a note to stderr if it has no rows, such as `no sessions`.
+pub(crate) fn print_table<const N: usize>(
+    heads: [&str; N],
+    rows: impl Iterator<Item = [String; N]>,
+    what: &str,
+) -> Result<(), Fault> {
+    let mut rows = rows.peekable();
+    match rows.peek() {
+        Some(_) => print(&table::text(heads, rows)),
+        None => {
+            note_empty(what);
+            Ok(())
+        }
+    }
+}
+
+/// Writes to stderr that a list is empty.
+pub(crate) fn note_empty(what: &str) {
+    // stderr may be closed.
+    let _ = writeln!(io::stderr(), "no {what}");
 }
 
 /// Writes a value to stdout.

@@ -41,6 +41,9 @@ pub(crate) trait Progress {
     /// Shows a note that is not about a single agent.
     fn note(&mut self, text: &str);
 
+    /// Begins a new line on a terminal that has echoed a key, such as `^C`.
+    fn below_echo(&mut self) {}
+
     /// Shows a question; a person types below it.
     fn ask(&mut self, text: &str) {
         self.note(text);
@@ -115,6 +118,10 @@ impl<W: Write> Progress for Quiet<W> {
 
     fn note(&mut self, text: &str) {
         let _ = writeln!(self.0, "{}", self.1.text(text));
+    }
+
+    fn below_echo(&mut self) {
+        let _ = writeln!(self.0);
     }
 
     fn finish(&mut self, _: Timestamp) {}

@@ -14,6 +14,7 @@ use mainstem::client::Server;
 use mainstem::{
     Harness,
     api::{AnySession, Code, Error, NewRun},
+    message::SessionId,
     policy::PlanMode,
 };
 use tokio::runtime::Runtime;
@@ -70,7 +71,7 @@ fn here(args: &args::Run, source: &Source, terminal: Terminal, runtime: &Runtime
     let session = match &args.session {
         None => harness.new_session(),
         Some(id) => {
-            let opened = runtime.block_on(harness.open_session(&**id));
+            let opened = runtime.block_on(harness.open_session(id.clone()));
             opened.with_context(|| format!("--session {id}")).or_exit(Exit::Config)?
         }
     };
@@ -84,7 +85,8 @@ fn here(args: &args::Run, source: &Source, terminal: Terminal, runtime: &Runtime
 fn on_server(args: &args::Run, server: &Server, terminal: Terminal) -> Result<Plan, Fault> {
     let options = request::options(args, &args.budget, terminal).or_exit(Exit::Usage)?;
     let prompt = setup::prompt(args, false).or_exit(Exit::Usage)?;
-    let mut session = server.open(args.session.clone().unwrap_or_else(new_session));
+    let id = args.session.clone().unwrap_or_else(new_session);
+    let mut session = server.open(id).or_exit(Exit::Usage)?;
     if let Some(agent) = &args.agent {
         session = session.with_agent(&**agent);
     }
@@ -143,7 +145,7 @@ fn refused(args: &args::Run, error: Error) -> Fault {
 /// Opens the sinks of a run of this prompt.
 fn sinks(args: &args::Run, terminal: Terminal, prompt: &str, warnings: Warnings) -> Result<Sinks, Fault> {
     let record = args.record.as_deref().map(create).transpose().or_exit(Exit::Usage)?;
-    let title = if args.resume { args.session.as_deref().unwrap_or_default() } else { prompt };
+    let title = if args.resume { args.session.as_ref().map_or("", SessionId::as_str) } else { prompt };
     Ok(Sinks {
         recorder: Recorder::new(record, args.diagnostics),
         output: Output::new(args.output),

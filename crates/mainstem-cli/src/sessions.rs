@@ -4,6 +4,7 @@ use futures_util::TryStreamExt;
 use mainstem::{
     api::{AnySession, EventQuery, Host, SessionView},
     event::{AgentState, FleetState, Outcome},
+    message::SessionId,
 };
 use serde_json::json;
 
@@ -11,7 +12,7 @@ use crate::{
     args::{Form, Sessions, SessionsCommand},
     exit::{Exit, Fault, OrExit},
     host::{self, Advise},
-    print::{json as print_json_value, print, print_json},
+    print::{json as print_json_value, print, print_json, print_table},
     table,
 };
 
@@ -32,15 +33,15 @@ pub(crate) fn run(args: &Sessions) -> Result<Exit, Fault> {
                 let sessions = host.sessions().await.advise().or_exit(Exit::Failed)?;
                 match output {
                     Form::Json => print_json_value(&json!(sessions))?,
-                    Form::Text => print(&table::text(HEADS, sessions.iter().map(row)))?,
+                    Form::Text => print_table(HEADS, sessions.iter().map(row), "sessions")?,
                 }
             }
             SessionsCommand::Show { id } => {
-                let session = host.session(&(&**id).into());
+                let session = host.session(id);
                 let view = session.view().await.advise().or_exit(Exit::Failed)?;
                 show(&view, &session.fleet().await.advise().or_exit(Exit::Failed)?)?;
             }
-            SessionsCommand::Export { id } => export(&*host.session(&(&**id).into())).await?,
+            SessionsCommand::Export { id } => export(&*host.session(id)).await?,
             SessionsCommand::Rm { ids } => remove(&*host, ids).await.or_exit(Exit::Failed)?,
         }
         Ok(Exit::Reply)
@@ -90,12 +91,12 @@ fn print_lines(events: &[mainstem::event::AgentEvent]) -> Result<(), Fault> {
 }
 
 /// Deletes all of them or, if one does not exist, none.
-async fn remove(host: &dyn Host, ids: &[String]) -> anyhow::Result<()> {
+async fn remove(host: &dyn Host, ids: &[SessionId]) -> anyhow::Result<()> {
     for id in ids {
-        host.session(&(&**id).into()).view().await.advise()?;
+        host.session(id).view().await.advise()?;
     }
     for id in ids {
-        host.delete_session(&(&**id).into()).await.advise()?;
+        host.delete_session(id).await.advise()?;
     }
     Ok(())
 }

@@ -1,7 +1,14 @@
 //! Ctrl-C, SIGTERM and SIGHUP, on a separate thread; the first is reported, the second exits
 //! immediately.
 
-use std::{future::pending, io, process, thread};
+use std::{
+    future::pending,
+    io::{self, Write},
+    process,
+    sync::mpsc,
+    thread,
+    time::Duration,
+};
 
 use mainstem_event::CancelReason;
 use tokio::{
@@ -56,7 +63,11 @@ pub(crate) fn watch() -> io::Result<First> {
             let sent = first.send(signals.next().await);
             // Without a receiver, the first signal counts as the second.
             let last = match sent {
-                Ok(()) => signals.next().await,
+                Ok(()) => {
+                    let second = signals.next().await;
+                    say_aborted();
+                    second
+                }
                 Err(signal) => signal,
             };
             process::exit(last.exit() as i32);
@@ -64,6 +75,18 @@ pub(crate) fn watch() -> io::Result<First> {
     };
     thread::Builder::new().name("signals".to_owned()).spawn(move || wait(runtime))?;
     Ok(First(Some(receiver)))
+}
+
+/// Writes that the run is aborted; does not wait for a terminal or pipe that takes no more.
+fn say_aborted() {
+    let (done, written) = mpsc::channel();
+    let write = move || {
+        let _ = writeln!(io::stderr(), "\naborted by a second signal, without waiting for the agents");
+        let _ = done.send(());
+    };
+    if thread::Builder::new().spawn(write).is_ok() {
+        let _ = written.recv_timeout(Duration::from_millis(100));
+    }
 }
 
 /// The first signal, reported once.

@@ -19,8 +19,8 @@ use crate::{
     exit::{Exit, Fault, OrExit},
     harness::workspace,
     host::{self, Advise},
-    print::{json as print_json, print},
-    store, table,
+    print::{json as print_json, print, print_table},
+    store,
     terminal::Terminal,
     trust::{self, Reads},
 };
@@ -43,15 +43,15 @@ pub(crate) fn run(args: &Tasks, source: &Source, terminal: Terminal) -> Result<E
                 let tasks = host.tasks(&query).await.advise().or_exit(Exit::Failed)?;
                 match output {
                     Form::Json => print_json(&tasks.iter().map(|task| json!(task)).collect())?,
-                    Form::Text => print(&table::text(HEADS, tasks.iter().map(row)))?,
+                    Form::Text => print_table(HEADS, tasks.iter().map(row), "tasks")?,
                 }
             }
             TasksCommand::Show { id } => {
-                show(&host.task(&TaskId::new(&**id)).await.advise().or_exit(Exit::Failed)?)?;
+                show(&host.task(id).await.advise().or_exit(Exit::Failed)?)?;
             }
-            TasksCommand::Logs { id } => logs(&*host, &TaskId::new(&**id)).await?,
+            TasksCommand::Logs { id } => logs(&*host, id).await?,
             TasksCommand::Wait { id, timeout } => {
-                let task = host.wait_for_task(&TaskId::new(&**id), *timeout).await;
+                let task = host.wait_for_task(id, *timeout).await;
                 let task = task.advise().or_exit(Exit::Failed)?;
                 show(&task)?;
                 if !task.is_over() {
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Tasks, source: &Source, terminal: Terminal) -> Result<E
                 }
             }
             TasksCommand::Cancel { id } => {
-                let task = host.cancel_task(&TaskId::new(&**id)).await.advise().or_exit(Exit::Failed)?;
+                let task = host.cancel_task(id).await.advise().or_exit(Exit::Failed)?;
                 show(&task)?;
                 check_stopped(&task).or_exit(Exit::Failed)?;
             }
@@ -130,7 +130,7 @@ fn show(task: &TaskRecord) -> Result<(), Fault> {
 async fn logs(host: &dyn Host, id: &TaskId) -> Result<(), Fault> {
     let task = host.task(id).await.advise().or_exit(Exit::Failed)?;
     let session = host.session(&task.root_session_id);
-    let mut events = session.events(EventQuery { task: Some(id.to_string()), ..EventQuery::stored() });
+    let mut events = session.events(EventQuery { task: Some(id.clone()), ..EventQuery::stored() });
     loop {
         match events.try_next().await {
             Ok(Some(event)) => print(&format!("{event}\n"))?,

@@ -37,6 +37,12 @@ impl Terminal {
         }
     }
 
+    /// Returns the width of text on stdout: at most 100 columns, as the help has.
+    pub(crate) fn columns(self) -> usize {
+        let size = terminal_size::terminal_size_of(io::stdout());
+        size.map_or(100, |(width, _)| usize::from(width.0).clamp(40, 100))
+    }
+
     /// Returns `true` if a person can see a question and type an answer.
     pub(crate) fn has_person(self) -> bool {
         self.stdin && self.stderr

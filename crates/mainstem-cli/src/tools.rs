@@ -7,11 +7,13 @@ use mainstem::{
     Harness,
     declarations::{Code, Diagnostic},
     prelude::ScriptedModel,
+    spec::closest,
     tool::{ToolSet, ToolSpec},
 };
 use serde_json::{Value, json};
 
 use crate::{
+    agents::why_left_out,
     args::{Form, Source, Tools},
     config::{Config, var},
     exit::{Exit, Fault, OrExit},
@@ -72,8 +74,13 @@ fn harness(args: &Tools, config: &Config) -> anyhow::Result<Harness> {
 fn tools(args: &Tools, harness: &Harness) -> anyhow::Result<ToolSet> {
     let agents = harness.agents();
     if let Some(id) = args.agent.as_deref().filter(|id| agents.catalog().get(id).is_none()) {
+        if let Some(why) = why_left_out(id, &harness.diagnostics()) {
+            return Err(anyhow!("--agent: {why}"));
+        }
         let known: Vec<_> = agents.catalog().iter().map(|entry| &*entry.spec.id).collect();
-        return Err(anyhow!("--agent: unknown agent {id:?}; known: {}", known.join(", ")));
+        let near = closest(id, known.iter().copied());
+        let near = near.map_or_else(String::new, |near| format!("; did you mean {near:?}?"));
+        return Err(anyhow!("--agent: unknown agent {id:?}; known: {}{near}", known.join(", ")));
     }
     Ok(agents.root().tools().clone())
 }

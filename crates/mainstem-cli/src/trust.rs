@@ -1,50 +1,26 @@
 //! Trust in a folder's files: which parts are in effect, and the prompt for the others.
 
 mod command;
-mod folder_part;
-mod store;
+mod find;
 
 use std::{
-    collections::BTreeSet,
     io,
     path::{Path, PathBuf},
 };
 
 use anyhow::bail;
-use mainstem::policy::Part;
+use etcetera::BaseStrategy;
 
-pub(crate) use self::{command::run, folder_part::FolderPart};
-use self::{
-    folder_part::{canonical, listed, of_agents, remedy},
-    store::Store,
-};
+pub(crate) use self::command::run;
+use self::find::of_agents;
 use crate::{
     approval::discard_typed,
     args::Source,
     config::{Config, Files, Settings, var},
     demo, progress,
     terminal::Terminal,
+    trusted::{FolderPart, Store, Trusted, canonical, listed, remedy},
 };
-
-/// Trusted parts: recorded ones, and those of this command.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Trust {
-    now: BTreeSet<(PathBuf, String)>,
-    store: Option<Store>,
-}
-
-impl Trust {
-    /// Returns `true` if a part of the files in this folder is trusted.
-    pub(crate) fn has(&self, folder: &Path, part: &Part) -> bool {
-        let (folder, hash) = (canonical(folder), part.hash());
-        let recorded = || self.store.as_ref().is_some_and(|store| store.has(&folder, &hash));
-        self.now.contains(&(folder.clone(), hash.clone())) || recorded()
-    }
-
-    fn take(&mut self, parts: &[FolderPart]) {
-        self.now.extend(parts.iter().map(|found| (found.folder.clone(), found.part.hash())));
-    }
-}
 
 /// Which agents' files a command reads.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -133,7 +109,7 @@ pub(crate) fn warn(untrusted: &[FolderPart], terminal: Terminal) {
 struct Review {
     flags: Settings,
     files: Files,
-    trust: Trust,
+    trusted: Trusted,
     untrusted: Vec<FolderPart>,
 }
 
@@ -152,23 +128,23 @@ impl Review {
         if !parts.is_empty() {
             store.as_ref().map(Store::check).transpose()?;
         }
-        let mut trust = Trust { store, ..Trust::default() };
-        let trusted = TrustFlags::new(source.trust, var("MAINSTEM_TRUST"));
-        let covered: Vec<_> = parts.iter().filter(|found| trusted.covers(&found.folder)).cloned().collect();
-        trust.take(&covered);
-        parts.retain(|found| !trust.has(&found.folder, &found.part));
-        Ok(Self { flags, files, trust, untrusted: parts })
+        let mut trusted = Trusted::recorded(store);
+        let by_flag = TrustFlags::new(source.trust, var("MAINSTEM_TRUST"));
+        let covered: Vec<_> = parts.iter().filter(|found| by_flag.covers(&found.folder)).cloned().collect();
+        trusted.add(&covered);
+        parts.retain(|found| !trusted.has(&found.folder, &found.part));
+        Ok(Self { flags, files, trusted, untrusted: parts })
     }
 
     fn settings(&self) -> Settings {
         let here = canonical(Path::new("."));
-        self.files.beyond(self.flags.clone(), var, |part| self.trust.has(&here, part))
+        self.files.beyond(self.flags.clone(), var, |part| self.trusted.has(&here, part))
     }
 
     fn config(&self) -> Config {
         let named = self.files.named.iter().cloned();
-        let protected = named.chain(store::own_directories()).collect();
-        Config { settings: self.settings(), protected, trust: self.trust.clone() }
+        let protected = named.chain(own_directories()).collect();
+        Config { settings: self.settings(), protected, trusted: self.trusted.clone() }
     }
 
     /// Removes the parts that the demo does not use: it has its own agents, tools and model.
@@ -180,14 +156,10 @@ impl Review {
 
     /// Trusts the parts that were not trusted, from now on.
     fn record(&mut self, terminal: Terminal) {
-        let recorded = match &self.trust.store {
-            Some(store) => store.add(&self.untrusted),
-            None => Err(anyhow::anyhow!("there is no directory for the user's state")),
-        };
-        if let Err(error) = recorded {
+        if let Err(error) = self.trusted.record(&self.untrusted) {
             progress::say(&format!("warning: trusted for this command only: {error:#}"), terminal);
         }
-        self.trust.take(&self.untrusted);
+        self.trusted.add(&self.untrusted);
     }
 }
 
@@ -229,4 +201,11 @@ fn agrees(list: &str, terminal: Terminal) -> anyhow::Result<bool> {
             _ => {}
         }
     }
+}
+
+/// Returns the directories of the user's configuration, sessions and trust.
+fn own_directories() -> Vec<PathBuf> {
+    let Ok(dirs) = etcetera::choose_base_strategy() else { return Vec::new() };
+    let all = [Some(dirs.config_dir()), Some(dirs.data_dir()), dirs.state_dir()];
+    all.into_iter().flatten().map(|dir| dir.join("mainstem")).collect()
 }

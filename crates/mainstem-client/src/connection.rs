@@ -56,10 +56,7 @@ impl Connection {
         // Without a host, what is before an `@` may be a password.
         let shown = if url.has_host() { shown(&url) } else { named(address).to_owned() };
         if !["http", "https"].contains(&url.scheme()) {
-            return Err(Error::Invalid {
-                server: shown,
-                reason: "an address begins with http:// or https://".to_owned(),
-            });
+            return Err(Error::invalid(shown, "an address begins with http:// or https://"));
         }
         // Fails if a provider is installed already, which then serves as well.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -160,7 +157,7 @@ impl Connection {
             }
             None => problem(status, &self.body(response).await.unwrap_or_default()),
         };
-        Err(Error::Refused { place: Some(self.shown.to_string()), problem: Box::new(problem) })
+        Err(Error::refused(self.shown.to_string(), problem))
     }
 
     pub(crate) fn unreachable(&self, error: &reqwest::Error) -> Error {
@@ -168,12 +165,11 @@ impl Connection {
         while let Some(deeper) = cause.source() {
             cause = deeper;
         }
-        let reason = cause.to_string();
-        Error::Unreachable { server: self.shown.to_string(), reason }
+        Error::unreachable(self.shown.to_string(), cause.to_string())
     }
 
     pub(crate) fn invalid(&self, reason: String) -> Error {
-        Error::Invalid { server: self.shown.to_string(), reason }
+        Error::invalid(self.shown.to_string(), reason)
     }
 }
 
@@ -201,5 +197,5 @@ fn shown(url: &Url) -> String {
 }
 
 fn invalid(place: &str, error: impl std::fmt::Display) -> Error {
-    Error::Invalid { server: place.to_owned(), reason: error.to_string() }
+    Error::invalid(place, error.to_string())
 }

@@ -4,7 +4,7 @@ use std::{pin::Pin, time::Duration};
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
-use mainstem_api::{Code, Endpoint, Error, EventQuery, Events, Problem};
+use mainstem_api::{Code, Endpoint, Error, EventQuery, Events, Problem, StreamForm};
 use mainstem_event::{AgentEvent, Clock, SystemClock};
 use mainstem_message::SessionId;
 use reqwest::{Response, StatusCode};
@@ -139,7 +139,8 @@ impl Reader {
         let request = Request { endpoint: Endpoint::GetEvents, path: &path };
         let request =
             self.connection.request(&request).query(&EventQuery { after: None, ..self.query.clone() });
-        let request = request.header("accept", "application/x-ndjson").header("last-event-id", self.last);
+        let request =
+            request.header("accept", StreamForm::Ndjson.media_type()).header("last-event-id", self.last);
         let response = match request.send().await {
             Ok(response) => response,
             Err(error) => return self.again(self.connection.unreachable(&error), INTERVAL).await,
@@ -178,10 +179,7 @@ impl Reader {
             serde_json::from_slice::<Problem>(&body).unwrap_or_else(|_| Problem::new(Code::Gone, "gone"));
         let oldest = problem.more.get("oldest_seq").and_then(|oldest| oldest.as_u64());
         let Some(oldest) = oldest.filter(|oldest| *oldest > self.last.saturating_add(1)) else {
-            return Err(Error::Refused {
-                place: Some(self.connection.shown.to_string()),
-                problem: Box::new(problem),
-            });
+            return Err(Error::refused(self.connection.shown.to_string(), problem));
         };
         let (missed, now) = (self.last + 1..=oldest - 1, SystemClock.now());
         self.gap = Some(AgentEvent::unreadable(self.session.clone(), missed, now, DELETED));

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use mainstem_api::{
     Agents, AnySession, Endpoint, Error, Host, Items, ModelView, SessionView, TaskQuery, WaitQuery,
 };
-use mainstem_message::{SessionId, TaskId, ToolSpec};
+use mainstem_message::{IdError, SessionId, TaskId, ToolSpec};
 use mainstem_task::TaskRecord;
 
 use crate::{
@@ -56,9 +56,13 @@ impl Server {
         &self.0.shown
     }
 
-    /// Returns a session of the server; the first run creates it.
-    pub fn open(&self, id: impl Into<SessionId>) -> RemoteSession {
-        RemoteSession::new(self.clone(), id.into())
+    /// Returns a session of the server; the first run creates it. No request is sent.
+    ///
+    /// # Errors
+    /// If the text is not an id, with [`Code::BadId`](mainstem_api::Code::BadId).
+    pub fn open(&self, id: impl TryInto<SessionId, Error: Into<IdError>>) -> Result<RemoteSession, Error> {
+        let id = id.try_into().map_err(Into::into)?;
+        Ok(RemoteSession::new(self.clone(), id))
     }
 
     /// Returns the agents of the server.
@@ -95,7 +99,7 @@ impl Host for Server {
     }
 
     fn session(&self, id: &SessionId) -> Arc<dyn AnySession> {
-        Arc::new(self.open(id.clone()))
+        Arc::new(RemoteSession::new(self.clone(), id.clone()))
     }
 
     async fn delete_session(&self, id: &SessionId) -> Result<(), Error> {

@@ -93,7 +93,7 @@ impl AnySession for RemoteSession {
     }
 
     async fn tasks(&self) -> Result<Vec<TaskRecord>, Error> {
-        let query = TaskQuery { session: Some(self.id.to_string()), status: None };
+        let query = TaskQuery { session: Some(self.id.clone()), status: None };
         Ok(self.server.0.get::<Items<_>>(Endpoint::ListTasks, &[], query).await?.items)
     }
 

@@ -54,7 +54,7 @@ async fn what_a_server_sends_is_read_to_a_bound() {
     let bounded = server(endless, 4 << 20).with_max_response(1 << 20);
     let error = bounded.sessions().await.unwrap_err().to_string();
     assert!(error.ends_with("the response is larger than 1048576 bytes"), "{error}");
-    let mut events = server(endless, 8 << 20).open("s").events(EventQuery::default());
+    let mut events = server(endless, 8 << 20).open("s").unwrap().events(EventQuery::default());
     let error = events.next().await.unwrap().unwrap_err().to_string();
     assert!(error.ends_with("a line of the stream is longer than 4194304 bytes"), "{error}");
     assert!(events.next().await.is_none(), "an error is the last item");
@@ -63,7 +63,7 @@ async fn what_a_server_sends_is_read_to_a_bound() {
 #[tokio::test]
 async fn a_redirect_is_not_followed() {
     let moved = "HTTP/1.1 307 Temporary Redirect\r\nlocation: http://u:p@127.0.0.1:1/y?z\r\ncontent-length: 0\r\n\r\n";
-    let error = server(moved, 0).open("s").run(NewRun::of("hi")).await.unwrap_err().to_string();
+    let error = server(moved, 0).open("s").unwrap().run(NewRun::new("hi")).await.unwrap_err().to_string();
     assert!(error.ends_with("the server is at http://127.0.0.1:1/y; use that address"), "{error}");
     assert!(!error.contains("u:p"), "{error}");
 }
@@ -71,8 +71,8 @@ async fn a_redirect_is_not_followed() {
 #[tokio::test]
 async fn a_run_is_not_begun_at_a_server_that_is_not_there() {
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let begin = at(address).open("s");
-    let begun = tokio::time::timeout(Duration::from_millis(900), begin.run(NewRun::of("hi"))).await;
+    let begin = at(address).open("s").unwrap();
+    let begun = tokio::time::timeout(Duration::from_millis(900), begin.run(NewRun::new("hi"))).await;
     let error = begun.expect("it fails at once").unwrap_err();
     assert!(matches!(error, Error::Unreachable { .. }), "{error}");
     assert_eq!(
@@ -98,12 +98,13 @@ async fn an_answer_reaches_a_server_that_comes_back() {
         stream.write_all((head + body).as_bytes()).unwrap();
         first
     });
-    let error = at(address).open("s/1").confirm(&"ask 1".into(), Decision::Allow).await.unwrap_err();
+    let session = at(address).session(&mainstem_message::SessionId::parse_scoped("s/1").unwrap());
+    let error = session.confirm(&"ask:1".parse().unwrap(), Decision::Allow).await.unwrap_err();
     // A refusal is not repeated.
     assert!(error.has_code(&Code::NotAsked), "{error}");
     assert_eq!(error.to_string(), format!("http://{address}: no such request"));
     let first = back.join().unwrap().unwrap();
-    assert_eq!(first, "POST /v1/sessions/s%2F1/confirmations/ask%201 HTTP/1.1");
+    assert_eq!(first, "POST /v1/sessions/s%2F1/confirmations/ask:1 HTTP/1.1");
 }
 
 #[tokio::test]
@@ -111,11 +112,31 @@ async fn a_server_that_repeats_an_event_is_refused() {
     let repeats = "HTTP/1.1 200 OK\r\n\r\n\
         {\"type\":\"CUSTOM\",\"seq\":3,\"sessionId\":\"s\",\"createdAt\":\"2026-11-21T10:00:00Z\",\"name\":\"a\",\"value\":1}\n\
         {\"type\":\"CUSTOM\",\"seq\":3,\"sessionId\":\"s\",\"createdAt\":\"2026-11-21T10:00:00Z\",\"name\":\"a\",\"value\":1}\n";
-    let mut events = server(repeats, 0).open("s").events(EventQuery::default());
+    let mut events = server(repeats, 0).open("s").unwrap().events(EventQuery::default());
     assert_eq!(events.next().await.unwrap().unwrap().seq, 3);
     let error = events.next().await.unwrap().unwrap_err().to_string();
     assert!(error.ends_with("event 3 came after event 3"), "{error}");
     assert!(events.next().await.is_none());
+}
+
+#[tokio::test]
+async fn an_event_with_an_invalid_id_is_refused() {
+    let invalid = "HTTP/1.1 200 OK\r\n\r\n\
+        {\"type\":\"CUSTOM\",\"seq\":3,\"sessionId\":\"s s\",\"createdAt\":\"2026-11-21T10:00:00Z\",\"name\":\"a\",\"value\":1}\n";
+    let mut events = server(invalid, 0).open("s").unwrap().events(EventQuery::default());
+    let error = events.next().await.unwrap().unwrap_err();
+    assert!(matches!(error, Error::Invalid { .. }), "{error}");
+    assert!(error.to_string().contains("invalid session id \"s s\": ' ' at character 2"), "{error}");
+    assert!(events.next().await.is_none());
+}
+
+#[test]
+fn a_session_is_opened_by_its_id() {
+    let server = at("127.0.0.1:1".parse().unwrap());
+    assert_eq!(server.open("s").unwrap().id(), &"s");
+    let error = server.open("acme/s").unwrap_err();
+    assert!(error.has_code(&Code::BadId), "{error}");
+    assert!(error.to_string().starts_with("invalid session id \"acme/s\": '/' at character 5"), "{error}");
 }
 
 /// Returns a server that gives each connection the next of these responses, and then the last one
@@ -147,7 +168,7 @@ const ANOTHER_EVENT: &str = "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n\
 
 #[tokio::test]
 async fn a_server_that_ends_each_stream_at_once_is_asked_a_few_times() {
-    let mut events = answers(&[EMPTY]).open("s").events(EventQuery::default());
+    let mut events = answers(&[EMPTY]).open("s").unwrap().events(EventQuery::default());
     let began = tokio::time::Instant::now();
     let error = events.next().await.unwrap().unwrap_err().to_string();
     assert!(error.ends_with("it ends each stream of events before it sends one"), "{error}");
@@ -156,19 +177,20 @@ async fn a_server_that_ends_each_stream_at_once_is_asked_a_few_times() {
 
 #[tokio::test]
 async fn a_server_that_has_deleted_all_events_there_can_be_is_no_panic() {
-    let mut events = answers(&[GONE_OF_ALL]).open("s").events(EventQuery::default());
+    let mut events = answers(&[GONE_OF_ALL]).open("s").unwrap().events(EventQuery::default());
     assert_eq!(events.next().await.unwrap().unwrap().seq, u64::MAX - 1);
     let error = events.next().await.unwrap().unwrap_err().to_string();
     assert!(error.ends_with("gone"), "{error}");
     let mut events = answers(&[GONE_OF_ALL])
         .open("s")
+        .unwrap()
         .events(EventQuery { after: Some(u64::MAX), ..EventQuery::default() });
     assert!(events.next().await.unwrap().is_err());
 }
 
 #[tokio::test]
 async fn a_large_event_is_the_one_that_was_requested() {
-    let mut events = answers(&[CUT_EVENT, ANOTHER_EVENT]).open("s").events(EventQuery::default());
+    let mut events = answers(&[CUT_EVENT, ANOTHER_EVENT]).open("s").unwrap().events(EventQuery::default());
     let error = events.next().await.unwrap().unwrap_err().to_string();
     assert!(error.ends_with("the response for event 3 has event 9"), "{error}");
 }

@@ -28,6 +28,7 @@ pub struct Declarations {
 pub enum DeclarationError {
     /// A spec contradicts itself.
     #[error("agent {id:?}: {}", joined(errors))]
+    #[non_exhaustive]
     Spec {
         /// The agent.
         id: String,
@@ -36,6 +37,7 @@ pub enum DeclarationError {
     },
     /// A skill is invalid.
     #[error("skill {name:?}: {}", joined(errors))]
+    #[non_exhaustive]
     Skill {
         /// The skill.
         name: String,

@@ -1,6 +1,6 @@
 //! Whether an agent can lead a run.
 
-use mainstem_spec::AgentSpec;
+use mainstem_spec::{AgentSpec, closest};
 use mainstem_subagent::Catalog;
 
 /// Why an agent can't lead a run.
@@ -8,7 +8,8 @@ use mainstem_subagent::Catalog;
 #[non_exhaustive]
 pub enum LeaderError {
     /// No such agent is declared.
-    #[error("unknown agent {id:?}; known: {}", known.join(", "))]
+    #[error("unknown agent {id:?}; known: {}{}", known.join(", "), meant(id, known))]
+    #[non_exhaustive]
     Unknown {
         /// The requested id.
         id: String,
@@ -17,6 +18,7 @@ pub enum LeaderError {
     },
     /// The agent is only there to be spawned.
     #[error("{id:?} can't be run: its mode is subagent")]
+    #[non_exhaustive]
     OnlySpawned {
         /// The requested id.
         id: String,
@@ -35,6 +37,12 @@ pub fn leader<'a>(catalog: &'a Catalog, id: &str) -> Result<&'a AgentSpec, Leade
     let can_lead = catalog.iter().filter(|entry| entry.spec.is_listed() && entry.spec.is_runnable());
     let known = can_lead.map(|entry| entry.spec.id.clone()).collect();
     Err(LeaderError::Unknown { id: id.to_owned(), known })
+}
+
+/// Returns the end of a message that suggests the nearest known agent.
+fn meant(id: &str, known: &[String]) -> String {
+    let near = closest(id, known.iter().map(String::as_str));
+    near.map_or_else(String::new, |near| format!("; did you mean {near:?}?"))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ const JSON: &str = "{\"type\":\"CUSTOM\",\"seq\":3,\"id\":\"s.3\",\"sessionId\":
                     \"createdAt\":\"1970-01-01T00:00:00.000000Z\",\"name\":\"a\\nb\",\"value\":1}";
 
 fn event() -> AgentEvent {
-    let origin = Arc::new(Origin::session("s".into(), None));
+    let origin = Arc::new(Origin::session("s".parse().unwrap(), None));
     let kind = EventKind::Custom { name: "a\nb".to_owned(), value: 1.into() };
     AgentEvent::new(3, Timestamp::default(), origin, kind)
 }

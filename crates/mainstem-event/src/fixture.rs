@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use mainstem_message::{ContentBlock, Message, Opaque, ReplyId, Role, StopReason, ToolState, Usage};
+use mainstem_message::{
+    AgentKey, ContentBlock, Message, Opaque, ReplyId, Role, SessionId, StopReason, ToolState, Usage,
+};
 use serde_json::Value;
 
 use crate::{
@@ -22,19 +24,27 @@ impl Clock for Still {
 }
 
 pub(crate) fn log(ring: usize, buffer: usize) -> Arc<SessionLog> {
-    SessionLog::with("s".into(), Arc::new(Still), LogOptions { ring, buffer, ..LogOptions::default() })
+    SessionLog::with(
+        "s".parse().unwrap(),
+        Arc::new(Still),
+        LogOptions { ring, buffer, ..LogOptions::default() },
+    )
 }
 
 /// Returns the child at a path below the root: `a`, or `a/b` for its child `b`.
 pub(crate) fn source(path: &str) -> EventSource {
     let (parent, id) = path.rsplit_once('/').unwrap_or(("", path));
     EventSource {
-        agent_key: format!("agent:{path}").into(),
+        agent_key: AgentKey::from_lossy(named("agent:", path)),
         agent_id: id.into(),
         agent_name: None,
         label: None,
-        session_id: format!("sub-{path}").into(),
-        parent_session_id: if parent.is_empty() { "s".into() } else { format!("sub-{parent}").into() },
+        session_id: SessionId::from_lossy(named("sub-", path)),
+        parent_session_id: if parent.is_empty() {
+            "s".parse().unwrap()
+        } else {
+            SessionId::from_lossy(named("sub-", parent))
+        },
         depth: path.split('/').count() as u16,
         path: format!("s/{path}").into(),
         task_id: None,
@@ -45,13 +55,22 @@ pub(crate) fn source(path: &str) -> EventSource {
 }
 
 fn reply(path: &str) -> ReplyId {
-    format!("reply-{path}").into()
+    ReplyId::from_lossy(named("reply-", path))
+}
+
+/// Returns the text of an id that names a path.
+fn named(prefix: &str, path: &str) -> String {
+    [prefix, &path.replace('/', ".")].concat()
 }
 
 /// Returns the origin of an agent's first invocation; the empty path is the root.
 pub(crate) fn origin(path: &str) -> Origin {
     let source = (!path.is_empty()).then(|| Arc::new(source(path)));
-    Origin { source, reply_id: Some(reply(path)), ..Origin::session("s".into(), Some("run-1".into())) }
+    Origin {
+        source,
+        reply_id: Some(reply(path)),
+        ..Origin::session("s".parse().unwrap(), Some("run-1".parse().unwrap()))
+    }
 }
 
 pub(crate) fn root(log: &Arc<SessionLog>) -> EventSink {
@@ -79,7 +98,7 @@ pub(crate) fn gap(from_seq: u64, to_seq: u64) -> AgentEvent {
         per_agent: [].into(),
         reason: None,
     };
-    AgentEvent::new(to_seq, NOW, Arc::new(Origin::session("s".into(), None)), kind)
+    AgentEvent::new(to_seq, NOW, Arc::new(Origin::session("s".parse().unwrap(), None)), kind)
 }
 
 pub(crate) fn start(input: &str) -> EventKind {
@@ -113,27 +132,27 @@ pub(crate) fn answered() -> EventKind {
 }
 
 pub(crate) fn text_start(id: &str) -> EventKind {
-    EventKind::TextBlockStart { block_id: id.into() }
+    EventKind::TextBlockStart { block_id: id.parse().unwrap() }
 }
 
 pub(crate) fn text(id: &str, delta: &str) -> EventKind {
-    EventKind::TextBlockDelta { block_id: id.into(), delta: delta.into() }
+    EventKind::TextBlockDelta { block_id: id.parse().unwrap(), delta: delta.into() }
 }
 
 pub(crate) fn text_end(id: &str) -> EventKind {
-    EventKind::TextBlockEnd { block_id: id.into(), opaque: Opaque::new() }
+    EventKind::TextBlockEnd { block_id: id.parse().unwrap(), opaque: Opaque::new() }
 }
 
 pub(crate) fn thinking_start(id: &str) -> EventKind {
-    EventKind::ThinkingBlockStart { block_id: id.into() }
+    EventKind::ThinkingBlockStart { block_id: id.parse().unwrap() }
 }
 
 pub(crate) fn thinking(id: &str, delta: &str) -> EventKind {
-    EventKind::ThinkingBlockDelta { block_id: id.into(), delta: delta.into() }
+    EventKind::ThinkingBlockDelta { block_id: id.parse().unwrap(), delta: delta.into() }
 }
 
 pub(crate) fn thinking_end(id: &str, opaque: Opaque) -> EventKind {
-    EventKind::ThinkingBlockEnd { block_id: id.into(), opaque }
+    EventKind::ThinkingBlockEnd { block_id: id.parse().unwrap(), opaque }
 }
 
 pub(crate) fn call(id: &str) -> EventKind {
@@ -172,5 +191,5 @@ pub(crate) fn tool_end(id: &str, state: ToolState) -> EventKind {
 }
 
 pub(crate) fn hint(hint: &str) -> EventKind {
-    EventKind::HintBlock { block_id: "h".into(), hint_source: "test".into(), hint: hint.into() }
+    EventKind::HintBlock { block_id: "h".parse().unwrap(), hint_source: "test".into(), hint: hint.into() }
 }

@@ -2,6 +2,7 @@
 
 mod clock;
 mod cursor;
+mod mode;
 mod record;
 mod session_log;
 mod sink;

@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, future::Future, sync::Arc};
 
 use futures_core::Stream;
 use futures_util::StreamExt as _;
-use mainstem_message::{AgentKey, Failure, Message};
+use mainstem_message::{AgentKey, Failure, Message, TaskId};
 
 pub use self::{
     filter::{EventFilter, Filtered},
@@ -35,7 +35,7 @@ pub trait EventStreamExt: Stream<Item = AgentEvent> + Sized {
     }
 
     /// Selects the events of one instance.
-    fn from_key(self, key: impl Into<AgentKey>) -> Filtered<Self> {
+    fn from_key(self, key: AgentKey) -> Filtered<Self> {
         self.filtered(EventFilter::new().key(key))
     }
 
@@ -66,7 +66,7 @@ pub trait EventStreamExt: Stream<Item = AgentEvent> + Sized {
     }
 
     /// Selects the events of a background task.
-    fn in_task(self, task: impl Into<String>) -> Filtered<Self> {
+    fn in_task(self, task: TaskId) -> Filtered<Self> {
         self.filtered(EventFilter::new().task(task))
     }
 

@@ -9,6 +9,7 @@ use thiserror::Error;
 pub enum ConfigError {
     /// The address of the server.
     #[error("the base URL {url:?} can't be used: {problem}")]
+    #[non_exhaustive]
     BaseUrl {
         /// As it was given, without user and password.
         url: String,
@@ -17,6 +18,7 @@ pub enum ConfigError {
     },
     /// A header to send along.
     #[error("the header {name:?} can't be sent: {problem}")]
+    #[non_exhaustive]
     Header {
         /// Its name.
         name: String,
@@ -25,12 +27,20 @@ pub enum ConfigError {
     },
     /// The environment holds no key for a server that requires one.
     #[error("{variable} is not set; set it, or set {instead} to a server that needs no key")]
+    #[non_exhaustive]
     NoKey {
         /// The variable that was looked up.
         variable: &'static str,
         /// The variable by which to name a server that needs no key.
         instead: &'static str,
     },
+}
+
+impl ConfigError {
+    /// An address that is not valid, without user and password, and what is valid.
+    pub fn base_url(url: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self::BaseUrl { url: url.into(), problem: problem.into() }
+    }
 }
 
 /// For `?` in a provider of a `ModelRegistry`.

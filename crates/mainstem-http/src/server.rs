@@ -19,6 +19,8 @@ const QUOTABLE: usize = 64 << 10;
 #[derive(Clone)]
 pub struct Server {
     url: Url,
+    /// Whether the user has set the URL.
+    is_own_url: bool,
     host: Arc<str>,
     credential: Option<Credential>,
     /// How a key is sent.
@@ -55,13 +57,24 @@ pub enum Auth {
 impl Server {
     /// Creates the server at this URL, without a key.
     pub fn new(url: Url, auth: Auth) -> Self {
-        Self { host: address::host(&url), url, credential: None, auth, headers: HeaderMap::new() }
+        let host = address::host(&url);
+        Self { host, url, is_own_url: false, credential: None, auth, headers: HeaderMap::new() }
     }
 
     /// Sets the URL; key and headers stay.
     pub fn set_url(&mut self, url: Url) {
         self.host = address::host(&url);
         self.url = url;
+        self.is_own_url = true;
+    }
+
+    /// Returns what to check if the server can't be reached.
+    pub(crate) fn advice(&self) -> &'static str {
+        match self.url.host_str() {
+            _ if self.is_own_url => "is the server running, and is the base URL right?",
+            Some("localhost" | "127.0.0.1" | "[::1]") => "is the server running?",
+            _ => "is this machine online?",
+        }
     }
 
     /// Sets the key.

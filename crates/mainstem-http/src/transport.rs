@@ -64,7 +64,7 @@ pub(crate) fn failure(server: &Server, error: reqwest::Error) -> ModelError {
     let what = if error.is_builder() {
         format!("can't be asked: {cause}")
     } else if error.is_connect() {
-        format!("can't be reached: {cause}; is the server running, and is the base URL right?")
+        format!("can't be reached: {cause}; {}", server.advice())
     } else if error.is_body() || error.is_decode() {
         format!("was cut off before its answer was complete: {cause}")
     } else {
@@ -79,5 +79,8 @@ fn root(error: &dyn Error) -> String {
     while let Some(source) = error.source() {
         error = source;
     }
-    error.to_string()
+    match error.to_string() {
+        cause if cause.starts_with("failed to lookup address") => "its name can't be resolved".to_owned(),
+        cause => cause,
+    }
 }

@@ -30,7 +30,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let path = directory.path().join("journal.db");
     let memory = MemoryJournal::new();
     let sqlite = SqliteJournal::open(&path)?;
-    append("none", &SessionLog::with("s".into(), Arc::new(SystemClock), LogOptions::default()), None).await?;
+    append("none", &SessionLog::with("s".parse()?, Arc::new(SystemClock), LogOptions::default()), None)
+        .await?;
     append("memory", &log(&memory).await?, Some(&memory)).await?;
     let log = log(&sqlite).await?;
     append("sqlite", &log, Some(&sqlite)).await?;
@@ -41,8 +42,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
 }
 
 async fn log(journal: &dyn Journal) -> Result<Arc<SessionLog>, Box<dyn Error>> {
-    let record = journal.open(&"s".into()).await?;
-    Ok(SessionLog::with_record("s".into(), Arc::new(SystemClock), LogOptions::default(), record))
+    let record = journal.open(&"s".parse()?).await?;
+    Ok(SessionLog::with_record("s".parse()?, Arc::new(SystemClock), LogOptions::default(), record))
 }
 
 async fn append(

@@ -24,6 +24,7 @@ pub enum JournalError {
     },
     /// A later version of this program has written the file.
     #[error("{path}: written by {written_by} in format {format}, of which this version reads up to {known}; use that program or a later one", path = path.display())]
+    #[non_exhaustive]
     Newer {
         /// The file.
         path: PathBuf,
@@ -36,12 +37,14 @@ pub enum JournalError {
     },
     /// The file is not a journal.
     #[error("{path}: not a journal of Mainstem; nothing was changed in it", path = path.display())]
+    #[non_exhaustive]
     Foreign {
         /// The file.
         path: PathBuf,
     },
     /// An event is there but can't be read; those before it can.
     #[error("event {seq} of session {session} is damaged: {why}")]
+    #[non_exhaustive]
     Damaged {
         /// The session.
         session: SessionId,
@@ -55,6 +58,7 @@ pub enum JournalError {
     },
     /// The database or the disk failed.
     #[error("cannot {what} {path}: {source}", path = path.display())]
+    #[non_exhaustive]
     Store {
         /// The operation, as a verb.
         what: &'static str,
@@ -74,8 +78,19 @@ impl JournalError {
         matches!(self, Self::Busy { .. })
     }
 
-    #[cfg(feature = "sqlite")]
-    pub(crate) fn store<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
+    /// An event that can't be read, alone.
+    pub fn damaged(session: SessionId, seq: u64, why: impl Into<String>) -> Self {
+        Self::Damaged { session, seq, through: seq, why: why.into() }
+    }
+
+    /// Returns a function for `map_err`: the operation, as a verb, and the file or database.
+    ///
+    /// ```
+    /// # use mainstem_journal::JournalError;
+    /// let error = JournalError::store("open", "journal.db")("the disk is full");
+    /// assert_eq!(error.to_string(), "cannot open journal.db: the disk is full");
+    /// ```
+    pub fn store<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
         what: &'static str,
         path: impl Into<PathBuf>,
     ) -> impl FnOnce(E) -> Self {

@@ -4,25 +4,24 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use mainstem_event::{AgentEvent, Record, Timestamp};
-use mainstem_message::{RunId, SessionId};
+use mainstem_message::{RunId, SessionId, TenantName};
 
 use crate::{Checkpoint, Claim, Claimed, Journal, JournalError, Retention, RunPlace, SessionSummary};
 
-/// Separates the name of a part from that of a session.
-const SEPARATOR: char = '/';
-
-/// A part of a journal whose sessions and claims other parts can't read. In the journal itself
-/// their names begin with the name of the part.
+/// A tenant's part of a journal, whose sessions and claims other parts can't read. In the journal
+/// itself the ids of its sessions begin with the tenant's name and a slash.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), mainstem_journal::JournalError> {
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// use std::sync::Arc;
 /// use mainstem_journal::{Journal, MemoryJournal, Scoped};
 ///
 /// let whole: Arc<dyn Journal> = Arc::new(MemoryJournal::new());
-/// let (acme, other) = (Scoped::new(whole.clone(), "acme"), Scoped::new(whole, "other"));
-/// let held = (acme.open(&"s".into()).await?, other.open(&"s".into()).await?);
+/// let acme = Scoped::new(whole.clone(), "acme".parse()?);
+/// let other = Scoped::new(whole, "other".parse()?);
+/// let session = "s".parse()?;
+/// let held = (acme.open(&session).await?, other.open(&session).await?);
 /// # drop(held);
 /// # Ok(())
 /// # }
@@ -30,26 +29,25 @@ const SEPARATOR: char = '/';
 #[derive(Clone, Debug)]
 pub struct Scoped {
     whole: Arc<dyn Journal>,
-    name: String,
+    tenant: TenantName,
 }
 
 impl Scoped {
-    /// Creates the part of this name.
-    pub fn new(whole: Arc<dyn Journal>, name: impl Into<String>) -> Self {
-        Self { whole, name: name.into() }
+    /// Creates a tenant's part.
+    pub fn new(whole: Arc<dyn Journal>, tenant: TenantName) -> Self {
+        Self { whole, tenant }
     }
 
     fn inner(&self, session: &SessionId) -> SessionId {
-        SessionId::new(format!("{}{SEPARATOR}{session}", self.name))
+        session.scoped(&self.tenant)
     }
 
-    /// Returns a session's name within the part; `None` if it belongs to another part.
+    /// Returns a session's id within the part; `None` if it belongs to another part.
     fn outer(&self, session: &SessionId) -> Option<SessionId> {
-        let own = session.as_str().strip_prefix(&*self.name)?.strip_prefix(SEPARATOR)?;
-        Some(SessionId::new(own))
+        session.unscoped(&self.tenant)
     }
 
-    /// Converts the sessions of an error to their names within the part.
+    /// Converts the sessions of an error to their ids within the part.
     fn named<T>(&self, result: Result<T, JournalError>) -> Result<T, JournalError> {
         let own = |session: SessionId| self.outer(&session).unwrap_or(session);
         result.map_err(|error| match error {
@@ -99,7 +97,9 @@ impl Journal for Scoped {
     }
 
     async fn claim(&self, claim: Claim) -> Result<Claimed, JournalError> {
-        let (key, session) = (format!("{}{SEPARATOR}{}", self.name, claim.key), self.inner(&claim.session));
+        // A key is any text, so a separator in it could be another part's; a newline can't be in a
+        // header, which a caller's key is.
+        let (key, session) = (format!("{}\n{}", self.tenant, claim.key), self.inner(&claim.session));
         Ok(match self.whole.claim(Claim { key, session, ..claim }).await? {
             Claimed::Same { session, run } => {
                 Claimed::Same { session: self.outer(&session).unwrap_or(session), run }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use mainstem_journal::{Journal, MemoryJournal, Scoped};
+use mainstem_event::Timestamp;
+use mainstem_journal::{Claim, Claimed, Journal, MemoryJournal, Scoped};
 use mainstem_testing::journal::{check, log, text};
 
 #[tokio::test]
@@ -13,12 +14,27 @@ async fn the_journal_in_memory_keeps_the_contract() {
 #[tokio::test]
 async fn a_part_of_a_journal_keeps_the_contract_and_to_itself() {
     let whole: Arc<dyn Journal> = Arc::new(MemoryJournal::new());
-    let other = Scoped::new(whole.clone(), "acme2");
+    let other = Scoped::new(whole.clone(), "acme2".parse().unwrap());
     log(&other, "a").await.emit(text("of another"));
-    check(Arc::new(Scoped::new(whole.clone(), "acme"))).await;
+    check(Arc::new(Scoped::new(whole.clone(), "acme".parse().unwrap()))).await;
     let names: Vec<_> = other.sessions().await.unwrap().into_iter().map(|one| one.id.to_string()).collect();
     assert_eq!(names, ["a"]);
     assert!(whole.sessions().await.unwrap().iter().any(|one| one.id.as_str() == "acme2/a"));
+}
+
+#[tokio::test]
+async fn a_key_of_the_whole_journal_is_not_one_of_a_part() {
+    let whole: Arc<dyn Journal> = Arc::new(MemoryJournal::new());
+    let acme = Scoped::new(whole.clone(), "acme".parse().unwrap());
+    let claim = |key: &str| Claim {
+        key: key.to_owned(),
+        digest: "d".to_owned(),
+        session: "s".parse().unwrap(),
+        run: "run-1".parse().unwrap(),
+        at: Timestamp::from_micros(5),
+    };
+    assert_eq!(acme.claim(claim("k")).await.unwrap(), Claimed::New);
+    assert_eq!(whole.claim(claim("acme/k")).await.unwrap(), Claimed::New);
 }
 
 #[cfg(feature = "sqlite")]

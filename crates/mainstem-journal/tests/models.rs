@@ -27,11 +27,11 @@ fn open(place: &tempfile::TempDir) -> SqliteJournal {
 }
 
 fn text(delta: &str) -> EventKind {
-    EventKind::TextBlockDelta { block_id: "b".into(), delta: delta.into() }
+    EventKind::TextBlockDelta { block_id: "b".parse().unwrap(), delta: delta.into() }
 }
 
 fn end() -> EventKind {
-    EventKind::AgentEnd { outcome: Outcome::Success, error: None, usage: Rollup::default(), duration_ms: 0 }
+    EventKind::agent_end(Outcome::Success, Rollup::default(), 0)
 }
 
 /// Emits four events, the second and the last of which are durable.
@@ -58,7 +58,7 @@ fn read(cursor: &mut Cursor, through: u64, is_remote: bool) -> Vec<AgentEvent> {
 }
 
 fn stored(journal: &SqliteJournal, session: &str) -> Vec<AgentEvent> {
-    block_on(journal.read(&session.into(), 1, 100)).unwrap()
+    block_on(journal.read(&session.parse().unwrap(), 1, 100)).unwrap()
 }
 
 #[test]

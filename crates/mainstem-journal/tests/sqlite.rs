@@ -83,7 +83,7 @@ async fn two_processes_have_the_file_and_one_writes_a_session() {
     let (_directory, path) = place();
     let [here, there] = [(); 2].map(|()| SqliteJournal::open(&path).unwrap());
     let log_here = log(&here, "s").await;
-    let busy = there.open(&"s".into()).await.err().unwrap();
+    let busy = there.open(&"s".parse().unwrap()).await.err().unwrap();
     assert!(matches!(busy, JournalError::Busy { .. }), "{busy}");
     let log_there = log(&there, "other").await;
     for n in 0..20 {
@@ -196,9 +196,9 @@ async fn files_of_the_first_format_are_read() {
     let (_directory, path) = place();
     Connection::open(&path).unwrap().execute_batch(include_str!("format-1.sql")).unwrap();
     let journal = SqliteJournal::open(&path).unwrap();
-    let session = journal.session(&"s".into()).await.unwrap().unwrap();
-    assert_eq!((session.last, session.runs, session.unfinished), (4, 1, Some("r".into())));
-    let run = journal.run(&"r".into()).await.unwrap().unwrap();
+    let session = journal.session(&"s".parse().unwrap()).await.unwrap().unwrap();
+    assert_eq!((session.last, session.runs, session.unfinished), (4, 1, Some("r".parse().unwrap())));
+    let run = journal.run(&"r".parse().unwrap()).await.unwrap().unwrap();
     assert_eq!((run.session.as_str(), run.first), ("s", 1), "what later programs look for is found");
     let events = all(&journal, "s").await;
     assert_eq!(seqs(&events), [1, 2, 3, 4]);
@@ -215,7 +215,7 @@ async fn of_a_damaged_session_one_reads_what_is_before_and_is_told() {
     let sql = "UPDATE events SET event = '{\"type\":' WHERE seq = 12; UPDATE events SET event = x'ff00' WHERE seq = 20";
     Connection::open(&path).unwrap().execute_batch(sql).unwrap();
     let journal = SqliteJournal::open(&path).unwrap();
-    let id = "s".into();
+    let id = "s".parse().unwrap();
     assert_eq!(journal.read(&id, 1, 100).await.unwrap(), kept[..11]);
     let error = journal.read(&id, 12, 100).await.unwrap_err();
     assert!(matches!(error, JournalError::Damaged { seq: 12, .. }), "{error}");
@@ -249,7 +249,7 @@ async fn events_that_are_missing_are_missing_together() {
     let sql = "DELETE FROM events WHERE seq BETWEEN 5 AND 9; UPDATE sessions SET last = 9223372036854775807";
     Connection::open(&path).unwrap().execute_batch(sql).unwrap();
     let journal = SqliteJournal::open(&path).unwrap();
-    let id = "s".into();
+    let id = "s".parse().unwrap();
     let missing = async |from: u64| match journal.read(&id, from, 100).await.unwrap_err() {
         JournalError::Damaged { seq, through, .. } => (seq, through),
         error => panic!("{error}"),
@@ -271,7 +271,8 @@ async fn a_reason_is_short_and_names_what_can_not_be_read() {
     let sql = format!("UPDATE events SET event = json_set(event, '$.createdAt', '{long}') WHERE seq = 3");
     Connection::open(&path).unwrap().execute_batch(&sql).unwrap();
     let journal = SqliteJournal::open(&path).unwrap();
-    let JournalError::Damaged { why, .. } = journal.read(&"s".into(), 3, 9).await.unwrap_err() else {
+    let JournalError::Damaged { why, .. } = journal.read(&"s".parse().unwrap(), 3, 9).await.unwrap_err()
+    else {
         panic!()
     };
     assert!(why.contains("xxx") && why.len() <= 200, "{why}");
@@ -293,21 +294,57 @@ async fn a_damaged_row_of_a_session_costs_that_session_and_can_be_deleted() {
         assert_eq!((all.len(), find("other").damage.as_deref()), (2, None), "{column}");
         // The list does not read what it does not need.
         assert_eq!(find("s").damage.is_some(), column != "streams", "{column}: {:?}", find("s"));
-        assert_eq!(journal.session(&"s".into()).await.unwrap().unwrap(), *find("s"), "{column}");
+        assert_eq!(journal.session(&"s".parse().unwrap()).await.unwrap().unwrap(), *find("s"), "{column}");
         // A damaged session is not replaced by a new one.
-        let opened = journal.open(&"s".into()).await;
+        let opened = journal.open(&"s".parse().unwrap()).await;
         assert!(column == "first" || matches!(opened, Err(JournalError::Store { .. })), "{column}");
         drop(opened);
-        assert!(!journal.is_open(&"s".into()).await.unwrap(), "{column}");
+        assert!(!journal.is_open(&"s".parse().unwrap()).await.unwrap(), "{column}");
         let kept = journal.retain(&Retention::all().with_max_events(1), all[0].updated_at).await.unwrap();
         assert!(kept > 0, "{column}: those of others are dropped");
-        assert!(journal.delete(&"s".into()).await.unwrap(), "{column}");
+        assert!(journal.delete(&"s".parse().unwrap()).await.unwrap(), "{column}");
         assert_eq!(journal.sessions().await.unwrap().len(), 1, "{column}");
         assert_eq!(
-            journal.read(&"s".into(), 1, 9).await.unwrap_err().to_string(),
+            journal.read(&"s".parse().unwrap(), 1, 9).await.unwrap_err().to_string(),
             "the journal has no session s"
         );
     }
+}
+
+#[tokio::test]
+async fn a_row_with_an_invalid_id_is_listed_with_the_reason_and_stays() {
+    let (_directory, path) = place();
+    let kept = written(&path, 2).await;
+    let rename = |from: &str, to: &str| {
+        let sql = format!("UPDATE sessions SET name = '{to}' WHERE name = '{from}'");
+        Connection::open(&path).unwrap().execute_batch(&sql).unwrap();
+    };
+    for (name, shown, place) in [("a b", "a_b", 2), ("acme/a b", "acme/a_b", 7), ("../s", "_./s", 1)] {
+        rename("s", name);
+        let journal = SqliteJournal::open(&path).unwrap();
+        let all = journal.sessions().await.unwrap();
+        assert_eq!((all.len(), all[0].id.as_str(), all[0].last), (1, shown, kept.len() as u64));
+        let (damage, reason) = (all[0].damage.clone().unwrap(), format!("invalid session id {name:?}: "));
+        assert!(damage.starts_with(&reason) && damage.contains(&format!("at character {place}")), "{damage}");
+        rename(name, "s");
+        assert_eq!(journal.read(&"s".parse().unwrap(), 1, 100).await.unwrap(), kept);
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_event_is_one_with_an_invalid_id() {
+    let (_directory, path) = place();
+    let kept = written(&path, 2).await;
+    let sql = "UPDATE events SET event = replace(event, '\"sessionId\":\"s\"', '\"sessionId\":\"s s\"') WHERE seq = 5";
+    Connection::open(&path).unwrap().execute_batch(sql).unwrap();
+    let journal = SqliteJournal::open(&path).unwrap();
+    assert_eq!(journal.read(&"s".parse().unwrap(), 1, 100).await.unwrap(), kept[..4]);
+    let error = journal.read(&"s".parse().unwrap(), 5, 100).await.unwrap_err().to_string();
+    assert!(
+        error.starts_with("event 5 of session s is damaged: ")
+            && error.contains("invalid session id \"s s\""),
+        "{error}"
+    );
 }
 
 #[tokio::test]
@@ -333,7 +370,7 @@ async fn a_file_that_is_cut_or_overwritten_anywhere_is_an_error_or_reads_as_what
             };
             let mut read = Vec::new();
             loop {
-                match journal.read(&"s".into(), read.len() as u64 + 1, 50).await {
+                match journal.read(&"s".parse().unwrap(), read.len() as u64 + 1, 50).await {
                     Ok(page) if page.is_empty() => break,
                     Ok(page) => read.extend(page),
                     Err(error) => {
@@ -359,9 +396,10 @@ fn appends_until_it_is_killed() {
     let Ok(path) = std::env::var("MAINSTEM_JOURNAL_VICTIM") else { return };
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let journal = SqliteJournal::open(path).unwrap();
-    let record = runtime.block_on(journal.open(&"s".into())).unwrap();
+    let record = runtime.block_on(journal.open(&"s".parse().unwrap())).unwrap();
     // With the large ring, so that the reader has its events from there and not from the record.
-    let log = SessionLog::with_record("s".into(), Arc::new(SystemClock), LogOptions::default(), record);
+    let log =
+        SessionLog::with_record("s".parse().unwrap(), Arc::new(SystemClock), LogOptions::default(), record);
     let mut reader = log.subscribe();
     thread::spawn(move || {
         for n in 0_u64.. {
@@ -423,7 +461,7 @@ async fn after_a_kill_there_is_no_hole_and_all_that_was_promised() {
         for round in 0..6 {
             let shown = kill_after(30 + (file * 23 + round * 37) % 190, &path);
             let journal = SqliteJournal::open(&path).unwrap();
-            let Some(session) = journal.session(&"s".into()).await.unwrap() else { continue };
+            let Some(session) = journal.session(&"s".parse().unwrap()).await.unwrap() else { continue };
             let kept = all(&journal, "s").await;
             assert_eq!(seqs(&kept), (1..=session.last).collect::<Vec<_>>());
             assert!(session.last >= before, "{before} were there already");
@@ -529,7 +567,7 @@ async fn a_session_whose_opener_has_gone_can_be_opened() {
     let journal = SqliteJournal::open(&path).unwrap();
     let other = Connection::open(&path).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let id = SessionId::new("s");
+    let id = SessionId::try_from("s").unwrap();
     let mut opening = journal.open(&id);
     assert!(poll_immediate(&mut opening).await.is_none());
     drop(opening);
@@ -558,14 +596,14 @@ async fn while_the_writer_drops<'a, T>(
 ) -> T {
     let events = MemoryJournal::new();
     run(&log(&events, "s").await, "1", 1);
-    let record = journal.open(&"s".into()).await.unwrap();
+    let record = journal.open(&"s".parse().unwrap()).await.unwrap();
     let other = Connection::open(path).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     all(&events, "s").await.iter().for_each(|event| record.append(event));
     let last = Arc::new(LastReference(Mutex::default()));
     record.watch(Waker::from(last.clone()));
     *last.0.lock().unwrap() = Some(record);
-    let mut found = Box::pin(request(journal, "s".into()));
+    let mut found = Box::pin(request(journal, "s".parse().unwrap()));
     assert!(poll_immediate(&mut found).await.is_none());
     other.execute_batch("ROLLBACK").unwrap();
     found.await
@@ -577,7 +615,7 @@ async fn a_session_that_the_writer_has_just_released_is_deleted_and_is_not_open(
     let journal = SqliteJournal::open(&path).unwrap();
     let is_open = async |journal: &SqliteJournal, id| journal.is_open(&id).await.unwrap();
     assert!(!while_the_writer_drops(&journal, &path, is_open).await);
-    assert!(journal.delete(&"s".into()).await.unwrap());
+    assert!(journal.delete(&"s".parse().unwrap()).await.unwrap());
     let delete = async |journal: &SqliteJournal, id| journal.delete(&id).await.unwrap();
     assert!(while_the_writer_drops(&journal, &path, delete).await);
     assert_eq!(journal.sessions().await.unwrap(), []);
@@ -593,7 +631,7 @@ async fn whether_a_session_is_open_is_found_while_another_process_writes() {
     let other = Connection::open(&path).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     for (session, expected) in [("here", true), ("there", true), ("closed", false), ("unknown", false)] {
-        let id = session.into();
+        let id = session.parse().unwrap();
         let found = tokio::time::timeout(Duration::from_secs(2), here.is_open(&id)).await;
         assert_eq!(found.expect(session).unwrap(), expected, "{session}");
     }
@@ -623,7 +661,8 @@ async fn events_that_a_group_leaves_do_not_wait_again() {
 async fn sessions_that_are_opened_together_are_each_their_own() {
     let dir = tempfile::tempdir().unwrap();
     let journal = SqliteJournal::open(dir.path().join("j.db")).unwrap();
-    let ids: Vec<SessionId> = (0..64).map(|number| SessionId::new(format!("s-{}", number % 60))).collect();
+    let ids: Vec<SessionId> =
+        (0..64).map(|number| SessionId::try_from(format!("s-{}", number % 60)).unwrap()).collect();
     let opened = join_all(ids.iter().map(|id| journal.open(id))).await;
     let refused: Vec<_> = opened.iter().filter_map(|one| one.as_ref().err()).collect();
     assert_eq!((opened.len(), refused.len()), (64, 4), "{refused:?}");
@@ -676,7 +715,7 @@ impl<J: Journal> Used<J> {
     /// Returns what became of the step, as text. All that has an order happens at the first poll.
     async fn take(&self, step: Step) -> String {
         // Each of another tenant.
-        let name = |session: usize| SessionId::new(format!("t-{session}/s"));
+        let name = |session: usize| SessionId::parse_scoped(&format!("t-{session}/s")).unwrap();
         let result = match step {
             Step::Append(session) => {
                 let log = self.logs.borrow()[session].clone();
@@ -699,7 +738,7 @@ impl<J: Journal> Used<J> {
                 Ok(String::new())
             }
             Step::Claim(session) => {
-                let (key, run) = (format!("k-{session}"), "r".into());
+                let (key, run) = (format!("k-{session}"), "r".parse().unwrap());
                 let claim = Claim {
                     key,
                     digest: String::new(),

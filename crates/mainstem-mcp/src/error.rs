@@ -7,6 +7,7 @@
 pub enum Error {
     /// The name is not valid for a server.
     #[error("{name:?} is not a valid name for an MCP server: use at most 32 letters, digits, - and single _")]
+    #[non_exhaustive]
     Name {
         /// The name.
         name: String,
@@ -16,12 +17,14 @@ pub enum Error {
     Declaration(String),
     /// A variable that the declaration uses is not set.
     #[error("the environment has no variable {name}; set it, or write ${{{name}:-default}}")]
+    #[non_exhaustive]
     Variable {
         /// The variable.
         name: String,
     },
     /// It failed before it listed its tools.
     #[error("the MCP server {server:?} can't be used: {why}")]
+    #[non_exhaustive]
     Start {
         /// The server.
         server: String,
@@ -30,6 +33,7 @@ pub enum Error {
     },
     /// It has ended. The next call of one of its tools starts it anew.
     #[error("the MCP server {server:?} has ended: {why}")]
+    #[non_exhaustive]
     Ended {
         /// The server.
         server: String,
@@ -38,6 +42,7 @@ pub enum Error {
     },
     /// [`Client::shutdown`](crate::Client::shutdown) was called.
     #[error("the MCP server {server:?} was shut down")]
+    #[non_exhaustive]
     ShutDown {
         /// The server.
         server: String,

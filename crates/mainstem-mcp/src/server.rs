@@ -12,7 +12,6 @@ use self::declaration::Declaration;
 ///
 /// Texts may hold `${NAME}` or `${NAME:-default}`, which is looked up in the environment when the
 /// server starts; such values are never shown.
-/// server starts; such values are never shown.
 ///
 /// ```
 /// use mainstem_mcp::Server;

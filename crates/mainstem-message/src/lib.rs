@@ -14,6 +14,9 @@ mod usage;
 pub use call::{ToolCall, ToolResult, ToolSpec, ToolState};
 pub use content::{ContentBlock, DataSource, Opaque};
 pub use error::Failure;
-pub use id::{AgentKey, BlockId, ConfirmId, MessageId, ReplyId, RunId, SessionId, TaskId, ToolCallId};
+pub use id::{
+    AgentKey, BlockId, ConfirmId, IdError, MessageId, ReplyId, RunId, SessionId, TaskId, TenantName,
+    ToolCallId,
+};
 pub use message::{Message, Role};
 pub use usage::{StopReason, Usage};

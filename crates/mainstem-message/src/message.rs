@@ -52,8 +52,8 @@ impl Message {
 
     /// Sets the id.
     #[must_use]
-    pub fn with_id(mut self, id: impl Into<MessageId>) -> Self {
-        self.id = Some(id.into());
+    pub fn with_id(mut self, id: MessageId) -> Self {
+        self.id = Some(id);
         self
     }
 

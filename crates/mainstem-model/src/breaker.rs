@@ -71,6 +71,7 @@ impl<M> Clone for Breaker<M> {
     }
 }
 
+#[deny(clippy::missing_trait_methods, reason = "a default would hide the model's own")]
 impl<M: Model> Model for Breaker<M> {
     fn name(&self) -> &str {
         self.inner.name()

@@ -28,6 +28,7 @@ impl<M: Model, N: Model> Fallback<M, N> {
     }
 }
 
+#[deny(clippy::missing_trait_methods, reason = "a default would hide the model's own")]
 impl<M: Model, N: Model> Model for Fallback<M, N> {
     fn name(&self) -> &str {
         self.first.name()

@@ -30,6 +30,7 @@ impl<M: Model> IdleTimeout<M> {
     }
 }
 
+#[deny(clippy::missing_trait_methods, reason = "a default would hide the model's own")]
 impl<M: Model> Model for IdleTimeout<M> {
     fn name(&self) -> &str {
         self.inner.name()

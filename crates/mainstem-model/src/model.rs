@@ -41,6 +41,7 @@ pub trait Model: Send + Sync + 'static {
     }
 }
 
+#[deny(clippy::missing_trait_methods, reason = "a default would hide the model's own")]
 impl<M: Model + ?Sized> Model for Arc<M> {
     fn name(&self) -> &str {
         (**self).name()

@@ -73,6 +73,7 @@ impl<M: Model> Retry<M> {
     }
 }
 
+#[deny(clippy::missing_trait_methods, reason = "a default would hide the model's own")]
 impl<M: Model> Model for Retry<M> {
     fn name(&self) -> &str {
         self.inner.name()

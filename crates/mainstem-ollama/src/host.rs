@@ -49,8 +49,7 @@ fn connectable(url: &mut Url) -> Result<(), ConfigError> {
         Some("[::]") => "[::1]",
         _ => return Ok(()),
     };
-    url.set_host(Some(loopback))
-        .map_err(|error| ConfigError::BaseUrl { url: loopback.to_owned(), problem: error.to_string() })
+    url.set_host(Some(loopback)).map_err(|error| ConfigError::base_url(loopback, error.to_string()))
 }
 
 #[cfg(test)]

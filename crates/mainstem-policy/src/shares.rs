@@ -6,8 +6,10 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use mainstem_message::TenantName;
+
 /// A tenant; `None` stands for the harness's own caller.
-pub type Tenant = Option<Arc<str>>;
+pub type Tenant = Option<TenantName>;
 
 /// A limit that tenants share.
 ///
@@ -16,11 +18,12 @@ pub type Tenant = Option<Arc<str>>;
 /// use mainstem_policy::Shares;
 ///
 /// let places = Shares::new(4, 2);
-/// let tenant = Some(Arc::from("one"));
+/// let tenant = Some("one".parse()?);
 /// let taken: Vec<_> = std::iter::from_fn(|| places.take(&tenant)).collect();
 /// assert_eq!(taken.len(), 3, "one of the four is reserved for the other tenant");
 /// drop(taken);
 /// assert_eq!(places.taken(), 0);
+/// # Ok::<(), mainstem_message::IdError>(())
 /// ```
 #[derive(Debug)]
 pub struct Shares {

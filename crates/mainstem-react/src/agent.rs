@@ -8,7 +8,7 @@ use std::{
 };
 
 use mainstem_event::{EventSink, Ids, LogOptions, Origin, RandomIds, SessionLog, SystemClock};
-use mainstem_message::Message;
+use mainstem_message::{Message, ReplyId, RunId, SessionId};
 use mainstem_model::{Model, ModelOptions};
 use mainstem_tool::{Tool, ToolSet, ToolSetError};
 use tracing::Instrument;
@@ -98,9 +98,9 @@ impl Agent {
     /// poll.
     pub fn stream_events(&self, input: impl Into<Message>) -> RunStream {
         let ids = RandomIds;
-        let session = mainstem_message::SessionId::new(ids.next("session-"));
+        let session = SessionId::from_lossy(ids.next("session-"));
         let log = SessionLog::with(session.clone(), Arc::new(SystemClock), LogOptions::default());
-        let (run, reply) = (ids.next("run-").into(), ids.next("reply-").into());
+        let (run, reply) = (RunId::from_lossy(ids.next("run-")), ReplyId::from_lossy(ids.next("reply-")));
         let origin = Origin::root(session, run, reply, self.id());
         let cx = RunContext::root(self.id().clone(), EventSink::root(log, origin)).build();
         self.stream_in(cx, Vec::new(), vec![Arc::new(input.into())])

@@ -77,7 +77,7 @@ async fn run_call(
     stream: ModelStream,
 ) -> Result<Answer, AgentError> {
     let started = cx.now();
-    cx.emit(EventKind::ModelCallStart { model_name: model.unwrap_or(MIDDLEWARE).into(), iteration });
+    cx.emit(EventKind::model_call_start(model.unwrap_or(MIDDLEWARE), iteration));
     let mut guard = UsageGuard { cx, model, usage: None };
     let mut turn = Turn::new(iteration.to_string(), Length::new(limits, answered_bytes(cx)));
     let result = tokio::select! {
@@ -96,7 +96,7 @@ async fn run_call(
     drop(guard);
     let duration_ms = cx.now().millis_since(started);
     let before = last_answer(cx);
-    cx.emit(EventKind::ModelCallEnd { usage, stop_reason: stop.clone(), duration_ms });
+    cx.emit(EventKind::model_call_end(stop.clone(), duration_ms).with_usage(usage));
     result?;
     let message =
         last_answer(cx).filter(|now| before.as_ref().is_none_or(|before| !Arc::ptr_eq(now, before)));

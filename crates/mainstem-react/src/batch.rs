@@ -85,13 +85,13 @@ async fn run_call(agent: &Parts, cx: &RunContext, call: &ToolCall) {
     let (id, name): (_, Arc<str>) = (call.id.clone(), call.name.as_str().into());
     if !cx.with_transcript(|transcript| transcript.has_started(&id)) {
         let input = call.parsed_arguments().unwrap_or(Value::Null);
-        cx.emit(EventKind::ToolResultStart { tool_call_id: id.clone(), tool_call_name: name.clone(), input });
+        cx.emit(EventKind::tool_result_start(id.clone(), name.clone(), input));
     }
     for block in content {
         emit_block(&cx, block);
     }
     let duration_ms = cx.now().millis_since(started);
-    cx.emit(EventKind::ToolResultEnd { tool_call_id: id, tool_call_name: name, state, duration_ms });
+    cx.emit(EventKind::tool_result_end(id, name, state, duration_ms));
 }
 
 async fn execute(agent: &Parts, cx: &RunContext, call: &ToolCall) -> Result<ToolOutput, ToolError> {

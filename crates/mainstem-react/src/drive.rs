@@ -12,7 +12,7 @@ use std::{
 
 use futures_util::{FutureExt, future::BoxFuture};
 use mainstem_event::{CancelReason, EventKind, Outcome, Rollup};
-use mainstem_message::{Failure, Message};
+use mainstem_message::{BlockId, Failure, Message};
 use mainstem_model::{ModelRequest, ToolChoice};
 use mainstem_tool::unless;
 
@@ -179,7 +179,7 @@ impl<'a> Work<'a> {
     }
 
     fn hint(&self, source: &str, text: &str) {
-        let block_id = format!("{source}-{}", self.progress.calls).into();
+        let block_id = BlockId::from_lossy(format!("{source}-{}", self.progress.calls));
         self.cx.emit(EventKind::HintBlock { block_id, hint_source: source.into(), hint: text.into() });
     }
 }

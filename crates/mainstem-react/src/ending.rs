@@ -19,15 +19,13 @@ impl Ending {
         let parent_tool_call_id = cx.source().and_then(|source| source.parent_tool_call_id.clone());
         let (started, settings) = (cx.now(), facts::settings(cx));
         let (spec_version, spec) = facts::spec(cx);
-        cx.emit(EventKind::AgentStart {
-            name: agent.name().clone(),
-            role: Role::Assistant,
-            input,
-            parent_tool_call_id,
-            settings,
-            spec_version,
-            spec,
-        });
+        cx.emit(
+            EventKind::agent_start(agent.name().clone(), Role::Assistant, input)
+                .with_parent_tool_call_id(parent_tool_call_id)
+                .with_settings(settings)
+                .with_spec_version(spec_version)
+                .with_spec(spec),
+        );
         Self { cx: cx.clone(), started, over: false }
     }
 
@@ -66,7 +64,7 @@ impl Ending {
         }
         let duration_ms = cx.now().millis_since(self.started);
         cx.meter().end(cx.meter_above(), |usage| {
-            cx.emit(EventKind::AgentEnd { outcome, error, usage, duration_ms });
+            cx.emit(EventKind::agent_end(outcome, usage, duration_ms).with_error(error));
         })
     }
 }

@@ -29,6 +29,7 @@ pub enum AgentError {
     Panicked(String),
     /// The answer did not fit the output schema, twice.
     #[error("the answer does not fit the output schema:{problems}\nthe answer was: {value}")]
+    #[non_exhaustive]
     Output {
         /// A line for each problem, with its place.
         problems: String,
@@ -37,6 +38,7 @@ pub enum AgentError {
     },
     /// The model's output exceeded a limit: see [`AnswerLimits`](crate::AnswerLimits).
     #[error("the model said too much and was cut off: {most} {unit} is the limit for {what}")]
+    #[non_exhaustive]
     TooLong {
         /// What exceeded the limit.
         what: &'static str,
@@ -47,6 +49,7 @@ pub enum AgentError {
     },
     /// The session's record has failed.
     #[error("{why}")]
+    #[non_exhaustive]
     Unrecorded {
         /// The file and the reason.
         why: Arc<str>,

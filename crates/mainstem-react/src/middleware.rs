@@ -87,6 +87,7 @@ pub trait Middleware: Send + Sync + 'static {
     }
 }
 
+#[deny(clippy::missing_trait_methods, reason = "a default would hide the middleware's own")]
 #[async_trait]
 impl<M: Middleware + ?Sized> Middleware for Arc<M> {
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
@@ -241,11 +242,7 @@ impl<'a> NextTool<'a> {
             Err(refusal) => return Ok(refusal),
         }
         if !cx.with_transcript(|transcript| transcript.has_started(&call.id)) {
-            cx.emit(EventKind::ToolResultStart {
-                tool_call_id: call.id.clone(),
-                tool_call_name: call.name.clone(),
-                input: call.arguments.clone(),
-            });
+            cx.emit(EventKind::tool_result_start(call.id.clone(), call.name.clone(), call.arguments.clone()));
         }
         let cx = cx.tool_context(&call.id);
         let running = async { tool.call(&cx, call.arguments).await };

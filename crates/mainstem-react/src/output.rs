@@ -5,7 +5,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use async_trait::async_trait;
 use mainstem_event::EventKind;
-use mainstem_message::{Message, StopReason, ToolCall, ToolState};
+use mainstem_message::{BlockId, Message, StopReason, ToolCall, ToolState};
 use mainstem_model::{ModelOptions, ModelRequest, ResponseFormat, ToolChoice, ToolSpec};
 use mainstem_tool::blocking;
 use serde_json::Value;
@@ -196,7 +196,7 @@ impl Form {
                     "<system-reminder>\nYour answer does not fit the schema that was asked for:{problems}\nGive it again, \
                      corrected. {how}\n</system-reminder>"
                 );
-                let block_id = cx.new_id("output-").into();
+                let block_id = BlockId::from_lossy(cx.new_id("output-"));
                 cx.emit(EventKind::HintBlock { block_id, hint_source: "output_schema".into(), hint });
             }
         }
@@ -208,9 +208,9 @@ impl Form {
 fn acknowledge(cx: &RunContext, call: &ToolCall, state: ToolState, text: &str) {
     let (id, name): (_, Arc<str>) = (call.id.clone(), call.name.as_str().into());
     let input = call.parsed_arguments().unwrap_or(Value::Null);
-    cx.emit(EventKind::ToolResultStart { tool_call_id: id.clone(), tool_call_name: name.clone(), input });
+    cx.emit(EventKind::tool_result_start(id.clone(), name.clone(), input));
     cx.emit(EventKind::ToolResultTextDelta { tool_call_id: id.clone(), delta: text.to_owned() });
-    cx.emit(EventKind::ToolResultEnd { tool_call_id: id, tool_call_name: name, state, duration_ms: 0 });
+    cx.emit(EventKind::tool_result_end(id, name, state, 0));
 }
 
 /// Returns the answer with the value as its only content; unchanged if it has that already.

@@ -41,7 +41,6 @@ impl OutputSchema {
     ///
     /// This takes time proportional to the schema's size, up to some milliseconds: a server does it
     /// off its async threads.
-    /// does it off its async threads.
     ///
     /// # Errors
     /// If it is not a JSON Schema, or beyond a [limit](SchemaLimit).

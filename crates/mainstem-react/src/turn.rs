@@ -161,7 +161,7 @@ impl Turn {
     fn new_block(&mut self, kind: BlockKind) -> BlockId {
         self.blocks += 1;
         let id = [&self.prefix, ".", itoa::Buffer::new().format(self.blocks)].concat();
-        let id = BlockId::new(id);
+        let id = BlockId::from_lossy(id);
         self.open = Some((kind, id.clone()));
         id
     }
@@ -214,9 +214,9 @@ fn report(delta: ModelDelta, scope: &mut impl Scope) {
     scope.emit(match delta {
         ModelDelta::Retry { attempt, wait, error } => {
             let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
-            EventKind::ModelRetry { attempt, wait_ms, error }
+            EventKind::model_retry(attempt, wait_ms, error)
         }
-        ModelDelta::Fallback { from, to, reason } => EventKind::ModelFallback { from, to, reason },
+        ModelDelta::Fallback { from, to, reason } => EventKind::model_fallback(from, to, reason),
         ModelDelta::NotStreaming { reason } => EventKind::StreamFallback { reason },
         _ => return,
     });

@@ -27,6 +27,7 @@ pub struct Schema {
 pub enum SchemaError {
     /// It is larger or more costly than is allowed.
     #[error("{found}, and at most {} is allowed ({})", limit.most(), limit.name())]
+    #[non_exhaustive]
     Limit {
         /// Which limit.
         limit: SchemaLimit,

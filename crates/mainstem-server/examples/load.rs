@@ -205,7 +205,12 @@ async fn million() -> Fallible<()> {
         std::fs::copy(path.with_extension("db-wal"), copy.with_file_name(format!("{name}-wal")))?;
         let journal = SqliteJournal::open(&copy)?;
         if name == "without" {
-            journal.store_checkpoint(&"s".into(), Checkpoint { seq: 1, state: String::new() }).await?;
+            journal
+                .store_checkpoint(
+                    &mainstem::message::SessionId::from_lossy("s"),
+                    Checkpoint { seq: 1, state: String::new() },
+                )
+                .await?;
         }
         let harness = Harness::builder("main", ScriptedModel::new()).with_journal(journal).build()?;
         let begun = Instant::now();

@@ -12,7 +12,7 @@ use mainstem::{
         AgentState, ChildStatus, ChildSummary,
         fold::{Conversation, ROOT},
     },
-    message::{AgentKey, ConfirmId, Message, RunId, ToolCallId},
+    message::{AgentKey, Message, RunId, ToolCallId},
     session::refusal,
 };
 use mainstem_api::{AnySession, Approval, Approved, CancelledAgent, Items, NewMessage, NewToolResult};
@@ -42,7 +42,7 @@ pub(crate) async fn get(
 ) -> Result<Json<AgentState>, Problem> {
     let session = app.session(&caller, &id).await?;
     let fleet = sessions::committed_fleet(&session).await?;
-    let agent = fleet.agent(&AgentKey::new(key.as_str())).ok_or_else(|| Problem::not_found("agent", &key))?;
+    let agent = fleet.agent(&key.parse()?).ok_or_else(|| Problem::not_found("agent", &key))?;
     Ok(Json(agent.clone()))
 }
 
@@ -53,7 +53,7 @@ pub(crate) async fn transcript(
     Path((id, key)): Path<(String, String)>,
 ) -> Result<Json<mainstem_api::Transcript>, Problem> {
     let session = app.session(&caller, &id).await?;
-    let mut said = Conversation::of(&*key);
+    let mut said = Conversation::of(key.parse()?);
     let mut cursor = session.log().committed_from(1);
     let mut count = 0_usize;
     while let Some(event) = cursor.at_hand().await {
@@ -78,16 +78,16 @@ pub(crate) async fn send(
     Body(message, digest): Body<NewMessage>,
 ) -> Result<StatusCode, Problem> {
     let session = app.session(&caller, &id).await?;
+    let key: AgentKey = key.parse()?;
     // What is refused is not remembered as said.
-    let is_open =
-        |child: &ChildSummary| child.agent_key.as_str() == key && child.status != ChildStatus::Closed;
+    let is_open = |child: &ChildSummary| child.agent_key == key && child.status != ChildStatus::Closed;
     let is_heard = session.children().iter().any(is_open);
     if let Some(name) = once::key(&headers)?.filter(|_| is_heard) {
         let asked = Asked {
             key: name,
             digest: &digest,
             session: session.id().clone(),
-            run: RunId::new(format!("to {key}")),
+            run: RunId::from_lossy(format!("to:{key}")),
         };
         // At most once: what was claimed is not said again, even if the process ended before it was
         // heard.
@@ -95,7 +95,7 @@ pub(crate) async fn send(
             return Ok(StatusCode::ACCEPTED);
         }
     }
-    let sent = session.send(&AgentKey::new(key.as_str()), message.content, message.mode);
+    let sent = session.send(&key, message.content, message.mode);
     sent.map_err(|error| refusal::no_message(&error))?;
     Ok(StatusCode::ACCEPTED)
 }
@@ -106,7 +106,7 @@ pub(crate) async fn cancel(
     Path((id, key)): Path<(String, String)>,
 ) -> Result<(StatusCode, Json<CancelledAgent>), Problem> {
     let session = app.session(&caller, &id).await?;
-    let key = AgentKey::new(key.as_str());
+    let key: AgentKey = key.parse()?;
     if !session.children().iter().any(|child| child.agent_key == key) {
         return Err(Problem::not_found("agent", key.as_str()));
     }
@@ -121,7 +121,7 @@ pub(crate) async fn confirm(
     Body(approval, _): Body<Approval>,
 ) -> Result<Json<Approved>, Problem> {
     let session = app.session(&caller, &id).await?;
-    let answered = session.confirm(&ConfirmId::new(confirm.as_str()), approval.into());
+    let answered = session.confirm(&confirm.parse()?, approval.into());
     answered.map_err(|error| refusal::no_answer(&error))?;
     Ok(Json(Approved { confirm_id: confirm }))
 }

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, convert::Infallible, future::pending, sync::Arc
 use mainstem::{
     Harness,
     journal::JournalError,
-    message::{Role, RunId},
+    message::{Role, RunId, SessionId},
     policy::{Share, Shares, Tenant},
     prelude::{Run, RunHandle, Session},
     session::{DeleteError, FoundRun, OpenError, refusal},
@@ -106,22 +106,19 @@ impl App {
 
     /// A caller's session, begun if need be.
     pub(crate) async fn open(&self, caller: &Caller, id: &str) -> Result<Session, Problem> {
-        if !is_id(id) {
-            let detail = "a session's id has 1 to 128 letters, digits, -, _, . and :";
-            return Err(Problem::new(Code::BadSessionId, detail));
-        }
         let opened = caller.harness.open_session(id).await;
         self.usable(opened.map_err(|error| self.unopened(&error))?)
     }
 
     /// A caller's session that is open or recorded.
     pub(crate) async fn session(&self, caller: &Caller, id: &str) -> Result<Session, Problem> {
-        let unknown = || Problem::not_found("session", id);
-        if !is_id(id) {
-            return Err(unknown());
-        }
-        let found = caller.harness.sessions().find(&id.into()).await;
-        self.usable(found.map_err(|error| self.unopened(&error))?.ok_or_else(unknown)?)
+        self.find(caller, &id.parse::<SessionId>()?).await
+    }
+
+    async fn find(&self, caller: &Caller, id: &SessionId) -> Result<Session, Problem> {
+        let found = caller.harness.sessions().find(id).await;
+        let found = found.map_err(|error| self.unopened(&error))?;
+        self.usable(found.ok_or_else(|| Problem::not_found("session", id.as_str()))?)
     }
 
     /// Refuses a session whose record has failed, so that no reader sees events that a restart
@@ -145,10 +142,7 @@ impl App {
 
     /// Deletes a caller's session permanently, unless it is in use.
     pub(crate) async fn delete(&self, caller: &Caller, id: &str) -> Result<(), Problem> {
-        if !is_id(id) {
-            return Err(Problem::not_found("session", id));
-        }
-        let deleted = caller.harness.delete_session(&id.into()).await;
+        let deleted = caller.harness.delete_session(&id.parse()?).await;
         deleted.map_err(|error| match error {
             DeleteError::Journal(error) => self.unreadable(&error),
             DeleteError::Tasks(error) => tasks::unreadable(&error),
@@ -165,16 +159,23 @@ impl App {
 
     /// A caller's run, of this process or an earlier one.
     pub(crate) async fn run(&self, caller: &Caller, id: &str) -> Result<FoundRun, Problem> {
-        let (unknown, run) = (|| Problem::not_found("run", id), RunId::new(id));
-        let session = caller.harness.sessions().session_of(&run).await;
+        self.find_run(caller, &id.parse()?).await
+    }
+
+    /// A caller's run of this id.
+    pub(crate) async fn find_run(&self, caller: &Caller, id: &RunId) -> Result<FoundRun, Problem> {
+        let unknown = || Problem::not_found("run", id.as_str());
+        let session = caller.harness.sessions().session_of(id).await;
         let session = session.map_err(|error| self.unreadable(&error))?;
-        let visible = session.filter(|session| is_id(session.as_str())).ok_or_else(unknown)?;
-        self.session(caller, visible.as_str()).await?.find_run(&run).ok_or_else(unknown)
+        // The harness without a tenant finds the runs of tenants, too.
+        let visible = session.filter(|session| session.tenant().is_none()).ok_or_else(unknown)?;
+        self.find(caller, &visible).await?.find_run(id).ok_or_else(unknown)
     }
 
     /// Returns why a session can't be opened.
     fn unopened(&self, error: &OpenError) -> Problem {
         match error {
+            OpenError::Id(error) => error.clone().into(),
             OpenError::Journal(error) => self.unreadable(error),
             _ => {
                 self.metrics.session_refused();
@@ -230,10 +231,4 @@ impl Drop for Ending {
 pub(crate) fn unrecorded() -> Problem {
     let detail = "sessions can't be read or recorded at the moment; the server's log says why";
     Problem::new(Code::JournalUnavailable, detail).retry_after(5)
-}
-
-/// What a session can be called here.
-pub(crate) fn is_id(id: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b':');
-    (1..=128).contains(&id.len()) && id.bytes().all(plain) && !id.starts_with('.')
 }

@@ -76,14 +76,14 @@ fn identify(app: &App, headers: &HeaderMap) -> Result<Caller, Problem> {
     let harness = match tenant {
         None => app.harness.clone(),
         // It was opened when the server was built, so nothing blocks here.
-        Some(tenant) => app.harness.tenant(tenant).map_err(|error| {
+        Some(tenant) => app.harness.tenant(tenant.as_str()).map_err(|error| {
             // The cause may name files, which are the operator's to know.
             tracing::error!(%error, "a tenant can't be opened");
             let detail = "your tenant can't be opened at the moment; the server's log says why";
             Problem::new(Code::TenantUnusable, detail)
         })?,
     };
-    Ok(Caller { tenant: tenant.map(Arc::from), harness, turn: Turn::default() })
+    Ok(Caller { tenant: tenant.clone(), harness, turn: Turn::default() })
 }
 
 fn presented(headers: &HeaderMap) -> Option<&str> {

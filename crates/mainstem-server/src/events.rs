@@ -10,16 +10,17 @@ use axum::{
 };
 use mainstem::{
     event::{AgentEvent, EventKind},
+    message::RunId,
     prelude::Session,
     session::FoundRun,
 };
-use mainstem_api::{Code, Detail, EventQuery};
+use mainstem_api::{Code, Detail, EventQuery, StreamForm};
 
 use crate::{
     app::App,
     body::{Path, Query},
     caller::Caller,
-    feed::{Form, Look, Until, Wish, answer, form, look},
+    feed::{Look, Until, Wish, answer, look},
     prefix::Prefix,
     problem::Problem,
     readers::Seat,
@@ -101,7 +102,7 @@ async fn serve(
 ) -> Result<Response, Problem> {
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let wish = Wish {
-        form: form(accept).unwrap_or(Form::Sse),
+        form: StreamForm::accepted(accept).unwrap_or(StreamForm::Sse),
         filter: params.filter()?,
         lifecycle: params.detail == Detail::Lifecycle,
         until: scope.until,
@@ -135,10 +136,10 @@ fn gone(oldest: u64) -> Problem {
 }
 
 /// A run, if it is one of this session.
-async fn run_of(app: &App, caller: &Caller, session: &Session, id: &str) -> Result<FoundRun, Problem> {
-    let run = app.run(caller, id).await?;
+async fn run_of(app: &App, caller: &Caller, session: &Session, id: &RunId) -> Result<FoundRun, Problem> {
+    let run = app.find_run(caller, id).await?;
     let is_of_session = run.session().id() == session.id();
-    if is_of_session { Ok(run) } else { Err(Problem::not_found("run", id)) }
+    if is_of_session { Ok(run) } else { Err(Problem::not_found("run", id.as_str())) }
 }
 
 /// Where a reader was cut off.

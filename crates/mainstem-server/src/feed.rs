@@ -15,6 +15,7 @@ use mainstem::{
     message::{RunId, TaskId},
     prelude::RunHandle,
 };
+use mainstem_api::StreamForm;
 use tokio::time::{Instant, sleep_until};
 
 use crate::{
@@ -30,16 +31,9 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 /// How many events are sent in one piece at most, if they are there already.
 const AT_ONCE: usize = 64;
 
-/// The form of an answer.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Form {
-    Sse,
-    Ndjson,
-}
-
 /// What a reader wants.
 pub(crate) struct Wish {
-    pub(crate) form: Form,
+    pub(crate) form: StreamForm,
     pub(crate) filter: EventFilter,
     /// Leaves out what is said piece by piece.
     pub(crate) lifecycle: bool,
@@ -109,8 +103,8 @@ impl Wish {
         let prefix = self.prefix.clone();
         let json = move |event: &AgentEvent| large::json(&event.without_spec(), &prefix.0);
         match self.form {
-            Form::Sse => Box::new(Sse::with(json)),
-            Form::Ndjson => Box::new(Ndjson::with(json)),
+            StreamForm::Sse => Box::new(Sse::with(json)),
+            StreamForm::Ndjson => Box::new(Ndjson::with(json)),
         }
     }
 }
@@ -327,14 +321,4 @@ pub(crate) async fn look(mut cursor: Cursor, wish: &Wish, over: bool) -> Look {
         next = cursor.at_hand().await;
     }
     Look::Nothing
-}
-
-/// The form that an `Accept` header asks for; `None` if it asks for neither.
-pub(crate) fn form(accept: &str) -> Option<Form> {
-    let mut wanted = accept.split(',').map(|part| part.split(';').next().unwrap_or_default().trim());
-    wanted.find_map(|media_type| match media_type {
-        "text/event-stream" => Some(Form::Sse),
-        "application/x-ndjson" | "application/jsonl" => Some(Form::Ndjson),
-        _ => None,
-    })
 }

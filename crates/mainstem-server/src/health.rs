@@ -11,6 +11,7 @@ use std::{
 use mainstem::{
     event::{AgentEvent, Clock, EventKind, Origin, SystemClock},
     journal::{Journal, JournalError},
+    message::{SessionId, TenantName},
 };
 use tokio::{sync::Mutex, time::Instant};
 
@@ -19,8 +20,11 @@ use crate::{
     problem::Problem,
 };
 
-/// The id of the session that a probe writes; callers can't name it.
-const PROBE: &str = ".probe";
+/// The id of the session that a probe writes. It is as a tenant's, so no caller can name it, and a
+/// tenant's name begins with a letter or digit.
+fn probe_id() -> SessionId {
+    SessionId::from_lossy("probe").scoped(&TenantName::from_lossy("_server"))
+}
 
 /// The size of a probe: enough to need further blocks of the disk.
 const PROBE_BYTES: usize = 16 << 10;
@@ -69,7 +73,7 @@ impl Health {
 
 /// Writes a session's first event as a probe, and deletes it.
 async fn probe(journal: &dyn Journal) -> Result<(), String> {
-    let id = PROBE.into();
+    let id = probe_id();
     let said = |error: JournalError| error.to_string();
     let record = match journal.open(&id).await {
         // Another process is finding out the same.

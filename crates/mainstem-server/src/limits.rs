@@ -43,7 +43,7 @@ pub fn bounds() -> Vec<Bound> {
         row(
             "open sessions (`Builder::max_sessions`)",
             format!("{}, and half of the files that may be open", SESSIONS.1),
-            "the idlest is closed; 429 `too_many_sessions` if none is idle",
+            "the least recently used idle one is closed; 429 `too_many_sessions` if none is idle",
             "the_idlest_sessions_are_closed_when_there_are_too_many",
         ),
         row(
@@ -72,13 +72,13 @@ pub fn bounds() -> Vec<Bound> {
             "a_guest_is_answered_so_often",
         ),
         row(
-            "requests of a tenant that are worked on at once",
+            "requests of a tenant in progress",
             REQUESTS.to_string(),
             "they wait",
             "requests_of_a_tenant_are_worked_on_so_many_at_once",
         ),
         row(
-            "bodies that are read or wait for their turn",
+            "bodies that are read, or wait to be read",
             BODIES.to_string(),
             "429 `too_many_bodies`",
             "one_tenant_cannot_take_the_bodies_and_connections_of_another",
@@ -112,7 +112,7 @@ pub fn bounds() -> Vec<Bound> {
         row(
             "an event in a stream",
             bytes(large::MOST),
-            "its texts are cut; it says where it is whole",
+            "its texts are cut; it has the path of the whole event",
             "a_large_event_is_cut_in_a_stream_and_whole_by_itself",
         ),
         row(

@@ -71,7 +71,7 @@ impl Once {
         };
         let claimed = match (caller.harness.journal(), &caller.tenant) {
             (Some(journal), _) => journal.claim(claim).await,
-            (None, Some(tenant)) => Scoped::new(self.memory.clone(), &**tenant).claim(claim).await,
+            (None, Some(tenant)) => Scoped::new(self.memory.clone(), tenant.clone()).claim(claim).await,
             (None, None) => self.memory.claim(claim).await,
         };
         match claimed.map_err(|error| app.unreadable(&error))? {

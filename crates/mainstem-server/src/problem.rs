@@ -4,6 +4,7 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
+use mainstem::message::IdError;
 use mainstem_api::{Code, Error, Problem as Body};
 use serde_json::Value;
 
@@ -60,6 +61,12 @@ impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         let problem = error.problem().cloned();
         problem.unwrap_or_else(|| Body::new(Code::JournalUnavailable, error.to_string())).into()
+    }
+}
+
+impl From<IdError> for Problem {
+    fn from(error: IdError) -> Self {
+        Body::from(error).into()
     }
 }
 

@@ -18,7 +18,7 @@ use mainstem::{
     react::OutputSchema,
     session::FoundRun,
 };
-use mainstem_api::{self as api, CancelQuery, Code, Input, Items, NewRun, OnDisconnect, RunView};
+use mainstem_api::{self as api, CancelQuery, Code, Input, Items, NewRun, OnDisconnect, RunView, StreamForm};
 use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
 
@@ -26,7 +26,7 @@ use crate::{
     app::{App, unrecorded},
     body::{Body, Digest, Path, Query},
     caller::Caller,
-    feed::{Form, Tied, Until, Wish, answer, form},
+    feed::{Tied, Until, Wish, answer},
     once::{self, Asked},
     prefix::Prefix,
     problem::Problem,
@@ -130,7 +130,7 @@ pub(crate) async fn post(
         Some(_) => app.open(&caller, &id).await?,
         None => app.session(&caller, &id).await?,
     };
-    let form = headers.get(header::ACCEPT).and_then(|value| form(value.to_str().ok()?));
+    let form = headers.get(header::ACCEPT).and_then(|value| StreamForm::accepted(value.to_str().ok()?));
     let seat = match form {
         Some(_) => Some(Seat::take(&app, &caller, &session)?),
         None => None,
@@ -239,7 +239,7 @@ async fn begin_once(
     let asked = Asked { key, digest, session: session.id().clone(), run };
     let (run, was_known) = app.once.claim(app, caller, asked).await?;
     if was_known {
-        match app.run(caller, run.as_str()).await {
+        match app.find_run(caller, &run).await {
             Ok(found) => return Ok((found, false)),
             // Its process has ended before it could begin it.
             Err(problem) if problem.is_not_found() => {}
@@ -278,7 +278,7 @@ fn run_active(active: RunActive) -> Problem {
 
 /// The reader of a run that its request has begun.
 struct Reader {
-    form: Form,
+    form: StreamForm,
     seat: Seat,
     prefix: Prefix,
 }

@@ -12,7 +12,7 @@ use mainstem::{event::FleetState, prelude::Session, session::view};
 use mainstem_api::{AnySession, Items, SessionView};
 
 use crate::{
-    app::{App, is_id, unrecorded},
+    app::{App, unrecorded},
     body::Path,
     caller::Caller,
     problem::Problem,
@@ -23,8 +23,8 @@ pub(crate) async fn list(
     caller: Caller,
 ) -> Result<Json<Items<SessionView>>, Problem> {
     let mut items = caller.harness.sessions().views().await.map_err(|error| app.unreadable(&error))?;
-    // Those of tenants, and what only programs can name.
-    items.retain(|session| is_id(session.id.as_str()));
+    // The harness without a tenant lists those of tenants, too.
+    items.retain(|session| session.id.tenant().is_none());
     Ok(Json(Items { items }))
 }
 

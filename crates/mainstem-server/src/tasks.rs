@@ -10,7 +10,7 @@ use mainstem::{
 use mainstem_api::{Code, Items, TaskQuery, WaitQuery};
 
 use crate::{
-    app::{App, is_id},
+    app::App,
     body::{Path, Query},
     caller::Caller,
     problem::Problem,
@@ -25,8 +25,8 @@ pub(crate) async fn list(
     Query(params): Query<TaskQuery>,
 ) -> Result<Json<Items<TaskRecord>>, Problem> {
     let mut records = caller.harness.tasks().list(&params.filter()).await.map_err(|error| failed(&error))?;
-    // Leave out tasks of tenants, and tasks with ids that only programs can name.
-    records.retain(|task| is_id(task.id.as_str()));
+    // The harness without a tenant lists those of tenants, too.
+    records.retain(|task| task.id.tenant().is_none());
     Ok(Json(Items { items: records }))
 }
 
@@ -36,14 +36,7 @@ pub(crate) async fn get(caller: Caller, Path(id): Path<String>) -> Result<Json<T
 
 /// A caller's task.
 pub(crate) async fn find(caller: &Caller, id: &str) -> Result<TaskRecord, Problem> {
-    caller.harness.tasks().get(&named(id)?).await.map_err(|error| failed(&error))
-}
-
-/// The id of a task, as a caller can name it: a tenant's tasks have other ids in the store of the
-/// program.
-fn named(id: &str) -> Result<TaskId, Problem> {
-    let task = TaskId::new(id);
-    if is_id(id) { Ok(task) } else { Err(failed(&TaskError::Unknown { id: task })) }
+    caller.harness.tasks().get(&id.parse()?).await.map_err(|error| failed(&error))
 }
 
 pub(crate) async fn wait(
@@ -52,7 +45,7 @@ pub(crate) async fn wait(
     Query(params): Query<WaitQuery>,
 ) -> Result<(StatusCode, Json<TaskRecord>), Problem> {
     caller.rest();
-    let (tasks, id) = (caller.harness.tasks(), named(&id)?);
+    let (tasks, id) = (caller.harness.tasks(), id.parse::<TaskId>()?);
     let patience = Duration::from_secs(params.timeout.unwrap_or(30)).min(MAX_WAIT);
     let over = tasks.wait(std::slice::from_ref(&id), patience).await.map_err(|error| failed(&error))?;
     match over.and_then(|mut records| records.pop()) {
@@ -66,8 +59,8 @@ pub(crate) async fn cancel(
     Path(id): Path<String>,
 ) -> Result<(StatusCode, Json<TaskRecord>), Problem> {
     caller.rest();
-    let id = named(&id)?;
-    let record = caller.harness.tasks().cancel(&id, "the user (over HTTP)", Duration::from_secs(5)).await;
+    let record =
+        caller.harness.tasks().cancel(&id.parse()?, "the user (over HTTP)", Duration::from_secs(5)).await;
     Ok((StatusCode::ACCEPTED, Json(record.map_err(|error| failed(&error))?)))
 }
 

@@ -4,6 +4,8 @@ use std::fmt;
 
 use mainstem::{
     event::{Ids, RandomIds},
+    message::TenantName,
+    policy::Tenant,
     spec::is_name,
 };
 use sha2::{Digest, Sha256};
@@ -19,7 +21,7 @@ pub struct Tokens(Vec<Token>);
 #[derive(Clone)]
 struct Token {
     digest: [u8; 32],
-    tenant: Option<String>,
+    tenant: Tenant,
 }
 
 /// Why a token is refused.
@@ -37,6 +39,7 @@ pub enum TokenError {
     Twice,
     /// In a file.
     #[error("line {line}: {error}")]
+    #[non_exhaustive]
     Line {
         /// From 1.
         line: usize,
@@ -70,14 +73,12 @@ impl Tokens {
         if token.len() < SHORTEST || token.contains(char::is_whitespace) {
             return Err(TokenError::Short);
         }
-        if let Some(tenant) = tenant.filter(|tenant| !is_name(tenant)) {
-            return Err(TokenError::Tenant(tenant.to_owned()));
-        }
+        let tenant = tenant.map(named).transpose()?;
         let digest = digest(token);
         if self.0.iter().any(|known| known.digest == digest) {
             return Err(TokenError::Twice);
         }
-        self.0.push(Token { digest, tenant: tenant.map(str::to_owned) });
+        self.0.push(Token { digest, tenant });
         Ok(self)
     }
 
@@ -111,12 +112,12 @@ impl Tokens {
 
     /// The tenants that have one.
     pub(crate) fn tenants(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().filter_map(|token| token.tenant.as_deref())
+        self.0.iter().filter_map(|token| token.tenant.as_ref()).map(TenantName::as_str)
     }
 
     /// How many callers there are that share what is limited: the tenants, and the harness's own.
     pub(crate) fn callers(&self) -> usize {
-        let mut callers: Vec<_> = self.0.iter().map(|token| token.tenant.as_deref()).collect();
+        let mut callers: Vec<_> = self.0.iter().map(|token| &token.tenant).collect();
         callers.sort_unstable();
         callers.dedup();
         callers.len()
@@ -124,16 +125,21 @@ impl Tokens {
 
     /// Returns the tenant of a token; `None` for an invalid token. Compares it with every token:
     /// the time does not depend on the match.
-    pub(crate) fn tenant_of(&self, presented: &str) -> Option<Option<&str>> {
+    pub(crate) fn tenant_of(&self, presented: &str) -> Option<&Tenant> {
         let presented = digest(presented);
         let mut found = None;
         for token in &self.0 {
             if bool::from(token.digest.ct_eq(&presented)) {
-                found = Some(token.tenant.as_deref());
+                found = Some(&token.tenant);
             }
         }
         found
     }
+}
+
+fn named(tenant: &str) -> Result<TenantName, TokenError> {
+    let refused = || TokenError::Tenant(tenant.to_owned());
+    if is_name(tenant) { tenant.parse().map_err(|_| refused()) } else { Err(refused()) }
 }
 
 fn digest(token: &str) -> [u8; 32] {
@@ -168,8 +174,8 @@ mod tests {
         );
         check("acme 0123456789abcdef\n0123456789abcdef", "line 2: a token is given twice");
         let tokens = Tokens::parse("# mine\n0123456789abcdef\nacme   fedcba9876543210  \n").unwrap();
-        assert_eq!(tokens.tenant_of("0123456789abcdef"), Some(None));
-        assert_eq!(tokens.tenant_of("fedcba9876543210"), Some(Some("acme")));
+        assert_eq!(tokens.tenant_of("0123456789abcdef"), Some(&None));
+        assert_eq!(tokens.tenant_of("fedcba9876543210"), Some(&"acme".parse().ok()));
         assert_eq!(tokens.tenant_of("fedcba987654321"), None);
         assert_eq!(format!("{tokens:?}"), "Tokens(2)");
     }
@@ -177,7 +183,7 @@ mod tests {
     #[test]
     fn a_generated_token_is_taken() {
         let (token, tokens) = Tokens::generated();
-        assert!(token.len() > 40 && tokens.tenant_of(&token) == Some(None), "{token}");
+        assert!(token.len() > 40 && tokens.tenant_of(&token) == Some(&None), "{token}");
         assert_ne!(token, Tokens::generated().0);
     }
 }

@@ -13,6 +13,7 @@ pub enum RunError {
     Cancelled(CancelReason),
     /// The limit of iterations was reached.
     #[error("the run reached its limit of iterations")]
+    #[non_exhaustive]
     Limit {
         /// What the agent made of what it had.
         answer: Option<Box<Message>>,

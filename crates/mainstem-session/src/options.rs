@@ -42,7 +42,7 @@ pub struct RunOptions {
 impl From<mainstem_api::RunOptions> for RunOptions {
     fn from(options: mainstem_api::RunOptions) -> Self {
         let mut spawn = SpawnOptions::new().with_force_sync(options.force_sync);
-        spawn.is_attended = options.people.unwrap_or(true);
+        spawn.is_attended = options.approval.unwrap_or(true);
         spawn.background = options.background;
         (spawn.max_depth, spawn.max_children) = (options.max_depth, options.max_children);
         Self {
@@ -147,7 +147,7 @@ macro_rules! setters {
 
 setters! {
     /// Sets the run's id, which must be unique, for callers that need it before the run begins.
-    with_run_id(id: impl Into<RunId>) |options| { options.run_id = Some(id.into()) }
+    with_run_id(id: RunId) |options| { options.run_id = Some(id) }
 
     /// Sets the agent that leads the run, by its id: with its own model, prompt, tools and
     /// permissions. It is looked up when the run's turn has come; a run whose agent can't lead

@@ -156,10 +156,10 @@ impl Past {
         self.seq = event.seq;
         self.fleet.apply(event);
         self.children.apply(event);
-        if let (EventKind::RunCancelled { error }, Some(run)) = (&event.kind, event.run_id()) {
+        if let (EventKind::RunCancelled { error, .. }, Some(run)) = (&event.kind, event.run_id()) {
             self.runs.push(RunRecord::cancelled(run.clone(), event.seq, event.at, error.clone()));
         }
-        if let EventKind::StateCheckpoint { agent_key, messages } = &event.kind {
+        if let EventKind::StateCheckpoint { agent_key, messages, .. } = &event.kind {
             self.replace_conversation(agent_key, messages);
         }
         if let EventKind::TaskUpdated { task_id, error: Some(error), .. } = &event.kind {

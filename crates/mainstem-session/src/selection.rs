@@ -15,7 +15,7 @@ impl Selection {
     /// # Errors
     /// A kind does not exist.
     pub(crate) fn of(query: &EventQuery) -> Result<Self, Problem> {
-        let run = query.run.as_deref().map(RunId::new);
+        let run = query.run.clone();
         Ok(Self { filter: query.filter()?, run, is_brief: query.detail == Detail::Lifecycle })
     }
 

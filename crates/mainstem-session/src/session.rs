@@ -296,7 +296,7 @@ impl Session {
 
     /// An id for [`RunOptions::with_run_id`].
     pub fn new_run_id(&self) -> RunId {
-        RunId::new(self.0.ids.next("run-"))
+        RunId::from_lossy(self.0.ids.next("run-"))
     }
 }
 

@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use mainstem_api::SessionView;
 use mainstem_journal::{Journal, JournalError};
-use mainstem_message::{RunId, SessionId};
+use mainstem_message::{IdError, RunId, SessionId};
 use mainstem_policy::Tenant;
 use mainstem_task::TaskSet;
 
@@ -35,7 +35,7 @@ use crate::{Records, Session, SessionBuilder, view};
 /// let session = sessions.open("greeting").await?;
 /// assert_eq!(sessions.opened().len(), 1);
 /// drop(session);
-/// sessions.delete(&"greeting".into()).await?;
+/// sessions.delete(&"greeting".parse()?).await?;
 /// # Ok(())
 /// # }
 /// ```
@@ -90,11 +90,14 @@ impl Sessions {
     /// it is active: then the failed session is returned.
     ///
     /// # Errors
-    /// The session is open in another process; the journal can't be read or written; the limit of
-    /// open sessions is reached. A failure is not remembered: the next call tries again. Dropping
-    /// the future opens nothing.
-    pub async fn open(&self, id: impl Into<SessionId>) -> Result<Session, OpenError> {
-        let id = id.into();
+    /// The text is not an id; the session is open in another process; the journal can't be read or
+    /// written; the limit of open sessions is reached. A failure is not remembered: the next call
+    /// tries again. Dropping the future opens nothing.
+    pub async fn open(
+        &self,
+        id: impl TryInto<SessionId, Error: Into<IdError>>,
+    ) -> Result<Session, OpenError> {
+        let id = id.try_into().map_err(Into::into)?;
         let opening = self.store.opening(self.key(&id))?;
         Ok(opening.open_with(|| self.load(id)).await?)
     }
@@ -134,8 +137,7 @@ impl Sessions {
             None => Vec::new(),
         };
         let recorded = recorded.iter().map(|session| view::recorded(session, false));
-        let opened = self.opened();
-        let opened = opened.iter().map(view::open);
+        let opened = self.store.read(&self.tenant, |session| Some(view::open(session)));
         let views: BTreeMap<_, _> =
             recorded.chain(opened).map(|session| (session.id.to_string(), session)).collect();
         Ok(views.into_values().collect())
@@ -146,13 +148,16 @@ impl Sessions {
     /// # Errors
     /// The journal can't be read.
     pub async fn session_of(&self, run: &RunId) -> Result<Option<SessionId>, JournalError> {
-        let opened = self.opened();
-        if let Some(session) = opened.iter().find(|session| session.is_live(run)) {
-            return Ok(Some(session.id().clone()));
+        let of_open = |is_of: fn(&Session, &RunId) -> bool| {
+            let found = self.store.read(&self.tenant, |open| is_of(open, run).then(|| open.id().clone()));
+            found.into_iter().next()
+        };
+        if let Some(session) = of_open(Session::is_live) {
+            return Ok(Some(session));
         }
         match self.journal() {
             Some(journal) => Ok(journal.run(run).await?.map(|place| place.session)),
-            None => Ok(opened.iter().find(|session| session.has_run(run)).map(|found| found.id().clone())),
+            None => Ok(of_open(Session::has_run)),
         }
     }
 

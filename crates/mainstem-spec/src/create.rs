@@ -52,12 +52,14 @@ pub enum CreateError {
     Id(String),
     /// The file exists, and is not changed.
     #[error("{} is there already, and stays as it is: edit it, or take another id", path.display())]
+    #[non_exhaustive]
     Exists {
         /// The file.
         path: PathBuf,
     },
     /// It can't be written.
     #[error("{} can't be written", path.display())]
+    #[non_exhaustive]
     Io {
         /// The file.
         path: PathBuf,

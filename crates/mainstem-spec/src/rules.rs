@@ -24,7 +24,7 @@ fn named(what: &str, name: &str) -> Verdict {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let valid = name.starts_with(plain) && name.chars().all(|c| plain(c) || matches!(c, '_' | '-'));
     require(valid, || {
-        format!("{name:?} is no {what}: use a-z, 0-9, _ and -, starting with a letter or digit")
+        format!("invalid {what} {name:?}: use a-z, 0-9, _ and -, starting with a letter or digit")
     })
 }
 

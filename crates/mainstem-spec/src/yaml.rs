@@ -57,7 +57,7 @@ fn explain(yaml: &str, error: &Error) -> SpecError {
     };
     let at = position(location);
     if let Some(remedy) = remedy(yaml, at.line) {
-        message = format!("{message}: {remedy}");
+        message = format!("{remedy}: {message}");
     }
     SpecError::error(message).at(at)
 }

@@ -18,6 +18,7 @@ use tokio::sync::oneshot;
 pub enum AnswerError {
     /// The request does not exist, or was answered already.
     #[error("nothing waits for {id:?}: it was answered already, or never asked{}", open(waiting))]
+    #[non_exhaustive]
     NotAsked {
         /// The request that was answered.
         id: String,

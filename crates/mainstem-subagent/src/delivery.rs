@@ -10,7 +10,7 @@ mod text;
 use std::sync::Arc;
 
 use mainstem_event::EventKind;
-use mainstem_message::{Message, Role, SessionId, TaskId};
+use mainstem_message::{BlockId, Message, Role, SessionId, TaskId};
 use mainstem_model::ModelRequest;
 use mainstem_react::RunContext;
 use mainstem_task::{TaskError, TaskRecord};
@@ -45,7 +45,7 @@ impl Fleet {
         let (now, later) = untold.split_at(untold.len().min(MOST));
         if !now.is_empty() {
             let hint = text::reminder(now, later.len());
-            let block_id = format!("task_delivery-{}", now[0].id).into();
+            let block_id = BlockId::from_lossy(format!("task_delivery-{}", now[0].id));
             cx.emit(EventKind::HintBlock {
                 block_id,
                 hint_source: "task_delivery".into(),

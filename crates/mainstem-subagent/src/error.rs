@@ -11,6 +11,7 @@ pub enum SpawnError {
     #[error(
         "an agent at depth {depth} can't spawn: agents exist down to depth {max_depth}; do the task yourself"
     )]
+    #[non_exhaustive]
     TooDeep {
         /// The caller's depth.
         depth: u16,
@@ -19,6 +20,7 @@ pub enum SpawnError {
     },
     /// The agent does not exist.
     #[error("unknown agent_id {id:?}; known: {}", or_none(known))]
+    #[non_exhaustive]
     UnknownAgent {
         /// The name that was given.
         id: String,
@@ -27,12 +29,14 @@ pub enum SpawnError {
     },
     /// The agent can't be a child.
     #[error("agent {id:?} can't be spawned: its mode is primary")]
+    #[non_exhaustive]
     NotSpawnable {
         /// The agent.
         id: String,
     },
     /// Another child of the session has the label.
     #[error("the label {label:?} is taken by {key}; choose another, or use agent_send to talk to it")]
+    #[non_exhaustive]
     LabelTaken {
         /// The label.
         label: String,
@@ -52,6 +56,7 @@ pub enum SpawnError {
     },
     /// The skill does not exist, or the caller may not load it.
     #[error("unknown skill {name:?}; known: {}", or_none(known))]
+    #[non_exhaustive]
     UnknownSkill {
         /// The name that was given.
         name: String,
@@ -62,9 +67,16 @@ pub enum SpawnError {
     #[error(
         "background tasks are limited to {max} at a time; wait for one with task_wait, or stop one with task_cancel"
     )]
+    #[non_exhaustive]
     TooManyTasks {
         /// The limit.
         max: usize,
+    },
+    /// The text is not the id of a task.
+    #[error("unknown task_id {id:?}; task_list shows this session's tasks")]
+    UnknownTask {
+        /// The text that was given.
+        id: String,
     },
     /// The budget leaves no other agent.
     #[error(transparent)]
@@ -74,12 +86,14 @@ pub enum SpawnError {
     Task(#[from] mainstem_task::TaskError),
     /// The child's present turn did not end in time.
     #[error("{key} is still running, so nothing was sent; send with mode steer or interrupt, or later")]
+    #[non_exhaustive]
     Busy {
         /// The child.
         key: String,
     },
     /// The child that the spawn would go on with has a turn running.
     #[error("{key} would go on where it stopped, but is still running; use agent_send to tell it more")]
+    #[non_exhaustive]
     StillRunning {
         /// The child.
         key: String,
@@ -89,6 +103,7 @@ pub enum SpawnError {
     Interrupted,
     /// The child was closed.
     #[error("{key} was closed; start another with agent_spawn")]
+    #[non_exhaustive]
     Closed {
         /// The child.
         key: String,
@@ -97,6 +112,7 @@ pub enum SpawnError {
     #[error(
         "{key} can't go on: agent {id:?} can't be built as it was spawned; start another with agent_spawn"
     )]
+    #[non_exhaustive]
     NotRebuilt {
         /// The child.
         key: String,
@@ -105,6 +121,7 @@ pub enum SpawnError {
     },
     /// The child was asked to stop and has not ended yet.
     #[error("{key} was asked to stop and has not yet; try again")]
+    #[non_exhaustive]
     StillEnding {
         /// The child.
         key: String,

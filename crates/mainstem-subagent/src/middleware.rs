@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use mainstem_event::EventKind;
-use mainstem_message::{Message, StopReason};
+use mainstem_message::{BlockId, Message, StopReason};
 use mainstem_model::ModelRequest;
 use mainstem_policy::PlanMode;
 use mainstem_react::{AgentError, Answer, Middleware, NextModel, RunContext};
@@ -115,7 +115,7 @@ impl Middleware for Subagents {
 /// Adds the messages that others have sent to the conversation and to the request.
 fn hand_in(cx: &RunContext, inbox: &Inbox, request: &mut ModelRequest) {
     for message in inbox.take() {
-        let block_id = cx.new_id("message-").into();
+        let block_id = BlockId::from_lossy(cx.new_id("message-"));
         cx.emit(EventKind::HintBlock { block_id, hint_source: "message".into(), hint: message.text() });
         request.messages.push(Arc::new(Message::user(message.text())));
     }

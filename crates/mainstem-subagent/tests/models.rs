@@ -29,20 +29,21 @@ const DELTAS: usize = 3;
 fn log() -> (Arc<SessionLog>, Cursor) {
     let mut options = LogOptions::default();
     options.buffer = 1;
-    let log = SessionLog::with("s".into(), Arc::new(SystemClock), options);
+    let log = SessionLog::with("s".parse().unwrap(), Arc::new(SystemClock), options);
     let caller = log.attach();
     (log, caller)
 }
 
 fn child(log: &Arc<SessionLog>) -> EventSink {
-    let root = EventSink::root(log.clone(), Origin::session("s".into(), Some("r".into())));
+    let root =
+        EventSink::root(log.clone(), Origin::session("s".parse().unwrap(), Some("r".parse().unwrap())));
     let source = EventSource {
-        agent_key: "agent:child".into(),
+        agent_key: "agent:child".parse().unwrap(),
         agent_id: "child".into(),
         agent_name: None,
         label: None,
-        session_id: "sub".into(),
-        parent_session_id: "s".into(),
+        session_id: "sub".parse().unwrap(),
+        parent_session_id: "s".parse().unwrap(),
         depth: 1,
         path: "s/child".into(),
         task_id: None,
@@ -50,37 +51,29 @@ fn child(log: &Arc<SessionLog>) -> EventSink {
         parent_tool_call_id: None,
         stream_id: 1,
     };
-    root.child(source, "reply".into())
+    root.child(source, "reply".parse().unwrap())
 }
 
 /// A child's turn: its events, one by one.
 fn work(sink: EventSink) -> Work {
     Box::pin(async move {
-        sink.emit(EventKind::AgentStart {
-            name: "child".into(),
-            role: Role::Assistant,
-            input: Vec::new(),
-            parent_tool_call_id: None,
-            settings: None,
-            spec_version: None,
-            spec: None,
-        });
+        sink.emit(EventKind::agent_start("child", Role::Assistant, Vec::new()));
         for _ in 0..DELTAS {
-            sink.emit(EventKind::TextBlockDelta { block_id: "b".into(), delta: "x".into() });
+            sink.emit(EventKind::TextBlockDelta { block_id: "b".parse().unwrap(), delta: "x".into() });
             sink.settle().await;
         }
         let (outcome, usage) = (Outcome::Success, Rollup::default());
-        sink.emit(EventKind::AgentEnd { outcome, error: None, usage, duration_ms: 0 });
+        sink.emit(EventKind::agent_end(outcome, usage, 0));
         TaskEnd::Completed("done".to_owned())
     })
 }
 
 fn new_task(sink: EventSink) -> NewTask {
     NewTask {
-        id: "task".into(),
+        id: "task".parse().unwrap(),
         parent_agent_id: "main".into(),
-        parent_session_id: "s".into(),
-        agent_key: "agent:child".into(),
+        parent_session_id: "s".parse().unwrap(),
+        agent_key: "agent:child".parse().unwrap(),
         agent_id: "child".into(),
         label: None,
         task: "dig".to_owned(),
@@ -127,7 +120,7 @@ fn a_child_that_is_promoted_goes_on_with_nothing_lost() {
                 seen.push(block_on(caller.next()).unwrap());
             }
             // The end is readable once it is reported.
-            let record = block_on(tasks.get(&"task".into())).unwrap();
+            let record = block_on(tasks.get(&"task".parse().unwrap())).unwrap();
             assert_eq!((record.status, record.result.as_deref()), (TaskStatus::Completed, Some("done")));
         }
         let seqs: Vec<_> = seen.iter().map(|event| event.seq).collect();

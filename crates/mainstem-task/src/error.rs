@@ -56,6 +56,7 @@ pub enum TaskError {
     Closed,
     /// A file of tasks can't be parsed. It was renamed, and the next change begins a new one.
     #[error("the task file {} can't be read ({problem}); it was renamed to {}", path.display(), renamed_to.display())]
+    #[non_exhaustive]
     Corrupt {
         /// The file.
         path: PathBuf,
@@ -66,6 +67,7 @@ pub enum TaskError {
     },
     /// The file system failed.
     #[error("can't {doing} {}: {source}", path.display())]
+    #[non_exhaustive]
     Io {
         /// The operation, as a verb.
         doing: &'static str,
@@ -89,7 +91,8 @@ impl TaskError {
         }
     }
 
-    pub(crate) fn io(doing: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+    /// Returns a function for `map_err`: the operation, as a verb, and the file.
+    pub fn io(doing: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self::Io { doing, path, source: Arc::new(source) }
     }

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 /// ended.
 pub const LEASE: Duration = Duration::from_secs(30);
 
-/// How often a lease is renewed.
-pub(crate) const RENEW: Duration = Duration::from_secs(10);
+/// How often a lease is renewed: two renewals may fail before it ends.
+pub(crate) const RENEW: Duration = Duration::from_millis(LEASE.as_millis() as u64 / 3);
 
 /// A process that executes tasks, or a part of one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]

@@ -63,8 +63,8 @@ impl TaskStore for Flaky {
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1))
             .is_ok()
         {
-            let source = Arc::new(io::Error::from(io::ErrorKind::StorageFull));
-            return Err(TaskError::Io { doing: "write", path: "tasks".into(), source });
+            let full = io::Error::from(io::ErrorKind::StorageFull);
+            return Err(TaskError::io("write", "tasks")(full));
         }
         if self.is_cancelled.swap(false, Ordering::Relaxed) {
             let request = TaskChange::RequestCancel { by: "another process".into() };
@@ -111,20 +111,20 @@ struct Rig {
 impl Rig {
     fn new() -> Self {
         let store = Arc::new(Flaky::default());
-        let log = SessionLog::with(SessionId::new("s"), Arc::new(SystemClock), LogOptions::default());
+        let log = SessionLog::with(SessionId::from_lossy("s"), Arc::new(SystemClock), LogOptions::default());
         let set = TaskSet::new(store.clone(), Arc::new(SystemClock), ExecutorId::new("me"));
         Self { store, set, log }
     }
 
     fn task(&self) -> NewTask {
-        let origin = Origin::session(SessionId::new("s"), None);
+        let origin = Origin::session(SessionId::from_lossy("s"), None);
         let source = EventSource {
-            agent_key: AgentKey::new("agent:kid:1"),
+            agent_key: AgentKey::from_lossy("agent:kid:1"),
             agent_id: "kid".into(),
             agent_name: None,
             label: None,
-            session_id: SessionId::new("sub-1"),
-            parent_session_id: SessionId::new("s"),
+            session_id: SessionId::from_lossy("sub-1"),
+            parent_session_id: SessionId::from_lossy("s"),
             depth: 1,
             path: "s/kid".into(),
             task_id: None,
@@ -133,14 +133,14 @@ impl Rig {
             stream_id: 0,
         };
         NewTask {
-            id: TaskId::new("task-1"),
+            id: TaskId::from_lossy("task-1"),
             parent_agent_id: "main".into(),
-            parent_session_id: SessionId::new("s"),
+            parent_session_id: SessionId::from_lossy("s"),
             agent_key: source.agent_key.clone(),
             agent_id: "kid".into(),
             label: None,
             task: "dig".to_owned(),
-            sink: EventSink::root(self.log.clone(), origin).child(source, ReplyId::new("reply-1")),
+            sink: EventSink::root(self.log.clone(), origin).child(source, ReplyId::from_lossy("reply-1")),
             cancel: CancelTask::new(|_| {}),
         }
     }
@@ -172,7 +172,7 @@ async fn an_end_is_recorded_once_the_store_can() {
         while rig.set.live() > 0 {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
-        let record = store.get(&TaskId::new("task-1")).await.unwrap().unwrap();
+        let record = store.get(&TaskId::from_lossy("task-1")).await.unwrap().unwrap();
         assert_eq!(record.status, recorded, "after {failures} failures");
         // An end is emitted in any case: one that can't be recorded is a failure.
         let emitted = if recorded == TaskStatus::Completed { recorded } else { TaskStatus::Failed };
@@ -197,7 +197,7 @@ async fn an_end_that_another_process_recorded_stands() {
     rig.set.begin(task, work).await.map_err(|(error, _)| error).unwrap();
     let lost = TaskChange::Fail { error: Failure::new("executor_lost", "its lease has ended") };
     rig.store.update(&id, Expected::any(), lost, Timestamp::from_micros(1)).await.unwrap();
-    rig.set.cancel_below(&SessionId::new("s"), &CancelReason::RunEnded);
+    rig.set.cancel_below(&SessionId::from_lossy("s"), &CancelReason::RunEnded);
     let record =
         rig.set.wait(std::slice::from_ref(&id), Duration::from_secs(1)).await.unwrap().unwrap().remove(0);
     while rig.set.live() > 0 {
@@ -215,7 +215,7 @@ async fn an_executor_has_a_lease_while_it_has_tasks() {
     let me = ExecutorId::new("me");
     for n in 0..3 {
         let (ended, end) = tokio::sync::oneshot::channel::<()>();
-        let task = NewTask { id: TaskId::new(format!("task-{n}")), ..rig.task() };
+        let task = NewTask { id: TaskId::try_from(format!("task-{n}")).unwrap(), ..rig.task() };
         let work = Box::pin(async {
             let _ = end.await;
             TaskEnd::Completed("gold".to_owned())
@@ -237,7 +237,7 @@ async fn an_orphan_that_is_being_cancelled_has_ended_all_the_same() {
     let next = TaskSet::new(rig.store.clone(), Arc::new(SystemClock), ExecutorId::new("next"));
     let lost = |_: &TaskId| TaskEnd::Failed(Failure::new("restarted", "gone"));
     let statuses = async || {
-        let records = next.end_orphans(&SessionId::new("s"), lost).await.unwrap();
+        let records = next.end_orphans(&SessionId::from_lossy("s"), lost).await.unwrap();
         records.into_iter().map(|record| (record.status, record.cancel.is_some())).collect::<Vec<_>>()
     };
     assert_eq!(statuses().await, [(TaskStatus::Running, false)], "its executor is alive");
@@ -253,7 +253,7 @@ async fn a_clock_that_is_set_takes_no_task_from_a_living_executor() {
     rig.store.is_shared.store(true, Ordering::Relaxed);
     let watch = Arc::new(Watch::default());
     watch.ahead.store(HOUR, Ordering::Relaxed);
-    let (me, id) = (ExecutorId::new("me"), TaskId::new("task-1"));
+    let (me, id) = (ExecutorId::new("me"), TaskId::from_lossy("task-1"));
     rig.set = TaskSet::new(rig.store.clone(), watch.clone(), me.clone());
     let other = TaskSet::new(rig.store.clone(), watch.clone(), ExecutorId::new("other"));
     rig.set.begin(rig.task(), Box::pin(pending())).await.map_err(|(error, _)| error).unwrap();
@@ -279,7 +279,7 @@ async fn nothing_that_begins_during_a_shutdown_outlives_it() {
         rig.set.shutdown(Duration::ZERO).await;
         assert_eq!(rig.set.live(), 0);
         if begins.join().unwrap() {
-            let record = rig.set.get(&TaskId::new("task-1")).await.unwrap();
+            let record = rig.set.get(&TaskId::from_lossy("task-1")).await.unwrap();
             assert_eq!(record.status, TaskStatus::Cancelled);
         }
     }

@@ -8,6 +8,7 @@ use std::{
 };
 
 use mainstem_event::Timestamp;
+use mainstem_message::TaskId;
 use mainstem_task::{
     ExecutorId, Expected, FileTaskStore, MemoryTaskStore, ScopedTaskStore, TaskChange, TaskError, TaskFilter,
     TaskStore,
@@ -34,7 +35,9 @@ async fn file_on_threads() {
 /// The contract over two parts of a store, one after the other: the second finds an empty store,
 /// and leaves the first as it was.
 async fn check_parts(whole: Arc<dyn TaskStore>) {
-    let part = |name: &str| Arc::new(ScopedTaskStore::new(whole.clone(), name)) as Arc<dyn TaskStore>;
+    let part = |name: &str| {
+        Arc::new(ScopedTaskStore::new(whole.clone(), name.parse().unwrap())) as Arc<dyn TaskStore>
+    };
     let (first, second) = (part("acme"), part("acme-2"));
     check(first.clone()).await;
     let of_first = first.list(&TaskFilter::all()).await.unwrap();
@@ -44,7 +47,7 @@ async fn check_parts(whole: Arc<dyn TaskStore>) {
     let all = whole.list(&TaskFilter::all()).await.unwrap();
     assert_eq!(all.len(), 2 * of_first.len());
     assert!(all.iter().all(|record| record.id.as_str().starts_with("acme")));
-    assert!(part("").list(&TaskFilter::all()).await.unwrap().is_empty());
+    assert!(part("acm").list(&TaskFilter::all()).await.unwrap().is_empty());
 }
 
 #[tokio::test]
@@ -61,28 +64,35 @@ async fn a_part_of_files() {
 #[tokio::test]
 async fn a_part_neither_sees_nor_changes_what_is_anothers() {
     let whole: Arc<dyn TaskStore> = Arc::new(MemoryTaskStore::new());
-    let part = |name: &str| ScopedTaskStore::new(whole.clone(), name);
+    let part = |name: &str| ScopedTaskStore::new(whole.clone(), name.parse().unwrap());
     let (acme, globex) = (part("acme"), part("globex"));
     let (at, here) = (Timestamp::from_micros(9), ExecutorId::new("here"));
     acme.create(record("t", "s", 1)).await.unwrap();
     acme.renew(&here, at).await.unwrap();
     // By its own id, by the id in the store, and by a path from one part to the other.
-    for id in ["t", "acme/t", "/acme/t", "../acme/t"] {
-        assert_eq!(globex.get(&id.into()).await.unwrap(), None, "{id}");
+    for id in ["/acme/t", "../acme/t"] {
+        assert!(TaskId::parse_scoped(id).is_err(), "{id}");
+    }
+    for id in ["t", "acme/t"] {
+        let named = TaskId::parse_scoped(id).unwrap();
+        assert_eq!(globex.get(&named).await.unwrap(), None, "{id}");
         let change = TaskChange::RequestCancel { by: "globex".into() };
         let errors = [
-            globex.update(&id.into(), Expected::any(), change, at).await.unwrap_err(),
-            globex.remove(&id.into()).await.unwrap_err(),
+            globex.update(&named, Expected::any(), change, at).await.unwrap_err(),
+            globex.remove(&named).await.unwrap_err(),
         ];
-        let named = |error: &TaskError| matches!(error, TaskError::Unknown { id: of } if of.as_str() == id);
-        assert!(errors.iter().all(named), "{errors:?}");
+        let is_unknown = |error: &TaskError| matches!(error, TaskError::Unknown { id: of } if *of == named);
+        assert!(errors.iter().all(is_unknown), "{errors:?}");
     }
     globex.release(&here).await.unwrap();
     assert_eq!(acme.lease(&here).await.unwrap(), Some(at));
     // The same id in both parts, each with a record of its own.
     globex.create(record("t", "s", 2)).await.unwrap();
-    assert_eq!(acme.get(&"t".into()).await.unwrap(), Some(record("t", "s", 1)));
-    assert_eq!(acme.list(&TaskFilter::of_root("root".into())).await.unwrap(), [record("t", "s", 1)]);
+    assert_eq!(acme.get(&"t".parse().unwrap()).await.unwrap(), Some(record("t", "s", 1)));
+    assert_eq!(
+        acme.list(&TaskFilter::of_root("root".parse().unwrap())).await.unwrap(),
+        [record("t", "s", 1)]
+    );
     let exists = acme.create(record("t", "s", 3)).await.unwrap_err();
     assert!(matches!(&exists, TaskError::Exists { id } if id.as_str() == "t"), "{exists}");
 }
@@ -104,7 +114,7 @@ async fn the_file_is_where_people_look_for_it_and_readable() {
 #[tokio::test]
 async fn ids_from_outside_stay_inside() {
     let workspace = tempfile::tempdir().unwrap();
-    let mut hostile = record("t", "../../../../etc/x", 1);
+    let mut hostile = record("t", "etc/x", 1);
     hostile.parent_agent_id = "../..".into();
     let store = FileTaskStore::new(workspace.path().join("ws"));
     store.create(hostile.clone()).await.unwrap();
@@ -119,10 +129,10 @@ async fn two_processes_see_each_other() {
     let workspace = tempfile::tempdir().unwrap();
     let [one, two] = [(); 2].map(|()| FileTaskStore::new(workspace.path()));
     one.create(record("t", "s", 1)).await.unwrap();
-    assert_eq!(two.get(&"t".into()).await.unwrap(), one.get(&"t".into()).await.unwrap());
+    assert_eq!(two.get(&"t".parse().unwrap()).await.unwrap(), one.get(&"t".parse().unwrap()).await.unwrap());
     let wish = TaskChange::RequestCancel { by: "two".into() };
-    two.update(&"t".into(), Expected::version(1), wish, Timestamp::from_micros(2)).await.unwrap();
-    let seen = one.get(&"t".into()).await.unwrap().unwrap();
+    two.update(&"t".parse().unwrap(), Expected::version(1), wish, Timestamp::from_micros(2)).await.unwrap();
+    let seen = one.get(&"t".parse().unwrap()).await.unwrap().unwrap();
     assert_eq!(seen.cancel.map(|cancel| cancel.by).as_deref(), Some("two"));
     // A hundred changes from both sides, all recorded.
     let create = async |store: &FileTaskStore, name: &str| {
@@ -200,7 +210,9 @@ async fn a_file_that_cant_be_parsed_is_renamed_and_reported() {
     let tasks = tasks_of(workspace.path(), "main");
     fs::create_dir_all(&tasks).unwrap();
     let file = tasks.join("s.json");
-    for (n, broken) in [r#"{"t": {"id": "t""#, r#"{"t": {"id": 7}}"#, "\u{0}\u{0}"].into_iter().enumerate() {
+    for (n, broken) in
+        [r#"{"t": {"id": "t""#, r#"{"t": {"id": 7}}"#, r#"{"t t": {}}"#, "\u{0}\u{0}"].into_iter().enumerate()
+    {
         fs::write(&file, broken).unwrap();
         let store = FileTaskStore::new(workspace.path());
         let error = store.list(&TaskFilter::all()).await.unwrap_err();
@@ -215,7 +227,7 @@ async fn a_file_that_cant_be_parsed_is_renamed_and_reported() {
     fs::write(&file, "nonsense").unwrap();
     let store = FileTaskStore::new(workspace.path());
     store.create(record("new", "s", 1)).await.unwrap();
-    assert_eq!(fs::read_to_string(tasks.join("s.json.corrupt-4")).unwrap(), "nonsense");
+    assert_eq!(fs::read_to_string(tasks.join("s.json.corrupt-5")).unwrap(), "nonsense");
     assert_eq!(store.list(&TaskFilter::all()).await.unwrap().len(), 1);
 }
 

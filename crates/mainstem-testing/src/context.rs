@@ -5,6 +5,7 @@ mod host;
 use std::{any::Any, sync::Arc};
 
 use mainstem_event::{EventSink, EventSource, Origin, SessionLog, Timestamp};
+use mainstem_message::{AgentKey, ReplyId, SessionId};
 use mainstem_tool::ToolContext;
 use tokio_util::sync::CancellationToken;
 
@@ -18,8 +19,10 @@ use self::host::Host;
 /// assert_eq!((cx.session_id().as_str(), cx.user()), ("s-1", Some("ann")));
 /// ```
 pub fn context(session_id: &str) -> ContextBuilder {
-    let log = SessionLog::new(session_id.into());
-    ContextBuilder { host: Host::new(EventSink::root(log, Origin::session(session_id.into(), None))) }
+    let log = SessionLog::new(SessionId::from_lossy(session_id));
+    ContextBuilder {
+        host: Host::new(EventSink::root(log, Origin::session(SessionId::from_lossy(session_id), None))),
+    }
 }
 
 /// Builds a [`ToolContext`].
@@ -69,11 +72,11 @@ pub fn child_context(parent: &ToolContext, agent_id: &str, session_id: &str) -> 
     let above = parent.source();
     let path = above.map_or_else(|| parent.session_id().as_str(), |above| &above.path);
     let source = EventSource {
-        agent_key: format!("agent:{agent_id}:{session_id}").into(),
+        agent_key: AgentKey::from_lossy(format!("agent:{agent_id}:{session_id}")),
         agent_id: agent_id.into(),
         agent_name: None,
         label: None,
-        session_id: session_id.into(),
+        session_id: SessionId::from_lossy(session_id),
         parent_session_id: parent.session_id().clone(),
         depth: above.map_or(0, |above| above.depth) + 1,
         path: format!("{path}/{agent_id}").into(),
@@ -83,7 +86,7 @@ pub fn child_context(parent: &ToolContext, agent_id: &str, session_id: &str) -> 
         // The session log sets it with the first event.
         stream_id: 0,
     };
-    let sink = host.sink.child(source, format!("reply-{session_id}").into());
+    let sink = host.sink.child(source, ReplyId::from_lossy(format!("reply-{session_id}")));
     ToolContext::new(Arc::new(host.child(sink)))
 }
 

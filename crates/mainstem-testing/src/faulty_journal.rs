@@ -3,7 +3,6 @@
 use std::{
     fmt,
     io::{Error, ErrorKind},
-    path::PathBuf,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicU64, AtomicUsize, Ordering},
@@ -107,8 +106,8 @@ impl FaultyJournal {
         let seq = self.damaged.load(Ordering::SeqCst);
         match page.iter().position(|event| event.seq == seq) {
             Some(0) => {
-                let why = "expected value at line 1 column 1".to_owned();
-                Err(JournalError::Damaged { session: session.clone(), seq, through: seq, why })
+                let why = "expected value at line 1 column 1";
+                Err(JournalError::damaged(session.clone(), seq, why))
             }
             place => {
                 page.truncate(place.unwrap_or(page.len()));
@@ -119,11 +118,7 @@ impl FaultyJournal {
 
     fn check_room(&self) -> Result<(), JournalError> {
         match self.room.load(Ordering::SeqCst) {
-            0 => Err(JournalError::Store {
-                what: "write",
-                path: PathBuf::from("journal.db"),
-                source: Arc::new(full()),
-            }),
+            0 => Err(JournalError::store("write", "journal.db")(full())),
             _ => Ok(()),
         }
     }

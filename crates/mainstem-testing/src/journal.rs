@@ -38,10 +38,11 @@ pub async fn check(journal: Arc<dyn Journal>) {
 /// # Panics
 /// If the session can't be opened.
 pub async fn log(journal: &dyn Journal, session: &str) -> Arc<SessionLog> {
-    let record = journal.open(&session.into()).await.unwrap();
+    let id = SessionId::parse_scoped(session).unwrap();
+    let record = journal.open(&id).await.unwrap();
     let mut options = LogOptions::default();
     options.ring = 8;
-    SessionLog::with_record(session.into(), Arc::new(FakeClock::default()), options, record)
+    SessionLog::with_record(id, Arc::new(FakeClock::default()), options, record)
 }
 
 /// Returns a log whose record fails, as a full disk does, at the event after so many.
@@ -54,32 +55,24 @@ pub async fn full_after(events: u64) -> Arc<SessionLog> {
 
 /// Returns the root's sink in a run.
 pub fn root(log: &Arc<SessionLog>, run: &str) -> EventSink {
-    let origin = Origin::session(log.session_id().clone(), Some(run.into()));
-    EventSink::root(log.clone(), Origin { reply_id: Some(format!("reply-{run}").into()), ..origin })
+    let origin = Origin::session(log.session_id().clone(), Some(run.parse().unwrap()));
+    EventSink::root(log.clone(), Origin { reply_id: Some(format!("reply-{run}").parse().unwrap()), ..origin })
 }
 
 /// Returns the beginning of an invocation.
 pub fn start() -> EventKind {
     let input = vec![Arc::new(Message::user("go"))];
-    EventKind::AgentStart {
-        name: "main".into(),
-        role: Role::Assistant,
-        input,
-        parent_tool_call_id: None,
-        settings: None,
-        spec_version: None,
-        spec: None,
-    }
+    EventKind::agent_start("main", Role::Assistant, input)
 }
 
 /// Returns a delta of text.
 pub fn text(delta: impl Into<String>) -> EventKind {
-    EventKind::TextBlockDelta { block_id: "b".into(), delta: delta.into() }
+    EventKind::TextBlockDelta { block_id: "b".parse().unwrap(), delta: delta.into() }
 }
 
 /// Returns the end of an invocation, which is durable.
 pub fn end() -> EventKind {
-    EventKind::AgentEnd { outcome: Outcome::Success, error: None, usage: Rollup::default(), duration_ms: 1 }
+    EventKind::agent_end(Outcome::Success, Rollup::default(), 1)
 }
 
 /// Emits a whole run with this number of deltas.
@@ -93,11 +86,11 @@ pub fn run(log: &Arc<SessionLog>, id: &str, texts: usize) {
 fn child(parent: &EventSink, name: &str) -> EventSink {
     let origin = parent.origin();
     let source = EventSource {
-        agent_key: format!("agent:{name}:1").into(),
+        agent_key: format!("agent:{name}:1").parse().unwrap(),
         agent_id: name.into(),
         agent_name: None,
         label: None,
-        session_id: format!("sub-{name}").into(),
+        session_id: format!("sub-{name}").parse().unwrap(),
         parent_session_id: origin.session_id.clone(),
         depth: 1,
         path: format!("{}/{name}", origin.session_id).into(),
@@ -106,7 +99,7 @@ fn child(parent: &EventSink, name: &str) -> EventSink {
         parent_tool_call_id: None,
         stream_id: 0,
     };
-    parent.child(source, format!("reply-{name}").into())
+    parent.child(source, format!("reply-{name}").parse().unwrap())
 }
 
 /// Returns all events of a session, read page by page.
@@ -114,10 +107,11 @@ fn child(parent: &EventSink, name: &str) -> EventSink {
 /// # Panics
 /// If they can't be read.
 pub async fn all(journal: &dyn Journal, session: &str) -> Vec<AgentEvent> {
+    let id = SessionId::parse_scoped(session).unwrap();
     let mut events: Vec<AgentEvent> = Vec::new();
     loop {
         let from = events.last().map_or(0, |last| last.seq + 1);
-        let page = journal.read(&session.into(), from, 100).await.unwrap();
+        let page = journal.read(&id, from, 100).await.unwrap();
         if page.is_empty() {
             return events;
         }
@@ -130,20 +124,20 @@ fn seqs(events: &[AgentEvent]) -> Vec<u64> {
 }
 
 async fn a_session_begins_with_its_first_event(journal: &dyn Journal) {
-    let unknown = journal.read(&"a".into(), 1, 9).await.unwrap_err();
+    let unknown = journal.read(&"a".parse().unwrap(), 1, 9).await.unwrap_err();
     assert!(matches!(unknown, JournalError::Unknown { .. }), "{unknown}");
     assert!(journal.sessions().await.unwrap().is_empty());
     let log = log(journal, "a").await;
-    assert_eq!(journal.session(&"a".into()).await.unwrap(), None);
+    assert_eq!(journal.session(&"a".parse().unwrap()).await.unwrap(), None);
     run(&log, "1", 20);
     journal.flush().await.unwrap();
     assert_eq!(log.committed(), Some(22));
-    let a = journal.session(&"a".into()).await.unwrap().unwrap();
+    let a = journal.session(&"a".parse().unwrap()).await.unwrap().unwrap();
     assert_eq!((a.first, a.last, a.runs, a.events(), a.unfinished), (1, 22, 1, 22, None));
     let events = all(journal, "a").await;
     assert_eq!((a.created_at, a.updated_at), (events[0].at, events[21].at));
     assert_eq!(seqs(&events), (1..=22).collect::<Vec<_>>());
-    let read = async |from, max| seqs(&journal.read(&"a".into(), from, max).await.unwrap());
+    let read = async |from, max| seqs(&journal.read(&"a".parse().unwrap(), from, max).await.unwrap());
     assert_eq!(read(5, 3).await, [5, 6, 7]);
     assert_eq!(read(21, 100).await, [21, 22]);
     assert_eq!((read(23, 100).await, read(u64::MAX, 1).await, read(1, 0).await), (vec![], vec![], vec![]));
@@ -156,8 +150,8 @@ async fn a_session_goes_on_where_it_stopped(journal: &dyn Journal) {
     child(&root_before, "kid").emit(start());
     journal.flush().await.unwrap();
     drop((root_before, before));
-    let b = journal.session(&"b".into()).await.unwrap().unwrap();
-    assert_eq!((b.last, b.runs, b.unfinished), (2, 1, Some("1".into())));
+    let b = journal.session(&"b".parse().unwrap()).await.unwrap().unwrap();
+    assert_eq!((b.last, b.runs, b.unfinished), (2, 1, Some("1".parse().unwrap())));
     let after = log(journal, "b").await;
     assert_eq!((after.last_seq(), after.committed()), (2, Some(2)));
     assert_eq!(after.emit(text("the run that was cut")), 3);
@@ -168,17 +162,17 @@ async fn a_session_goes_on_where_it_stopped(journal: &dyn Journal) {
     let read: Vec<_> = after.subscribe_from(1).take(5).collect().await;
     assert_eq!(read, all(journal, "b").await);
     assert_eq!(read[2].run_id().map(|run| run.as_str()), Some("1"));
-    assert_eq!(journal.session(&"b".into()).await.unwrap().unwrap().unfinished, None);
+    assert_eq!(journal.session(&"b".parse().unwrap()).await.unwrap().unwrap().unfinished, None);
 }
 
 async fn one_writes_at_a_time(journal: &dyn Journal) {
-    let is_open = async || journal.is_open(&"c".into()).await.unwrap();
+    let is_open = async || journal.is_open(&"c".parse().unwrap()).await.unwrap();
     assert!(!is_open().await, "it does not exist yet");
     let first = log(journal, "c").await;
     let cursor = first.subscribe();
-    let busy = async || journal.open(&"c".into()).await.err().unwrap();
+    let busy = async || journal.open(&"c".parse().unwrap()).await.err().unwrap();
     assert!(matches!(busy().await, JournalError::Busy { .. }) && busy().await.is_retryable());
-    let not_deleted = journal.delete(&"c".into()).await.unwrap_err();
+    let not_deleted = journal.delete(&"c".parse().unwrap()).await.unwrap_err();
     assert!(matches!(not_deleted, JournalError::Busy { .. }), "{not_deleted}");
     assert!(is_open().await);
     drop(first);
@@ -227,7 +221,7 @@ async fn any_reader_has_the_same_events(journal: &dyn Journal) {
 }
 
 async fn many_sessions_at_once(journal: &dyn Journal) {
-    let names: Vec<_> = (0..12).map(|n| format!("m/{n} ä'\"")).collect();
+    let names: Vec<_> = (0..12).map(|n| format!("m/{n}.~:")).collect();
     let logs = join_all(names.iter().map(|name| log(journal, name))).await;
     for n in 0..10 {
         logs.iter().for_each(|log| run(log, &n.to_string(), 3));
@@ -243,7 +237,7 @@ async fn many_sessions_at_once(journal: &dyn Journal) {
 }
 
 async fn retention_drops_whole_invocations(journal: &dyn Journal) {
-    let id: SessionId = "r".into();
+    let id: SessionId = "r".parse().unwrap();
     let log = log(journal, "r").await;
     (0..3).for_each(|n| run(&log, &n.to_string(), 8));
     let background = child(&root(&log, "3"), "task");
@@ -287,24 +281,24 @@ async fn runs_are_found_by_their_ids(journal: &dyn Journal) {
     run(&log, "found-1", 2);
     run(&log, "found-2", 0);
     journal.flush().await.unwrap();
-    let place = |first| Some(RunPlace { session: "runs".into(), first });
-    assert_eq!(journal.run(&"found-1".into()).await.unwrap(), place(1));
-    assert_eq!(journal.run(&"found-2".into()).await.unwrap(), place(5));
-    assert_eq!(journal.run(&"found-3".into()).await.unwrap(), None);
+    let place = |first| Some(RunPlace { session: "runs".parse().unwrap(), first });
+    assert_eq!(journal.run(&"found-1".parse().unwrap()).await.unwrap(), place(1));
+    assert_eq!(journal.run(&"found-2".parse().unwrap()).await.unwrap(), place(5));
+    assert_eq!(journal.run(&"found-3".parse().unwrap()).await.unwrap(), None);
     drop(log);
-    assert!(journal.delete(&"runs".into()).await.unwrap());
-    assert_eq!(journal.run(&"found-1".into()).await.unwrap(), None);
+    assert!(journal.delete(&"runs".parse().unwrap()).await.unwrap());
+    assert_eq!(journal.run(&"found-1".parse().unwrap()).await.unwrap(), None);
 }
 
 async fn a_key_is_claimed_once(journal: &dyn Journal) {
     let claim = |key: &str, digest: &str, run: &str, at: u64| Claim {
         key: key.to_owned(),
         digest: digest.to_owned(),
-        session: "claims".into(),
-        run: run.into(),
+        session: "claims".parse().unwrap(),
+        run: run.parse().unwrap(),
         at: Timestamp::from_micros(at),
     };
-    let same = || Claimed::Same { session: "claims".into(), run: "claim-1".into() };
+    let same = || Claimed::Same { session: "claims".parse().unwrap(), run: "claim-1".parse().unwrap() };
     // Any number at once: exactly one is the first.
     let all = (1..=20).map(|_| journal.claim(claim("k", "d", "claim-1", 5)));
     let all = join_all(all).await.into_iter().map(Result::unwrap);
@@ -320,12 +314,12 @@ async fn a_key_is_claimed_once(journal: &dyn Journal) {
     assert_eq!(journal.claim(claim("k", "d", "claim-2", 5 + day)).await.unwrap(), same());
     assert_eq!(journal.claim(claim("k", "d", "claim-2", 6 + day)).await.unwrap(), Claimed::New);
     drop(log);
-    assert!(journal.delete(&"claims".into()).await.unwrap());
+    assert!(journal.delete(&"claims".parse().unwrap()).await.unwrap());
     assert_eq!(journal.claim(claim("k", "d", "claim-3", 7 + day)).await.unwrap(), Claimed::New);
 }
 
 async fn the_latest_checkpoint_is_kept(journal: &dyn Journal) {
-    let id = "checkpoints".into();
+    let id = "checkpoints".parse().unwrap();
     let at = |seq: u64| Checkpoint { seq, state: format!("as of {seq}") };
     journal.store_checkpoint(&id, at(0)).await.unwrap();
     assert_eq!(journal.checkpoint(&id).await.unwrap(), None, "there is no such session");
@@ -343,7 +337,7 @@ async fn the_latest_checkpoint_is_kept(journal: &dyn Journal) {
 }
 
 async fn a_deleted_session_is_gone(journal: &dyn Journal) {
-    let id: SessionId = "x".into();
+    let id: SessionId = "x".parse().unwrap();
     run(&log(journal, "x").await, "1", 1);
     assert!(journal.delete(&id).await.unwrap());
     assert!(!journal.delete(&id).await.unwrap());
@@ -373,5 +367,5 @@ async fn after_the_close_a_log_has_failed(journal: &dyn Journal) {
     assert_eq!(outcomes, [Outcome::Success, Outcome::Error]);
     assert!(log.failure().unwrap().contains("closed"), "{:?}", log.failure());
     assert_eq!(all(journal, "z").await.len(), 3, "what was kept can be read");
-    assert!(journal.open(&"new".into()).await.is_err());
+    assert!(journal.open(&"new".parse().unwrap()).await.is_err());
 }

@@ -21,7 +21,7 @@ use self::invocation::{Invocation, invocations};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Violation {
-    /// The law's number in `docs/events.md`.
+    /// The number of the law, in the list at the top of `src/laws.rs`.
     pub law: u8,
     /// The event that breaks it.
     pub seq: u64,
@@ -34,6 +34,8 @@ impl Violation {
         Self { law, seq, message: message.into() }
     }
 }
+
+impl std::error::Error for Violation {}
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

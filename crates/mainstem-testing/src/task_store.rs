@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use mainstem_event::{TaskStatus, Timestamp};
-use mainstem_message::Failure;
+use mainstem_message::{Failure, SessionId};
 use mainstem_task::{ExecutorId, Expected, TaskChange, TaskError, TaskFilter, TaskRecord, TaskStore};
 use serde_json::json;
 
@@ -38,10 +38,10 @@ async fn what_is_removed_is_gone(store: &dyn TaskStore) {
     for id in ["gone-1", "gone-2"] {
         store.create(record(id, "leaving", 1)).await.unwrap();
     }
-    assert_eq!(store.remove(&"gone-1".into()).await.unwrap().id.as_str(), "gone-1");
-    assert_eq!(store.get(&"gone-1".into()).await.unwrap(), None);
-    assert_eq!(ids(store, TaskFilter::of_parent("leaving".into())).await, ["gone-2"]);
-    let again = store.remove(&"gone-1".into()).await.unwrap_err();
+    assert_eq!(store.remove(&"gone-1".parse().unwrap()).await.unwrap().id.as_str(), "gone-1");
+    assert_eq!(store.get(&"gone-1".parse().unwrap()).await.unwrap(), None);
+    assert_eq!(ids(store, TaskFilter::of_parent("leaving".parse().unwrap())).await, ["gone-2"]);
+    let again = store.remove(&"gone-1".parse().unwrap()).await.unwrap_err();
     assert!(matches!(again, TaskError::Unknown { .. }), "{again}");
     // Its id is free.
     store.create(record("gone-1", "leaving", 2)).await.unwrap();
@@ -57,9 +57,9 @@ async fn ids(store: &dyn TaskStore, filter: TaskFilter) -> Vec<String> {
 }
 
 async fn keeps_and_lists(store: &dyn TaskStore) {
-    assert_eq!(store.get(&"t-0".into()).await.unwrap(), None);
+    assert_eq!(store.get(&"t-0".parse().unwrap()).await.unwrap(), None);
     assert!(ids(store, TaskFilter::all()).await.is_empty());
-    for (id, parent, micros) in [("t-2", "root", 20), ("t-1", "root", 10), ("t-3", "sub/../x", 5)] {
+    for (id, parent, micros) in [("t-2", "root", 20), ("t-1", "root", 10), ("t-3", "sub/a..b", 5)] {
         let record = record(id, parent, micros);
         store.create(record.clone()).await.unwrap();
         assert_eq!(store.get(&record.id).await.unwrap().as_ref(), Some(&record));
@@ -67,17 +67,20 @@ async fn keeps_and_lists(store: &dyn TaskStore) {
         assert!(matches!(again, TaskError::Exists { .. }), "{again}");
     }
     assert_eq!(ids(store, TaskFilter::all()).await, ["t-3", "t-1", "t-2"], "oldest first");
-    assert_eq!(ids(store, TaskFilter::of_parent("root".into())).await, ["t-1", "t-2"]);
-    assert_eq!(ids(store, TaskFilter::of_parent("sub/../x".into())).await, ["t-3"]);
-    assert_eq!(ids(store, TaskFilter::of_root("root".into())).await.len(), 3);
-    assert!(ids(store, TaskFilter::of_root("other".into())).await.is_empty());
+    assert_eq!(ids(store, TaskFilter::of_parent("root".parse().unwrap())).await, ["t-1", "t-2"]);
+    assert_eq!(
+        ids(store, TaskFilter::of_parent(SessionId::parse_scoped("sub/a..b").unwrap())).await,
+        ["t-3"]
+    );
+    assert_eq!(ids(store, TaskFilter::of_root("root".parse().unwrap())).await.len(), 3);
+    assert!(ids(store, TaskFilter::of_root("other".parse().unwrap())).await.is_empty());
     assert!(ids(store, TaskFilter::all().with_status(TaskStatus::Failed)).await.is_empty());
 }
 
 async fn changes_only_what_is_expected(store: &dyn TaskStore) {
-    let id = "t-1".into();
+    let id = "t-1".parse().unwrap();
     let wait = || TaskChange::WaitForConfirm;
-    let unknown = store.update(&"t-0".into(), Expected::any(), wait(), at(30)).await.unwrap_err();
+    let unknown = store.update(&"t-0".parse().unwrap(), Expected::any(), wait(), at(30)).await.unwrap_err();
     assert!(matches!(unknown, TaskError::Unknown { .. }), "{unknown}");
     let stale = store.update(&id, Expected::version(7), wait(), at(30)).await.unwrap_err();
     assert!(matches!(stale, TaskError::Conflict { version: 1, .. }), "{stale}");
@@ -96,7 +99,7 @@ async fn changes_only_what_is_expected(store: &dyn TaskStore) {
 }
 
 async fn terminal_is_final(store: &dyn TaskStore) {
-    let id = "t-1".into();
+    let id = "t-1".parse().unwrap();
     let wish = || TaskChange::RequestCancel { by: "me".into() };
     let wanted = store.update(&id, Expected::any(), wish(), at(60)).await.unwrap();
     assert_eq!(
@@ -121,17 +124,17 @@ async fn changes_at_once_are_all_made(store: &Arc<dyn TaskStore>) {
     };
     join_all((0..40).map(create)).await;
     // Of updates that expect the same version, one succeeds.
-    let id = "m-00".into();
+    let id = "m-00".parse().unwrap();
     let race = |n: u64| store.update(&id, Expected::version(1), TaskChange::WaitForConfirm, at(n));
     let won = join_all((0..20).map(race)).await.into_iter().filter(Result::is_ok).count();
     assert_eq!(won, 1);
     let complete = |n: u64| {
-        let (store, id) = (store.clone(), format!("m-{n:02}").into());
+        let (store, id) = (store.clone(), format!("m-{n:02}").parse().unwrap());
         let change = TaskChange::Complete { result: format!("result {n}") };
         async move { store.update(&id, Expected::any(), change, at(100)).await.unwrap() }
     };
     join_all((0..40).map(complete)).await;
-    let all = store.list(&TaskFilter::of_parent("many".into())).await.unwrap();
+    let all = store.list(&TaskFilter::of_parent("many".parse().unwrap())).await.unwrap();
     let results: Vec<_> = all.iter().filter_map(|record| record.result.clone()).collect();
     assert_eq!(results, (0..40).map(|n| format!("result {n}")).collect::<Vec<_>>());
 }

@@ -42,6 +42,7 @@ pub enum ToolSetError {
     Duplicate(String),
     /// Its schema is not a JSON Schema.
     #[error("the schema of tool {name:?} is not valid: {message}")]
+    #[non_exhaustive]
     Schema {
         /// The tool.
         name: String,

@@ -11,6 +11,7 @@ const SHOWN: usize = 200;
 pub enum WorkspaceError {
     /// The directory of the workspace can't be used.
     #[error("can't open the workspace {}: {source}", path.display())]
+    #[non_exhaustive]
     Root {
         /// The directory.
         path: PathBuf,
@@ -19,6 +20,7 @@ pub enum WorkspaceError {
     },
     /// The path is not valid for a file.
     #[error("{path} {why}")]
+    #[non_exhaustive]
     BadPath {
         /// As written.
         path: Written,
@@ -29,30 +31,35 @@ pub enum WorkspaceError {
     #[error(
         "{path} leads out of the workspace, which is all that can be used; give a path inside it, such as \"src/main.rs\""
     )]
+    #[non_exhaustive]
     Outside {
         /// As written.
         path: Written,
     },
     /// The file does not exist.
     #[error("{path} does not exist; list_files shows what does")]
+    #[non_exhaustive]
     NotFound {
         /// As written.
         path: Written,
     },
     /// It is a directory; a file is needed.
     #[error("{path} is a directory; name a file in it (list_files shows them)")]
+    #[non_exhaustive]
     IsDirectory {
         /// As written.
         path: Written,
     },
     /// It is something else; a directory is needed.
     #[error("{path} is not a directory; give the path of a directory, or none for the whole workspace")]
+    #[non_exhaustive]
     NotDirectory {
         /// As written.
         path: Written,
     },
     /// It is a device, a pipe or a socket.
     #[error("{path} is a {kind}, which is never opened; only regular files can be used")]
+    #[non_exhaustive]
     Special {
         /// As written.
         path: Written,
@@ -61,6 +68,7 @@ pub enum WorkspaceError {
     },
     /// The file has the wrong type or size.
     #[error("{path} {why}")]
+    #[non_exhaustive]
     Unfit {
         /// As written.
         path: Written,
@@ -69,6 +77,7 @@ pub enum WorkspaceError {
     },
     /// The system reports an error.
     #[error("{path} can't be used: {source}")]
+    #[non_exhaustive]
     Io {
         /// As written.
         path: Written,

@@ -21,7 +21,6 @@ const BESIDE_USERS: [&str; 2] = ["_", "tasks"];
 ///
 /// Every id is one component, whatever it contains, and two different ids have different paths in
 /// one directory, also on file systems that ignore case.
-/// not even where case is ignored.
 ///
 /// ```
 /// use mainstem_workspace::Layout;

@@ -11,7 +11,6 @@ use crate::{Layout, Workspace, WorkspaceError, blocking, blocking::Stop, tools};
 ///
 /// It is called at every tool call and stores nothing: opening a directory takes microseconds, and
 /// a table of open ones would only grow.
-/// of open ones would only grow.
 ///
 /// ```
 /// use mainstem_workspace::{Workspace, Workspaces};

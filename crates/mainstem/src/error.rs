@@ -32,8 +32,9 @@ pub enum Error {
     Resolve(#[from] ResolveError),
     /// No model is configured.
     #[error(
-        "no model is configured: set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, or OLLAMA_HOST or OPENAI_BASE_URL for a local \
-         server, and MAINSTEM_MODEL=<vendor>:<model> to choose one"
+        "no model is configured: set {}, or OPENAI_BASE_URL for a local server, and \
+         MAINSTEM_MODEL=<vendor>:<model> to choose one",
+        crate::vendor::variables()
     )]
     NoModel,
 }
@@ -50,6 +51,7 @@ pub enum BuildError {
     Declaration(DeclarationError),
     /// There is no tenant of this name, and there can't be.
     #[error("tenant {name:?}: {why}")]
+    #[non_exhaustive]
     Tenant {
         /// What was asked for.
         name: String,
@@ -61,6 +63,7 @@ pub enum BuildError {
     Agent(CatalogError),
     /// The workspace is not a directory.
     #[error("workspace {path:?} is not a directory")]
+    #[non_exhaustive]
     Workspace {
         /// What was given.
         path: PathBuf,

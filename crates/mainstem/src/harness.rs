@@ -10,7 +10,7 @@ use futures_util::{FutureExt, future::join_all};
 use mainstem_declarations::{Diagnostic, LeaderError, leader};
 use mainstem_event::{EventStreamExt, StreamOptions, view::Events};
 use mainstem_journal::{Journal, Scoped};
-use mainstem_message::{Message, SessionId};
+use mainstem_message::{IdError, Message, SessionId, TenantName};
 use mainstem_react::OutputSchema;
 use mainstem_session::{
     DeleteError, OpenError, Records, Run, RunAgents, RunError, RunRequest, Session, Sessions, Store,
@@ -31,7 +31,7 @@ pub struct Harness(Arc<Parts>);
 
 struct Parts {
     builder: Arc<HarnessBuilder>,
-    tenant: Option<Arc<str>>,
+    tenant: Option<TenantName>,
     agents: Agents,
     sessions: Sessions,
     tenants: DashMap<String, Harness>,
@@ -116,9 +116,12 @@ impl Harness {
     /// record has failed is opened again once its runs are over.
     ///
     /// # Errors
-    /// The session is open in another process; the journal can't be read or written; the limit of
-    /// open sessions is reached. The next call tries again.
-    pub async fn open_session(&self, id: impl Into<SessionId>) -> Result<Session, OpenError> {
+    /// The text is not an id; the session is open in another process; the journal can't be read or
+    /// written; the limit of open sessions is reached. The next call tries again.
+    pub async fn open_session(
+        &self,
+        id: impl TryInto<SessionId, Error: Into<IdError>>,
+    ) -> Result<Session, OpenError> {
         self.0.sessions.open(id).await
     }
 
@@ -178,43 +181,45 @@ impl Harness {
         if let Some(tenant) = parts.tenants.get(name) {
             return Ok(tenant.clone());
         }
-        if let Some(why) = self.no_tenant(name) {
-            return Err(BuildError::Tenant { name: name.to_owned(), why });
-        }
+        let refused = |why| BuildError::Tenant { name: name.to_owned(), why };
+        let valid = self.tenant_name(name).map_err(refused)?;
         let store = parts.sessions.store().clone();
-        let tenant = Self::open(parts.builder.clone(), store, Some(name.into()))?;
+        let tenant = Self::open(parts.builder.clone(), store, Some(valid))?;
         // Another call may have added it meanwhile.
         Ok(parts.tenants.entry(name.to_owned()).or_insert(tenant).clone())
     }
 
-    /// Returns why this name can't be a tenant's, if it can't.
-    fn no_tenant(&self, name: &str) -> Option<&'static str> {
+    /// Returns the name as a tenant's, or why it can't be one.
+    fn tenant_name(&self, name: &str) -> Result<TenantName, &'static str> {
         if !is_name(name) {
-            return Some("use a-z, 0-9, _ and -, starting with a letter or digit");
+            return Err("use a-z, 0-9, _ and -, starting with a letter or digit");
         }
-        self.0.tenant.as_ref().map(|_| "a tenant has no tenants")
+        if self.0.tenant.is_some() {
+            return Err("a tenant has no tenants");
+        }
+        name.parse().map_err(|_| "use at most 256 characters")
     }
 
     fn open(
         builder: Arc<HarnessBuilder>,
         store: Arc<Store>,
-        tenant: Option<Arc<str>>,
+        tenant: Option<TenantName>,
     ) -> Result<Self, BuildError> {
-        let scope = builder.scope(tenant.as_deref())?;
-        let tasks = builder.task_set(scope.workspace.as_deref(), tenant.as_deref());
+        let scope = builder.scope(tenant.as_ref().map(TenantName::as_str))?;
+        let tasks = builder.task_set(scope.workspace.as_deref(), tenant.as_ref());
         let agents = Agents::open(builder.clone(), scope)?;
         let records = match (builder.journal_of_all(), &tenant) {
             (None, _) => Records::new(tasks.clone()),
             (Some(all), None) => Records::new(tasks.clone()).with_journal(all.clone()),
             (Some(all), Some(name)) => {
-                let own = Scoped::new(all.clone(), &**name);
+                let own = Scoped::new(all.clone(), name.clone());
                 Records::new(tasks.clone()).with_journal(Arc::new(own))
             }
         };
         let (parts, source, name) = (builder.clone(), Arc::new(agents.clone()), tenant.clone());
         let session = move || {
             let session = parts.session(source.clone(), tasks.clone());
-            name.iter().fold(session, |session, name| session.with_attribute("tenant", &**name))
+            name.iter().fold(session, |session, name| session.with_attribute("tenant", name.as_str()))
         };
         let sessions = Sessions::new(store, tenant.clone(), records, session);
         Ok(Self(Arc::new(Parts { builder, tenant, agents, sessions, tenants: DashMap::new() })))

@@ -3,7 +3,7 @@
 #[cfg(feature = "http")]
 mod api;
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, fmt, sync::Arc, time::Duration};
 
 use mainstem_model::{Breaker, IdleTimeout, Model, ModelError, Retry};
 
@@ -77,6 +77,18 @@ impl Vendor {
 /// The vendor of this name.
 pub fn vendor(name: &str) -> Option<&'static Vendor> {
     VENDORS.iter().find(|vendor| vendor.name == name)
+}
+
+/// Returns the simplest variable that sets up each vendor: `A, B or C`.
+pub fn variables() -> String {
+    let mut names: Vec<_> = VENDORS.iter().filter_map(|vendor| vendor.set_up_by().next()).collect();
+    let mut seen = BTreeSet::new();
+    names.retain(|name| seen.insert(*name));
+    match names.split_last() {
+        Some((last, [])) => (*last).to_owned(),
+        Some((last, before)) => format!("{} or {last}", before.join(", ")),
+        None => String::new(),
+    }
 }
 
 /// The vendors of this build; of those that are set up, the first is asked by default. OpenAI is

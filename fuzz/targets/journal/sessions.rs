@@ -28,7 +28,7 @@ fn write(beside: &Connection, words: &str) {
 fn check(input: &Input) {
     let beside = FILE.beside();
     write(&beside, &input.text());
-    let id = "s".into();
+    let id = "s".parse().unwrap();
     FILE.runtime.block_on(async {
         for summary in FILE.journal.sessions().await.unwrap_or_default() {
             let _ = (summary.events(), summary.created_at.to_string(), summary.updated_at.to_string());

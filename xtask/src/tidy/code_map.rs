@@ -6,9 +6,9 @@
 //! - **mainstem-event** — the kinds of events, the session log, sinks, cursors
 //! ```
 //!
-//! Anywhere in the file, `mainstem-x` is a crate, and a path that begins with `crates/`, `tests/`,
-//! `xtask/` or a crate's name exists. Modules are described where they are: `rust_file` checks that
-//! every file begins with `//!`.
+//! Anywhere in this file and in docs/changes.md, `mainstem-x` is a crate, and a path that begins
+//! with the name of a folder at the top or with a crate's name exists. Modules are described where
+//! they are: `rust_file` checks that every file begins with `//!`.
 
 use std::collections::BTreeMap;
 
@@ -17,8 +17,14 @@ use crate::problem::Problem;
 
 pub(super) const FILE: &str = "ARCHITECTURE.md";
 
+/// The page that says which files a change touches.
+pub(super) const CHANGES: &str = "docs/changes.md";
+
+/// The folders whose paths are checked.
+const TOPS: [&str; 5] = ["crates/", "docs/", "fuzz/", "tests/", "xtask/"];
+
 pub(super) fn check(text: &str, packages: &[Package], files: &[String]) -> Vec<Problem> {
-    let mut problems = names(text, packages, files);
+    let mut problems = names(FILE, text, packages, files);
     let items = items(text);
     problems.extend(long_items(text));
     for package in packages.iter().filter(|package| package.folder.starts_with("crates/")) {
@@ -33,10 +39,10 @@ pub(super) fn check(text: &str, packages: &[Package], files: &[String]) -> Vec<P
     problems
 }
 
-/// Crates and paths that the text names and the tree doesn't have.
-fn names(text: &str, packages: &[Package], files: &[String]) -> Vec<Problem> {
+/// Crates and paths that the text of a page names and the tree doesn't have.
+pub(super) fn names(page: &str, text: &str, packages: &[Package], files: &[String]) -> Vec<Problem> {
     let objection = |word: &str| {
-        if ["crates/", "tests/", "xtask/"].iter().any(|top| word.starts_with(top)) {
+        if TOPS.iter().any(|top| word.starts_with(top)) {
             return (!is_path(word, files)).then(|| format!("{word} doesn't exist"));
         }
         let name = word.split(['/', '.']).next().filter(|name| name.starts_with("mainstem-"))?;
@@ -46,7 +52,7 @@ fn names(text: &str, packages: &[Package], files: &[String]) -> Vec<Problem> {
         let path = format!("{}{}", package.folder, word.strip_prefix(name)?);
         (!is_path(&path, files)).then(|| format!("{path} doesn't exist"))
     };
-    words(text).filter_map(|(line, word)| Some(Problem::at(FILE, line, objection(word)?))).collect()
+    words(text).filter_map(|(line, word)| Some(Problem::at(page, line, objection(word)?))).collect()
 }
 
 /// Returns `true` if `path` is one of `files` or a folder of one.

@@ -11,10 +11,10 @@ fn a_request_is_as_short_as_it_can_be_and_reads_back() {
         assert_eq!(serde_json::from_value::<NewRun>(json).unwrap(), *run);
     }
     let message = serde_json::to_value(Message::user("hi")).unwrap();
-    check(&NewRun::of("hi"), &json!({ "input": message }));
+    check(&NewRun::new("hi"), &json!({ "input": message }));
     check(&NewRun::resuming().with_queue(true), &json!({ "resume": true, "queue": true }));
-    let options = RunOptions { people: Some(false), background: Background::Wait, ..RunOptions::default() };
-    let expected = json!({ "resume": true, "options": { "people": false, "background": "wait" } });
+    let options = RunOptions { approval: Some(false), background: Background::Wait, ..RunOptions::default() };
+    let expected = json!({ "resume": true, "options": { "approval": false, "background": "wait" } });
     check(&NewRun::resuming().with_options(options), &expected);
 }
 
@@ -46,7 +46,7 @@ fn a_reason_keeps_its_meaning_across_the_wire() {
     check(&CancelReason::user("Ctrl-C"), &CancelReason::user("over HTTP"));
     let signal = CancelReason::Signal { name: "a signal to the client".into() };
     check(&CancelReason::Signal { name: "SIGTERM".into() }, &signal);
-    let waited = CancelQuery { reason: CancelWord::Timeout, after_ms: None };
+    let waited = CancelQuery { reason: CancelCode::Timeout, after_ms: None };
     assert_eq!(
         waited.reason(Duration::from_secs(9)),
         CancelReason::Timeout { after: Duration::from_secs(9) }

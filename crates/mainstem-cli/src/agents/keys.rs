@@ -9,12 +9,16 @@ use crate::{
     exit::{Exit, Fault},
     print::{json, print},
     table,
+    terminal::Terminal,
 };
 
-pub(super) fn keys(args: &Keys) -> Result<Exit, Fault> {
+pub(super) fn keys(args: &Keys, terminal: Terminal) -> Result<Exit, Fault> {
     match args.output {
         Form::Json => json(&Key::all().map(object).collect())?,
-        Form::Text => print(&table::text(["KEY", "VALUE", "DEFAULT", "FOR"], Key::all().map(row)))?,
+        Form::Text => {
+            let heads = ["KEY", "VALUE", "DEFAULT", "FOR"];
+            print(&table::wrapped(heads, Key::all().map(row), terminal.columns()))?;
+        }
     }
     Ok(Exit::Reply)
 }
@@ -31,7 +35,16 @@ fn object(key: &Key) -> Value {
 
 fn row(key: &Key) -> [String; 4] {
     let names: Vec<_> = key.names().collect();
-    [names.join(", "), plain(key.form), absent(key).to_owned(), plain(key.about)]
+    [names.join(", "), plain(key.form), default(key).to_owned(), plain(key.about)]
+}
+
+/// Returns what an absent key means.
+fn default(key: &Key) -> &'static str {
+    match key.default {
+        "" if key.form.ends_with("required") => "required",
+        "" => "none",
+        default => default,
+    }
 }
 
 /// Returns the text without Markdown.

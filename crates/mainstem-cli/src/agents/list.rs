@@ -6,11 +6,13 @@ use mainstem::spec::AgentSpec;
 use serde_json::{Value, json};
 
 use super::{
+    findings::is_left_out,
     load, say,
     value::{mode, origin},
 };
 use crate::{
     args::{Form, List},
+    config::Config,
     exit::{Exit, Fault},
     print::{counted, json, print},
     progress, table,
@@ -19,11 +21,17 @@ use crate::{
 
 const HEADS: [&str; 6] = ["ID", "MODE", "HIDDEN", "MODEL", "TOOLS", "ORIGIN"];
 
-pub(super) fn list(args: &List, workspace: &Path, terminal: Terminal) -> Result<Exit, Fault> {
-    let (specs, found) = load(workspace, &args.listing);
+pub(super) fn list(
+    args: &List,
+    config: &Config,
+    workspace: &Path,
+    terminal: Terminal,
+) -> Result<Exit, Fault> {
+    let (specs, found) = load(config, workspace, &args.listing);
+    let specs = specs.iter().filter(|spec| !is_left_out(spec, &found));
     match args.listing.output {
-        Form::Json => json(&specs.iter().map(object).collect())?,
-        Form::Text => print(&table(specs.iter()))?,
+        Form::Json => json(&specs.map(object).collect())?,
+        Form::Text => print(&table(specs))?,
     }
     let (errors, warnings): (Vec<_>, Vec<_>) = found.iter().partition(|found| found.is_error());
     say(errors, terminal);

@@ -5,27 +5,31 @@ use std::{fmt::Write as _, path::Path};
 use anyhow::anyhow;
 use mainstem::{
     declarations::Diagnostic,
-    spec::{AgentSpec, Key, Origin, Parsed, SpecSet, load_file},
+    spec::{AgentSpec, Key, Origin, Parsed, SpecSet, closest, load_file},
 };
 use serde_json::{Map, Value, json};
 
 use super::{
+    findings::{has_file, path},
     load, say,
     value::{absent, keys, origin},
 };
 use crate::{
     args::{Form, Show},
+    config::Config,
     exit::{Exit, Fault, OrExit},
     print::{json, print},
     terminal::Terminal,
 };
 
-pub(super) fn show(args: &Show, workspace: &Path, terminal: Terminal) -> Result<Exit, Fault> {
-    let (specs, found) = load(workspace, &args.listing);
-    let about = |found: &&Diagnostic| {
-        let name = found.file().and_then(Path::file_stem).map(|name| name.to_string_lossy());
-        name.is_some_and(|name| name.trim_end_matches(".agent") == args.id)
-    };
+pub(super) fn show(
+    args: &Show,
+    config: &Config,
+    workspace: &Path,
+    terminal: Terminal,
+) -> Result<Exit, Fault> {
+    let (specs, found) = load(config, workspace, &args.listing);
+    let about = |found: &&Diagnostic| has_file(found, &args.id);
     let of_file = |spec: &AgentSpec| match &spec.origin {
         Origin::File(path) => load_file(path).ok(),
         _ => None,
@@ -44,19 +48,12 @@ pub(super) fn show(args: &Show, workspace: &Path, terminal: Terminal) -> Result<
         Form::Json => json(&object(spec, &parsed))?,
         Form::Text => print(&text(spec, &parsed))?,
     }
-    let path = |found: &&Diagnostic| found.file() == path(spec);
-    say(found.iter().filter(path), terminal);
+    let about = |found: &&Diagnostic| found.file() == path(spec);
+    say(found.iter().filter(about), terminal);
     Ok(Exit::Reply)
 }
 
-fn path(spec: &AgentSpec) -> Option<&Path> {
-    match &spec.origin {
-        Origin::File(path) => Some(path),
-        _ => None,
-    }
-}
-
-fn unknown(id: &str, specs: &SpecSet) -> anyhow::Error {
+pub(super) fn unknown(id: &str, specs: &SpecSet) -> anyhow::Error {
     let known: Vec<_> = specs.iter().map(|spec| spec.id.as_str()).collect();
     match known.is_empty() {
         true => {
@@ -64,7 +61,11 @@ fn unknown(id: &str, specs: &SpecSet) -> anyhow::Error {
                 "unknown agent {id:?}; the workspace has none; `mainstem agents new {id} --description …` creates one"
             )
         }
-        false => anyhow!("unknown agent {id:?}; known: {}", known.join(", ")),
+        false => {
+            let near = closest(id, known.iter().copied());
+            let near = near.map_or_else(String::new, |near| format!("; did you mean {near:?}?"));
+            anyhow!("unknown agent {id:?}; known: {}{near}", known.join(", "))
+        }
     }
 }
 

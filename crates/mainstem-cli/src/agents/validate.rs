@@ -5,21 +5,19 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::anyhow;
+use anyhow::{Context, bail};
 use mainstem::{
-    Harness, HarnessBuilder,
     declarations::{Diagnostic, Severity},
-    prelude::ScriptedModel,
-    spec::{SpecSet, load_dir, load_file, load_prompts},
+    spec::{Sources, SpecSet, is_name, load_dir, load_file, load_prompts},
 };
 use serde_json::json;
 
+use super::{findings::harness, sources};
 use crate::{
     args::{Form, Validate},
-    config::{Config, Setting, var},
+    config::{Config, Setting},
     exit::{Exit, Fault, OrExit},
-    harness::{furnish, in_words},
-    model,
+    harness::in_words,
     print::{counted, json, print},
 };
 
@@ -28,11 +26,11 @@ pub(super) fn validate(
     config: &Config,
     workspace: &Setting<PathBuf>,
 ) -> Result<Exit, Fault> {
-    let harness = harness(args, config, &workspace.value).or_exit(Exit::Config)?;
-    let found = match &args.paths[..] {
+    let harness = harness(config, &workspace.value, args.listing.foreign).or_exit(Exit::Config)?;
+    let found = match &args.targets[..] {
         [] => harness.check().map_err(|error| in_words(error, workspace)).or_exit(Exit::Config)?,
-        paths => {
-            let (specs, mut found) = of_paths(paths, &workspace.value)?;
+        targets => {
+            let (specs, mut found) = of_targets(targets, &sources(&workspace.value, &args.listing))?;
             let more = harness.check_agents(&specs).map_err(|error| in_words(error, workspace));
             found.extend(more.or_exit(Exit::Config)?);
             found
@@ -49,35 +47,38 @@ pub(super) fn validate(
     Ok(if passes { Exit::Reply } else { Exit::Failed })
 }
 
-/// Returns the harness that `mainstem run` would build, with a model that is never called.
-fn harness(args: &Validate, config: &Config, workspace: &Path) -> anyhow::Result<HarnessBuilder> {
-    let harness = Harness::builder("main", ScriptedModel::new())
-        .with_registry(model::registry(&config.settings, 0.0, var)?)
-        .with_workspace(workspace);
-    furnish(if args.listing.foreign { harness.with_foreign_agents(true) } else { harness }, config)
-}
-
-/// Returns the agents of these files and directories, and the errors of the files.
-fn of_paths(paths: &[PathBuf], workspace: &Path) -> Result<(SpecSet, Vec<Diagnostic>), Fault> {
+/// Returns the agents of these files, directories and ids, and the errors of the files.
+fn of_targets(targets: &[PathBuf], sources: &Sources) -> Result<(SpecSet, Vec<Diagnostic>), Fault> {
     let (mut specs, mut found) = (SpecSet::new(), Vec::new());
-    for path in paths {
-        if path.is_dir() {
-            let (more, errors) = load_dir(path);
+    for target in targets {
+        if target.is_dir() {
+            let (more, errors) = load_dir(target);
             found.extend(errors);
             found.extend(specs.merge(more));
-        } else if path.exists() {
-            match load_file(path) {
+        } else {
+            match load_file(&file(target, sources).or_exit(Exit::Usage)?) {
                 Ok(parsed) => {
                     found.extend(parsed.warnings);
                     found.extend(specs.insert(parsed.spec));
                 }
                 Err(errors) => found.extend(errors),
             }
-        } else {
-            let error = anyhow!("{}: there is no such file or directory", path.display());
-            return Err(error).or_exit(Exit::Usage);
         }
     }
-    found.extend(load_prompts(&mut specs, &[workspace.to_owned()]));
+    found.extend(load_prompts(&mut specs, sources.workspaces()));
     Ok((specs, found.into_iter().map(Diagnostic::from).collect()))
+}
+
+/// Returns the file that an argument names: by its path, or by the id of the agent.
+fn file(target: &Path, sources: &Sources) -> anyhow::Result<PathBuf> {
+    if target.exists() {
+        return Ok(target.to_owned());
+    }
+    let Some(id) = target.to_str().filter(|id| is_name(id)) else {
+        bail!("{}: there is no such file or directory", target.display());
+    };
+    let names = [format!("{id}.md"), format!("{id}.agent.md")];
+    let paths = sources.dirs().iter().flat_map(|dir| names.iter().map(move |name| dir.join(name)));
+    let mut paths = paths.filter(|path| path.is_file());
+    paths.next().with_context(|| format!("{id}: there is no such file, directory or agent"))
 }

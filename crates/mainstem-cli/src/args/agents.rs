@@ -63,9 +63,10 @@ pub(crate) struct New {
 
 #[derive(Debug, Args)]
 pub(crate) struct Validate {
-    /// Agent files, or directories of them; by default those of the workspace, with its skills.
-    #[arg(value_name = "PATH")]
-    pub(crate) paths: Vec<PathBuf>,
+    /// Agent files, directories of them, or ids of agents; by default all of the workspace, with
+    /// its skills.
+    #[arg(value_name = "PATH|ID")]
+    pub(crate) targets: Vec<PathBuf>,
     /// Exit with 1 for warnings, too.
     #[arg(long)]
     pub(crate) strict: bool,

@@ -2,12 +2,15 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use clap::{ArgAction, Args, ValueEnum, builder::NonEmptyStringValueParser};
+use clap::{ArgAction, Args, ValueEnum};
+use mainstem::message::SessionId;
+
+use mainstem::vendor;
 
 use super::{SettingsServer, pace};
 use crate::{
     config::{Budget, Settings, text::duration},
-    exit, model,
+    exit,
 };
 
 #[derive(Debug, Args)]
@@ -28,8 +31,8 @@ pub(crate) struct Run {
     ///
     /// Sessions are recorded in `mainstem/journal.db` of the user's data directory
     /// (`XDG_DATA_HOME`), or in --journal.
-    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
-    pub(crate) session: Option<String>,
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<SessionId>,
     /// Record the session in this file.
     #[arg(long, value_name = "FILE", requires = "session")]
     pub(crate) journal: Option<PathBuf>,
@@ -72,7 +75,8 @@ pub(crate) struct Run {
     /// Show only the agent at this path and those below it, such as `main/tester`.
     #[arg(long, value_name = "PATH", help_heading = "Filters of the events and the progress shown")]
     pub(crate) under: Option<String>,
-    /// Show one status line for the running agent's text in a turn that delegates.
+    /// Leave out the text that the leading agent writes while it delegates; a status line stands
+    /// for it. Its reply is shown.
     #[arg(long, help_heading = "Filters of the events and the progress shown")]
     pub(crate) gate_root_text: bool,
 
@@ -151,7 +155,7 @@ pub(crate) enum Background {
 
 /// Returns examples, and the exit status.
 pub(super) fn help() -> String {
-    let examples = EXAMPLES.replace("{variables}", &model::variables());
+    let examples = EXAMPLES.replace("{variables}", &vendor::variables());
     format!("{examples}\nExit status:\n{}", exit::table())
 }
 
@@ -187,8 +191,9 @@ Tools of MCP servers, which start when an agent that has them first runs:
 Models:
   Set {variables}.
   `mainstem models` lists these, and those of other servers, such as OPENAI_BASE_URL for vLLM or
-  llama.cpp; `mainstem doctor` checks what is set up, and its help lists all keys. A flag goes before
-  the environment, that before ./mainstem.toml, and that before the user's mainstem/config.toml:
+  llama.cpp; `mainstem doctor` checks what is set up, and its help lists all keys.
+  The order of precedence: flags, the environment, ./mainstem.toml, the user's
+  mainstem/config.toml:
     model = \"openai:qwen3\"
     [permissions]
     ask = [\"shell\", \"write_file(path: src/**)\"]

@@ -63,8 +63,11 @@ pub(crate) enum Log {
 pub(super) const HELP: &str = "\
 Examples:
   mainstem serve -m demo
-  curl -N -H \"Authorization: Bearer $TOKEN\" -H 'Content-Type: application/json' -H 'Accept: text/event-stream' \\
-       -d '{\"input\": \"Compare Paris and Rome\"}' http://127.0.0.1:7878/v1/sessions/one/runs
-  curl -N -H \"Authorization: Bearer $TOKEN\" -H 'Last-Event-ID: 17' http://127.0.0.1:7878/v1/sessions/one/events
+  curl -N -H \"Authorization: Bearer $TOKEN\" \\
+       -H 'Content-Type: application/json' -H 'Accept: text/event-stream' \\
+       -d '{\"input\": \"Compare Paris and Rome\"}' \\
+       http://127.0.0.1:7878/v1/sessions/one/runs
+  curl -N -H \"Authorization: Bearer $TOKEN\" -H 'Last-Event-ID: 17' \\
+       http://127.0.0.1:7878/v1/sessions/one/events
 \nA request's token selects the sessions that it sees: `acme SECRET` in --token-file opens those of tenant acme alone.
 ";

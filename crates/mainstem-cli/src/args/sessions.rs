@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use mainstem::message::SessionId;
 
 use super::{At, Form, Mode};
 
@@ -28,18 +29,20 @@ pub(crate) enum SessionsCommand {
     /// Show a session: when it was active, and the state of each of its agents.
     Show {
         /// The session.
-        id: String,
+        #[arg(value_parser = SessionId::parse_scoped)]
+        id: SessionId,
     },
     /// Write every event of a session to stdout, a line of JSON each.
     Export {
         /// The session.
-        id: String,
+        #[arg(value_parser = SessionId::parse_scoped)]
+        id: SessionId,
     },
     /// Delete sessions with all their events. This can't be undone.
     Rm {
         /// The sessions.
-        #[arg(required = true)]
-        ids: Vec<String>,
+        #[arg(required = true, value_parser = SessionId::parse_scoped)]
+        ids: Vec<SessionId>,
     },
 }
 

@@ -2,7 +2,8 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use clap::{Args, Command, Id, Subcommand, builder::NonEmptyStringValueParser};
+use clap::{Args, Command, Id, Subcommand};
+use mainstem::message::{SessionId, TaskId};
 use mainstem_event::TaskStatus;
 
 use super::{Form, Mode, WorkspaceFlag};
@@ -40,8 +41,8 @@ pub(crate) struct Chat {
     #[command(flatten)]
     pub(crate) at: SettingsServer,
     /// Continue this session, or begin it; by default a new one.
-    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
-    pub(crate) session: Option<String>,
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<SessionId>,
     /// Record the session in this file instead of the user's.
     #[arg(long, value_name = "FILE")]
     pub(crate) journal: Option<PathBuf>,
@@ -68,7 +69,8 @@ impl Chat {
 #[derive(Debug, Args)]
 pub(crate) struct Attach {
     /// The session.
-    pub(crate) session: String,
+    #[arg(value_parser = attached)]
+    pub(crate) session: SessionId,
     #[command(flatten)]
     pub(crate) at: At,
     /// The file with the session; by default the user's.
@@ -106,7 +108,7 @@ pub(crate) enum TasksCommand {
     List {
         /// Only tasks of this session.
         #[arg(long, value_name = "ID")]
-        session: Option<String>,
+        session: Option<SessionId>,
         /// Only tasks with this status: pending, running, completed, failed, cancelled …
         #[arg(long, value_name = "STATUS", value_parser = status)]
         status: Option<TaskStatus>,
@@ -117,17 +119,17 @@ pub(crate) enum TasksCommand {
     /// Show a task, with its result.
     Show {
         /// The task.
-        id: String,
+        id: TaskId,
     },
     /// Show the events of a task.
     Logs {
         /// The task.
-        id: String,
+        id: TaskId,
     },
     /// Wait until a task has ended, and show it.
     Wait {
         /// The task.
-        id: String,
+        id: TaskId,
         /// The longest wait: `90s`, `5m`.
         #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10m")]
         timeout: Duration,
@@ -135,7 +137,7 @@ pub(crate) enum TasksCommand {
     /// Stop a task.
     Cancel {
         /// The task.
-        id: String,
+        id: TaskId,
     },
 }
 
@@ -144,6 +146,16 @@ Each line is a turn; the reply goes to stdout. Ctrl-C cancels the active turn, a
 there is none, as do /quit and the end of stdin. /resume resumes a turn without an answer, /agents
 lists the children, /help shows these commands.
 ";
+
+/// Parses the id of a session to attach to, which is not the address of a server.
+fn attached(text: &str) -> Result<SessionId, String> {
+    if text.starts_with("http://") || text.starts_with("https://") {
+        return Err(format!(
+            "this is an address, not a session; write `mainstem attach --server {text} SESSION`"
+        ));
+    }
+    SessionId::parse_scoped(text).map_err(|error| error.to_string())
+}
 
 fn status(text: &str) -> Result<TaskStatus, String> {
     serde_json::from_value(text.into()).map_err(|error| error.to_string())

@@ -29,6 +29,29 @@ fn values_are_read() {
 }
 
 #[test]
+fn an_invalid_id_is_refused_with_its_flag() {
+    let allowed = "use 1 to 256 ASCII letters, digits and -_.:~, not beginning with a dot";
+    let check = |args: &[&str], flag: &str, expected: &str| {
+        let error = Cli::try_parse_from([&["mainstem"], args].concat()).unwrap_err().to_string();
+        let expected = format!("for '{flag}': invalid {expected}; {allowed}");
+        assert!(error.contains(&expected), "{args:?}: {error}");
+    };
+    check(
+        &["run", "--session", "acme/s", "Hi"],
+        "--session <ID>",
+        "session id \"acme/s\": '/' at character 5",
+    );
+    check(&["chat", "--session", "a b"], "--session <ID>", "session id \"a b\": ' ' at character 2");
+    check(&["tasks", "show", "../x"], "<ID>", "task id \"../x\": '.' at character 1");
+    check(&["tasks", "list", "--session", "é"], "--session <ID>", "session id \"é\": 'é' at character 1");
+    check(&["sessions", "show", "a b"], "<ID>", "session id \"a b\": ' ' at character 2");
+    // A journal on this machine has those of tenants.
+    for line in ["sessions show acme/s", "sessions rm s acme/s", "sessions export acme/s", "attach acme/s"] {
+        Cli::try_parse_from(["mainstem"].into_iter().chain(line.split(' '))).unwrap();
+    }
+}
+
+#[test]
 fn a_server_takes_no_settings_but_the_limits_of_a_run() {
     let check = |flags: &str, is_taken: bool| {
         for command in ["run Hi", "chat"] {

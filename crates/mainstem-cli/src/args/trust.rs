@@ -59,7 +59,7 @@ fn help() -> String {
 A folder's files may come from elsewhere. These parts of them apply only once they are trusted:
   in mainstem.toml
 {}  in subagents/*.md
-    mcp_servers, url with headers
+    mcp_servers
 All other parts apply at once. At a terminal `mainstem run`, `chat` and `serve` ask; elsewhere they
 refuse. A part that changes has to be trusted again, and only that part.
 

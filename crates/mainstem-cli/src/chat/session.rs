@@ -8,6 +8,7 @@ use mainstem::{
     Harness,
     api::{AnySession, Begun, NewRun, RunOptions},
     event::{Background, ChildSummary},
+    message::SessionId,
 };
 
 use crate::{
@@ -36,22 +37,22 @@ impl ChatSession {
     pub(super) async fn open(args: &Chat, source: &Source, terminal: Terminal) -> Result<Self, Fault> {
         let id = args.session.clone().unwrap_or_else(new_session);
         match host::server(args.at.server.as_deref()).or_exit(Exit::Usage)? {
-            Some(server) => Ok(Self::on_server(args, &server, &id, terminal)),
+            Some(server) => Self::on_server(args, &server, &id, terminal),
             None => Self::here(args, source, &id, terminal).await,
         }
     }
 
-    fn on_server(args: &Chat, server: &Server, id: &str, terminal: Terminal) -> Self {
-        let mut session = server.open(id);
+    fn on_server(args: &Chat, server: &Server, id: &SessionId, terminal: Terminal) -> Result<Self, Fault> {
+        let mut session = server.open(id.clone()).or_exit(Exit::Usage)?;
         if let Some(agent) = &args.agent {
             session = session.with_agent(&**agent);
         }
         let greeting = format!("session {id}");
         let options = options(args, &args.budget, terminal);
-        Self { session: Arc::new(session), greeting, options, harness: None }
+        Ok(Self { session: Arc::new(session), greeting, options, harness: None })
     }
 
-    async fn here(args: &Chat, source: &Source, id: &str, terminal: Terminal) -> Result<Self, Fault> {
+    async fn here(args: &Chat, source: &Source, id: &SessionId, terminal: Terminal) -> Result<Self, Fault> {
         let config = trust::settle(args.settings(), source, Reads::Agents, terminal).or_exit(Exit::Config)?;
         let model = model::choose(&config.settings, var)
             .filter(|model| model.value != demo::NAME)
@@ -67,7 +68,7 @@ impl ChatSession {
         }
         let notes = harness::notes(&config.settings, false);
         notes.into_iter().chain(harness::found(&harness)).for_each(|note| progress::say(&note, terminal));
-        let opened = harness.open_session(id).await;
+        let opened = harness.open_session(id.clone()).await;
         let session = opened.with_context(|| format!("--session {id}")).or_exit(Exit::Config)?;
         let root = harness.agents().root().clone();
         let greeting = format!("{} with {}, session {id}", root.id(), root.model().name());
@@ -77,7 +78,7 @@ impl ChatSession {
 
     pub(super) async fn say(&self, input: &str) -> anyhow::Result<Begun> {
         // A turn that a task started may be active.
-        self.run(NewRun::of(input).with_queue(true)).await
+        self.run(NewRun::new(input).with_queue(true)).await
     }
 
     pub(super) async fn resume(&self) -> anyhow::Result<Begun> {
@@ -114,7 +115,7 @@ impl ChatSession {
 /// Returns the options of each turn.
 fn options(args: &Chat, budget: &Budget, terminal: Terminal) -> RunOptions {
     RunOptions {
-        people: Some(terminal.has_person()),
+        approval: Some(terminal.has_person()),
         // Events between turns are not read, so a turn lasts until its tasks are over.
         background: Background::Wait,
         ..args.settings.run_options(budget)

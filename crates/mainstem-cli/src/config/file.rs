@@ -33,8 +33,10 @@ pub(super) struct Divided {
 pub(super) fn parse(text: &str, path: &Path) -> anyhow::Result<File> {
     let name = path.display().to_string();
     let mut settings: Settings = toml::from_str(text).map_err(|error| {
-        let place = error.span().map(|span| place(text, span.start)).unwrap_or_default();
-        anyhow!("{name}:{place} {}", meant(error.message()))
+        let start = error.span().map(|span| span.start);
+        let place = start.map(|start| place(text, start)).unwrap_or_default();
+        let rest = start.and_then(|start| text.get(start..)).unwrap_or_default();
+        anyhow!("{name}:{place} {}", meant(error.message(), rest))
     })?;
     let raw = toml::from_str(text).with_context(|| name.clone())?;
     // A directory is relative to the file, wherever the command runs.
@@ -67,17 +69,27 @@ fn place(text: &str, offset: usize) -> String {
     format!("{line}:{column}:")
 }
 
-/// Adds the nearest known name to a message about an unknown one.
-fn meant(message: &str) -> String {
+/// Returns the message of an error at this place of the text in words of our own: with the nearest
+/// known name, or all of them if none is near.
+fn meant(message: &str, rest: &str) -> String {
     let message = message.trim_end();
-    let quoted: Vec<_> = message.split('`').skip(1).step_by(2).collect();
-    let is_unknown = message.starts_with("unknown field") || message.starts_with("unknown variant");
-    let (Some(wrong), true) = (quoted.first(), is_unknown) else {
-        return message.to_owned();
+    if rest.lines().next().unwrap_or_default().split('#').next().unwrap_or_default().trim().is_empty()
+        && message.starts_with("string values must be quoted")
+    {
+        return "a value is missing".to_owned();
+    }
+    let what = match message {
+        message if message.starts_with("unknown field") => "key",
+        message if message.starts_with("unknown variant") => "value",
+        message => return message.to_owned(),
     };
-    let near = quoted[1..].iter().map(|known| (strsim::jaro_winkler(wrong, known), known));
+    let quoted: Vec<_> = message.split('`').skip(1).step_by(2).collect();
+    let Some((wrong, known)) = quoted.split_first() else { return message.to_owned() };
+    let near = known.iter().map(|known| (strsim::jaro_winkler(wrong, known), known));
     match near.max_by(|a, b| a.0.total_cmp(&b.0)) {
-        Some((likeness, known)) if likeness > 0.8 => format!("{message}; did you mean `{known}`?"),
-        _ => message.to_owned(),
+        Some((likeness, near)) if likeness > 0.8 => {
+            format!("unknown {what} `{wrong}`; did you mean `{near}`?")
+        }
+        _ => format!("unknown {what} `{wrong}`; known: {}", known.join(", ")),
     }
 }

@@ -19,7 +19,15 @@ pub(crate) fn positive<T: FromStr<Err: Display>>(text: &str) -> Result<T, String
 
 /// Reads a time such as `90s` or `1h 30m`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    humantime::parse_duration(text).map_err(|error| format!("{error}; write it like 90s, 5m or 1h 30m"))
+    use humantime::DurationError::UnknownUnit;
+    humantime::parse_duration(text).map_err(|error| {
+        let what = match error {
+            UnknownUnit { unit, .. } if unit.is_empty() => "a unit is missing".to_owned(),
+            UnknownUnit { unit, .. } => format!("unknown unit `{unit}`"),
+            _ => "invalid time".to_owned(),
+        };
+        format!("{what}; write it like 90s, 5m or 1h 30m")
+    })
 }
 
 /// Reads an amount of US dollars, exactly.

@@ -34,7 +34,7 @@ impl Play {
         let diff = "the diff in src/cart.rs and src/discount.rs";
         [
             self.turn(250)
-                .say("Two reviewers and a tester look at it at once.")
+                .say("Two reviewers and a tester run at the same time.")
                 .call("agent_spawn", json!({
                     "agent_id": "reviewer", "label": "correctness", "task": format!("Review the correctness of {diff}."),
                 }))
@@ -80,7 +80,7 @@ impl Play {
                 .say("The code is compared by its beginning, and nothing is remembered. Is there a limit elsewhere?")
                 .call("read_diff", json!({ "file": "src/discount.rs" })),
             self.turn(500).say(
-                "src/cart.rs:18 the empty code redeems the first discount there is → compare whole codes\n\
+                "src/cart.rs:18 an empty code redeems the first discount it finds → compare whole codes\n\
                  src/cart.rs:19 one code can be redeemed without end → keep each code once",
             ),
         ]
@@ -90,7 +90,7 @@ impl Play {
         [
             self.turn(900).say("The comments first.").call("read_diff", json!({ "file": "src/discount.rs" })),
             self.turn(900)
-                .say("No comment says what percent may be; nothing is promised, and nothing is kept."),
+                .say("No comment says which percents are valid, so the change violates none of them."),
         ]
     }
 

@@ -13,8 +13,8 @@ fn each_way_to_end_has_its_code() {
     let check = |ended: Outcome, error: Option<AgentError>, a_child_failed, expected| {
         let error = error.as_ref().map(Failure::from);
         let view = RunView {
-            id: "run-1".into(),
-            session_id: "session-1".into(),
+            id: "run-1".parse().unwrap(),
+            session_id: "session-1".parse().unwrap(),
             status: ended.into(),
             first_seq: 1,
             created_at: mainstem_event::Timestamp::from_micros(0),

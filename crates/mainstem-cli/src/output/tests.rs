@@ -8,8 +8,9 @@ use super::*;
 const FORMATS: [Format; 4] = [Format::Text, Format::Json, Format::Ndjson, Format::Sse];
 
 fn event() -> AgentEvent {
-    let kind = EventKind::TextBlockDelta { block_id: "b".into(), delta: "Hi\u{9b}31m".to_owned() };
-    let origin = Origin { reply_id: Some("r".into()), ..Origin::session("s".into(), None) };
+    let kind = EventKind::TextBlockDelta { block_id: "b".parse().unwrap(), delta: "Hi\u{9b}31m".to_owned() };
+    let origin =
+        Origin { reply_id: Some("r".parse().unwrap()), ..Origin::session("s".parse().unwrap(), None) };
     AgentEvent::new(1, Timestamp::default(), origin.into(), kind)
 }
 

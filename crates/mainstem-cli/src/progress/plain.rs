@@ -71,6 +71,10 @@ impl<W: Write> Progress for Plain<W> {
         let _ = writeln!(self.out, "{}", self.glyphs.text(text));
     }
 
+    fn below_echo(&mut self) {
+        let _ = writeln!(self.out);
+    }
+
     fn finish(&mut self, _: Timestamp) {
         while let Some(line) = self.lanes.rest() {
             self.write(&line);

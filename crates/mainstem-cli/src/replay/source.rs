@@ -11,7 +11,10 @@ use futures_util::{
     StreamExt, TryStreamExt,
     stream::{self, LocalBoxStream},
 };
-use mainstem::api::{Code, Error, EventQuery};
+use mainstem::{
+    api::{Code, Error, EventQuery},
+    message::SessionId,
+};
 use mainstem_event::{AgentEvent, MAX_LINE_BYTES};
 
 use crate::{args::Replay, host};
@@ -32,14 +35,16 @@ pub(super) async fn open(args: &Replay) -> anyhow::Result<Source> {
         return Ok(stream::try_unfold(lines, next).boxed_local());
     }
     let host = host::open(&args.at, args.journal.as_deref())?;
-    let session = host.session(&(&*args.what).into());
+    let id = SessionId::parse_scoped(&args.what).map_err(|error| unknown(args, error.into()))?;
+    let session = host.session(&id);
     // This has to precede the first frame.
     session.view().await.map_err(|error| unknown(args, error))?;
     Ok(session.events(EventQuery::stored()).map_err(anyhow::Error::from).boxed_local())
 }
 
 fn unknown(args: &Replay, error: Error) -> anyhow::Error {
-    if args.at.server.is_none() && error.has_code(&Code::NotFound) {
+    let is_unknown = error.has_code(&Code::NotFound) || error.has_code(&Code::BadId);
+    if args.at.server.is_none() && is_unknown {
         let what = &args.what;
         return anyhow!(
             "there is no file {what:?}, and no session of that name; `mainstem sessions list` lists sessions"

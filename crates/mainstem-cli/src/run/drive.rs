@@ -4,6 +4,7 @@ use std::{
     cell::{Cell, RefCell},
     collections::{HashSet, VecDeque},
     future::ready,
+    io::{self, IsTerminal},
     pin::Pin,
     rc::Rc,
     sync::Arc,
@@ -241,6 +242,9 @@ impl Drive {
     /// Asks all agents to stop, and gives them time.
     async fn cancel(&mut self, stop: Stop) {
         let agents = self.recorder.borrow().fleet.running().count();
+        if matches!(stop, Stop::Signal(signals::Signal::Interrupt)) && io::stderr().is_terminal() {
+            self.progress.below_echo();
+        }
         self.progress.note(&stop.note(agents));
         self.cancel_run(stop.reason(self.clock.limit)).await;
         self.clock.give_up.as_mut().reset(Instant::now() + self.clock.grace);

@@ -59,7 +59,7 @@ impl Stop {
 
     pub(super) fn exit(self, args: &args::Run) -> Result<Exit, Fault> {
         let (exit, error) = match self {
-            Self::Signal(signal) => return Ok(signal.exit()),
+            Self::Signal(signal) => (signal.exit(), anyhow!("{}", signal.reason())),
             Self::Lost(error) => (Exit::Failed, error),
             Self::Stdout(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(Exit::ClosedPipe),
             Self::Stdout(error) => (Exit::Failed, anyhow!("stdout can't be written to: {error}")),

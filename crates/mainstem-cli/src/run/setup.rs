@@ -1,7 +1,7 @@
 //! Settings to a harness and a prompt, or to an error that names what to set.
 
 use anyhow::{Context, anyhow, bail, ensure};
-use mainstem::Harness;
+use mainstem::{Harness, vendor};
 
 use crate::{
     args,
@@ -28,11 +28,14 @@ pub(super) fn setup(args: &args::Run, config: &Config, terminal: Terminal) -> Re
         Some(model) => model,
         // A program that reads stdout must not take a script for an answer.
         None if !terminal.stdout => {
-            let how = format!("no model is configured: {}; or use -m demo for the demo", model::ADVICE);
+            let how = format!(
+                "no model is configured\n{}\nor play the demo: `mainstem run -m demo`",
+                model::ADVICE
+            );
             return Err(anyhow!(how)).or_exit(Exit::Config);
         }
         None => {
-            let variables = model::variables();
+            let variables = vendor::variables();
             notes
                 .push(format!("no model is configured, so this is the demo; set {variables}, or see --help"));
             Setting::new(demo::NAME.to_owned(), "the default")
@@ -45,6 +48,9 @@ pub(super) fn setup(args: &args::Run, config: &Config, terminal: Terminal) -> Re
     }
     if is_demo && args.session.is_some() {
         return Err(anyhow!("--session: the demo plays a script, which can't continue")).or_exit(Exit::Usage);
+    }
+    if is_demo && args.prompt.is_some() {
+        notes.push("warning: the demo plays a script; the PROMPT is not used".to_owned());
     }
     notes.extend(harness::notes(&config.settings, is_demo));
     let keeps = args.session.as_ref().map(|_| store::open(args.journal.as_deref()));

@@ -6,17 +6,14 @@ use anyhow::{Context, anyhow, ensure};
 use mainstem::policy::one_line;
 use serde_json::json;
 
-use super::{
-    FolderPart,
-    folder_part::{canonical, in_agents_of, listed},
-    store::{Folders, Store},
-};
+use super::find::in_agents_of;
 use crate::{
     args::{Form, Trust, TrustCommand},
     config::{Files, Settings},
     exit::{Exit, Fault, OrExit},
     harness::workspace,
-    print::{json, print},
+    print::{json, note_empty, print},
+    trusted::{FolderPart, Folders, Store, canonical, listed},
 };
 
 pub(crate) fn run(args: &Trust) -> Result<Exit, Fault> {
@@ -32,6 +29,7 @@ pub(crate) fn run(args: &Trust) -> Result<Exit, Fault> {
 fn list(folders: &Folders, output: Form) -> Result<Exit, Fault> {
     match output {
         Form::Json => json(&json!(folders))?,
+        Form::Text if folders.is_empty() => note_empty("trusted folders"),
         Form::Text => {
             let folder = |(folder, parts): (&String, &BTreeMap<String, String>)| {
                 let mut lines: Vec<_> = parts.values().map(|what| format!("  {what}\n")).collect();

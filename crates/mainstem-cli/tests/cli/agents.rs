@@ -5,7 +5,10 @@ use serde_json::{Value, json};
 
 use crate::support::{Cli, Done, example, mainstem};
 
-const REVIEWER: &str = "---\ndescription: Reviews code\nmodel: openai:gpt-4o\nsteps: 20\ntools: [read_file, grep_files]\ndisallowed_tools: shell\nmode: subagent\npermissions:\n  \"shell(git *)\": allow\n  write_*: deny\nurl: https://me:sk-secret@agents.example/x\nheaders:\n  Authorization: Bearer sk-secret\n---\n";
+const REVIEWER: &str = "---\ndescription: Reviews code\nmodel: openai:gpt-4o\nsteps: 20\ntools: [read_file, grep_files]\ndisallowed_tools: shell\nmode: subagent\npermissions:\n  \"shell(git *)\": allow\n  write_*: deny\n---\n";
+
+/// The same agent elsewhere, which this version leaves out.
+const REMOTE: &str = "---\ndescription: Reviews code\nmodel: openai:gpt-4o\nsteps: 20\ntools: [read_file, grep_files]\ndisallowed_tools: shell\nmode: subagent\npermissions:\n  \"shell(git *)\": allow\n  write_*: deny\nurl: https://me:sk-secret@agents.example/x\nheaders:\n  Authorization: Bearer sk-secret\n---\n";
 
 fn workspace(arguments: &str) -> Cli {
     let cli = mainstem(&format!("agents {arguments}"));
@@ -28,6 +31,7 @@ fn list_is_a_line_an_agent() {
     reviewer  subagent  no      openai:gpt-4o  read_file,grep_files but shell  ./subagents/reviewer.md
     tester    all       yes     -              all                             ./subagents/tester.md
     --
+    warning: 1 warning in these files: see mainstem agents validate
     ");
     assert_snapshot!(said(&workspace("list --foreign").run()), @r"
     0
@@ -36,7 +40,7 @@ fn list_is_a_line_an_agent() {
     reviewer  subagent  no      openai:gpt-4o  read_file,grep_files but shell  ./subagents/reviewer.md
     tester    all       yes     -              all                             ./subagents/tester.md
     --
-    warning: 1 warning in these files: see mainstem agents validate
+    warning: 2 warnings in these files: see mainstem agents validate
     ");
     let broken = mainstem("agents list").file("subagents/a.md", "---\ndescription: a\nsteps: many\n---\n");
     assert_snapshot!(said(&broken.run()), @r#"
@@ -68,7 +72,7 @@ fn keys_are_listed_with_their_defaults() {
     let done = mainstem("agents keys").run();
     let lines: Vec<_> = done.stdout.lines().map(|line| line.split("  ").next().unwrap_or_default()).collect();
     assert_eq!(lines.first(), Some(&"KEY"));
-    assert!(lines.contains(&"steps, max_iters, maxTurns") && lines.contains(&"mcp_servers"), "{lines:?}");
+    assert!(lines.contains(&"steps, max_iters,") && lines.contains(&"mcp_servers"), "{lines:?}");
     let keys: Value = serde_json::from_str(&mainstem("agents keys --output json").run().stdout).unwrap();
     let steps = keys.as_array().unwrap().iter().find(|key| key["name"] == "steps").unwrap();
     assert_eq!((&steps["default"], &steps["value"]), (&json!("10"), &json!("whole number from 1")));
@@ -76,9 +80,9 @@ fn keys_are_listed_with_their_defaults() {
 
 #[test]
 fn show_says_where_each_value_comes_from() {
-    let done = workspace("show reviewer").run();
+    let done = workspace("show reviewer").file("subagents/reviewer.md", REMOTE).run();
     assert!(!format!("{done:?}").contains("sk-secret"), "{done:?}");
-    assert_snapshot!(said(&done), @r"
+    assert_snapshot!(said(&done), @r#"
     0
     reviewer, from ./subagents/reviewer.md
 
@@ -106,7 +110,8 @@ fn show_says_where_each_value_comes_from() {
 
     There is no prompt.
     --
-    ");
+    ./subagents/reviewer.md:11:1: error: agent "reviewer": url is not in effect in this version, so the agent is left out
+    "#);
     assert_snapshot!(said(&workspace("show --foreign critic").run()), @r"
     0
     critic, from ./.claude/agents/critic.md, written for Claude Code
@@ -150,7 +155,10 @@ fn show_is_for_programs_too() {
 #[test]
 fn show_knows_what_there_is() {
     let done = workspace("show reviwer").run();
-    assert_eq!(said(&done), "2\n--\nerror: unknown agent \"reviwer\"; known: reviewer, tester\n");
+    assert_eq!(
+        said(&done),
+        "2\n--\nerror: unknown agent \"reviwer\"; known: reviewer, tester; did you mean \"reviewer\"?\n"
+    );
     let done = mainstem("agents show x").run();
     assert_snapshot!(said(&done), @r#"
     2
@@ -200,7 +208,7 @@ fn new_touches_nothing_that_is_there() {
     assert_snapshot!(said(&mainstem("agents new Tester --description x").run()), @r#"
     2
     --
-    error: agent "Tester": "Tester" is no agent id: use a-z, 0-9, _ and -, starting with a letter or digit
+    error: agent "Tester": invalid agent id "Tester": use a-z, 0-9, _ and -, starting with a letter or digit
     "#);
     assert_snapshot!(said(&mainstem("agents new tester --description").arg(" ").run()), @r#"
     2
@@ -222,9 +230,9 @@ fn validate_points_out_everything() {
     1
     ./subagents/a.md:3:8: error: expected a whole number, got "many"
     ./subagents/a.md:4:1: warning: unknown key "temperture"; did you mean "temperature"?
-    ./subagents/reviewer.md:11:1: error: agent "reviewer": url is not in effect in this version, so the agent is left out
+    ./subagents/reviewer.md:3:8: warning: agent "reviewer": model "openai:gpt-4o" can't be used: OPENAI_API_KEY is not set; set it, or set OPENAI_BASE_URL to a server that needs no key
     --
-    2 errors, 1 warning
+    1 error, 2 warnings
     "#);
     let skills = broken("").file("skills/pdf/SKILL.md", "---\nname: pdf\n---\nUse pdftk.\n").run();
     let missing = "./skills/pdf/SKILL.md:1:1: error: the description is missing: say when to use the skill";
@@ -244,16 +252,16 @@ fn validate_points_out_everything() {
     assert_snapshot!(said(&broken("nowhere").run()), @r"
     2
     --
-    error: nowhere: there is no such file or directory
+    error: nowhere: there is no such file, directory or agent
     ");
     assert_eq!(said(&broken("subagents/tester.md --strict").run()), "0\n--\n0 errors, 0 warnings\n");
     let foreign = workspace("validate --trust --foreign --strict").run();
     assert_snapshot!(said(&foreign), @r#"
     1
     ./.claude/agents/critic.md:3:8: warning: names of Claude Code's tools are read as ours: Read is read_file
-    ./subagents/reviewer.md:11:1: error: agent "reviewer": url is not in effect in this version, so the agent is left out
+    ./subagents/reviewer.md:3:8: warning: agent "reviewer": model "openai:gpt-4o" can't be used: OPENAI_API_KEY is not set; set it, or set OPENAI_BASE_URL to a server that needs no key
     --
-    1 error, 1 warning
+    0 errors, 2 warnings
     "#);
 
     let done = broken("--output json subagents/a.md").run();

@@ -132,7 +132,7 @@ fn listed(workspace: &TempDir, command: &str) -> Value {
 fn recorded(journal: &Path) -> Vec<AgentEvent> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let journal = SqliteJournal::open(journal).unwrap();
-    runtime.block_on(journal.read(&"s".into(), 1, 10_000)).unwrap()
+    runtime.block_on(journal.read(&"s".parse().unwrap(), 1, 10_000)).unwrap()
 }
 
 /// A run of the session `s`, recorded in the workspace.

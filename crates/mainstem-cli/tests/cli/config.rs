@@ -17,7 +17,7 @@ fn errors_have_their_place() {
     let with = |text| mainstem("run -m demo Hi").file("mainstem.toml", text);
     check(
         with("max_turn = 3"),
-        "error: ./mainstem.toml:1:1: unknown field `max_turn`, expected one of `model`, `workspace`, `max_turns`, `limits`, `permissions`, `files`, `shell`, `shell_network`, `shell_limits`, `agent_generate`, `budget`, `prices`, `mcp`, `agent_servers`, `providers`, `serve`; did \
+        "error: ./mainstem.toml:1:1: unknown key `max_turn`; did \
          you mean `max_turns`?\n",
     );
     check(
@@ -90,7 +90,10 @@ fn a_file_chooses_model_server_key_and_headers() {
 
 #[test]
 fn the_demo_needs_no_workspace() {
-    let done = demo("-w nowhere --shell --progress quiet").run();
+    let done = demo("-w nowhere --progress quiet").run();
+    let error = "error: --workspace: workspace \"nowhere\" is not a directory\n";
+    assert_eq!((done.code, &*done.stderr), (Some(3), error), "a wrong path is no path");
+    let done = demo("-w . --shell --progress quiet").run();
     assert_eq!(done.code, Some(0));
     assert_eq!(
         done.stderr,

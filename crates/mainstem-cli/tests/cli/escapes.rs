@@ -74,16 +74,12 @@ fn folder() -> tempfile::TempDir {
     dir
 }
 
-/// The session's name.
-fn named(cli: Cli) -> Cli {
-    cli.arg("--session").arg(HOSTILE)
-}
-
 #[test]
 fn no_control_character_of_a_run_or_of_its_record_is_printed() {
     let (server, dir) = (fleet(), folder());
     let run = |line: &str| within(dir.path(), &server, &format!("run -m openai:m --journal j.db {line}"));
-    let session = named(run("--output text --progress plain --record r.jsonl --background wait Go")).run();
+    let line = "--session s --output text --progress plain --record r.jsonl --background wait Go";
+    let session = run(line).run();
     check("run", &session);
     assert!(session.stdout.starts_with("BEFORE") && session.stdout.ends_with("AFTER\n"), "{session:?}");
     assert!(session.stderr.contains("label") || session.stderr.contains("BEFORE"), "{session:?}");
@@ -115,12 +111,31 @@ fn no_control_character_of_a_run_or_of_its_record_is_printed() {
         assert!(done.stdout.contains("BEFORE"), "{command}: {done:?}");
     }
     for command in ["replay --speed max --progress plain", "sessions show", "sessions export"] {
-        let done = within(dir.path(), &server, command).arg("--journal").arg("j.db").arg(HOSTILE).run();
+        let done = within(dir.path(), &server, command).arg("--journal").arg("j.db").arg("s").run();
         check(command, &done);
-        assert!(done.stdout.contains("AFTER"), "{command}: {done:?}");
+        assert!(done.stdout.contains("AFTER") || command == "sessions show", "{command}: {done:?}");
     }
-    let shown = within(dir.path(), &server, "sessions list --journal j.db").run().stdout;
-    assert!(shown.lines().any(|line| line.starts_with("BEFORE") && line.contains("AFTER")), "{shown}");
+    // A row that another program has written.
+    let journal = rusqlite::Connection::open(dir.path().join("j.db")).unwrap();
+    journal.execute("UPDATE sessions SET name = ?1 WHERE name = 's'", [HOSTILE]).unwrap();
+    for form in ["text", "json"] {
+        let line = format!("sessions list --journal j.db --output {form}");
+        let listed = within(dir.path(), &server, &line).run();
+        check(&line, &listed);
+        assert!(listed.stdout.contains("BEFORE") && listed.stdout.contains("AFTER"), "{listed:?}");
+    }
+}
+
+#[test]
+fn a_refused_value_is_printed_without_control_characters() {
+    let (server, dir) = (fleet(), folder());
+    for line in ["run -m openai:m Go --session", "chat -m openai:m --session", "tasks show", "sessions show"]
+    {
+        let done = within(dir.path(), &server, line).arg(HOSTILE).run();
+        check(line, &done);
+        assert_eq!(done.code, Some(2), "{done:?}");
+        assert!(done.stderr.contains("at character 7; use 1 to 256 ASCII letters"), "{done:?}");
+    }
 }
 
 #[test]

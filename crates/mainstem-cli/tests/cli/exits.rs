@@ -52,7 +52,7 @@ fn a_wrong_command_line_is_2() {
     check(
         &demo("-a reviwer").run(),
         2,
-        &format!("error: --agent: unknown agent \"reviwer\"; known: {known}"),
+        &format!("error: --agent: unknown agent \"reviwer\"; known: {known}; did you mean \"reviewer\"?"),
     );
     check(&demo("-a runner").run(), 2, "error: --agent: \"runner\" can't be run: its mode is subagent");
     check(
@@ -105,8 +105,8 @@ fn no_usable_model_is_3() {
     check(
         &mainstem("run Hi").run(),
         3,
-        "error: no model is configured: set OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or OLLAMA_HOST, or OPENAI_BASE_URL for a local \
-         server, and choose a model by -m, MAINSTEM_MODEL or `model` in ./mainstem.toml; or use -m demo for the demo",
+        "error: no model is configured\nset OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or OLLAMA_HOST: each chooses its vendor and a default model;\n\
+         for a local server, set OPENAI_BASE_URL and choose a model by -m, MAINSTEM_MODEL or `model` in ./mainstem.toml\nor play the demo: `mainstem run -m demo`",
     );
     check(
         &mainstem("run -m gpt Hi").run(),

@@ -62,7 +62,7 @@ fn a_server_is_killed_at_fifty_points_and_nobody_loses_what_was_seen() {
             let all =
                 read(&address, &format!("GET /v1/sessions/{session}/events?follow=false"), "", usize::MAX);
             let of_run: Vec<_> =
-                all.iter().filter(|event| event.run_id() == Some(&run.as_str().into())).collect();
+                all.iter().filter(|event| event.run_id() == Some(&run.as_str().parse().unwrap())).collect();
             let until_end = of_run.iter().position(|event| event.is_run_end()).unwrap();
             let place = || format!("killed {kill} times, the last time after {last}:\n{}", render(&all));
             assert!(seen.iter().eq(of_run[..=until_end].iter().copied()), "{}", place());

@@ -16,6 +16,7 @@ mod files;
 #[cfg(unix)]
 mod kills;
 mod mcp;
+mod messages;
 mod outputs;
 mod provider;
 mod replay;

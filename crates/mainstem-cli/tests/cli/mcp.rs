@@ -55,7 +55,10 @@ fn tools_lists_those_of_servers() {
     let done = with_server("tools -a kit").file("subagents/kid.md", kid).run();
     assert_eq!(
         (done.code, &*done.stderr),
-        (Some(2), "error: --agent: unknown agent \"kit\"; known: general-purpose, kid\n")
+        (
+            Some(2),
+            "error: --agent: unknown agent \"kit\"; known: general-purpose, kid; did you mean \"kid\"?\n"
+        )
     );
 }
 

@@ -1,6 +1,7 @@
 //! Stopping: Ctrl-C once and twice, SIGTERM, SIGHUP, a reader that is gone.
 
 use std::{
+    io::{Read, Seek},
     process::Stdio,
     time::{Duration, Instant},
 };
@@ -19,9 +20,13 @@ const SOON: Duration = Duration::from_millis(400);
 #[test]
 fn the_first_signal_cancels_every_agent() {
     for (signal, code, said) in [
-        ("INT", 130, "cancelling 6 agents… press Ctrl-C again to abort\n"),
-        ("TERM", 143, "cancelling 6 agents…\n"),
-        ("HUP", 129, "cancelling 6 agents…\n"),
+        (
+            "INT",
+            130,
+            "cancelling 6 agents… press Ctrl-C again to abort\nerror: cancelled by the user (Ctrl-C)\n",
+        ),
+        ("TERM", 143, "cancelling 6 agents…\nerror: cancelled by SIGTERM\n"),
+        ("HUP", 129, "cancelling 6 agents…\nerror: cancelled by SIGHUP\n"),
     ] {
         let cli =
             mainstem("run -m demo --demo-pace 0.5 --output ndjson --progress quiet --record all.ndjson");
@@ -65,9 +70,10 @@ fn the_second_signal_ends_at_once_even_if_nobody_reads() {
     let server = Server::start(|_| {
         (0..2_000).map(|_| Step::Text("many words, again and again and again; ")).collect()
     });
+    let mut stderr = tempfile::tempfile().unwrap();
     let mut running = mainstem("run --output ndjson --grace 1h Hi")
         .env("OPENAI_BASE_URL", &server.url())
-        .streams(Stdio::piped(), Stdio::null())
+        .streams(Stdio::piped(), stderr.try_clone().unwrap())
         .spawn();
     // The pipe holds 64 KiB; the run then waits for its reader.
     std::thread::sleep(Duration::from_millis(700));
@@ -79,6 +85,10 @@ fn the_second_signal_ends_at_once_even_if_nobody_reads() {
     running.signal("INT");
     assert_eq!(running.wait().code(), Some(130));
     assert!(at.elapsed() < Duration::from_secs(1));
+    let mut said = String::new();
+    stderr.rewind().unwrap();
+    stderr.read_to_string(&mut said).unwrap();
+    assert!(said.ends_with("aborted by a second signal, without waiting for the agents\n"), "{said}");
 }
 
 #[test]
@@ -117,4 +127,14 @@ fn a_full_disk_is_an_error() {
     let done = mainstem("run -m demo --demo-pace 0 --progress quiet --record /dev/full").run();
     let error = "error: the record can't be written to: No space left on device (os error 28)\n";
     assert_eq!((done.code, &*done.stderr, &*done.stdout), (Some(1), error, ""));
+}
+
+#[test]
+fn what_the_user_cancels_has_not_failed() {
+    let mut running = mainstem("run -m demo --output ndjson --progress plain").start();
+    while !matches!(running.event().kind, EventKind::ToolResultStart { .. }) {}
+    running.signal("INT");
+    let done = running.done();
+    assert!(done.stderr.contains("■ agent_spawn cancelled, "), "{done:?}");
+    assert!(!done.stderr.contains("failed") && !done.stderr.contains("agent_key"), "{done:?}");
 }

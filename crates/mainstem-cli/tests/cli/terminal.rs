@@ -132,7 +132,9 @@ fn ctrl_c_leaves_a_clean_screen() {
     assert_eq!(code, Some(130));
     assert!(screen.starts_with("cancelling 5 agents… press Ctrl-C again to abort\n"), "{screen}");
     assert_eq!(screen.matches(" cancelled\n").count(), 6 - 1, "{screen}");
-    assert!(screen.lines().last().unwrap().starts_with("[■] Review the discount change"), "{screen}");
+    let end: Vec<_> = screen.trim_end().lines().rev().take(2).collect();
+    assert_eq!(end[0], "error: cancelled by the user (Ctrl-C)");
+    assert!(end[1].starts_with("[■] Review the discount change"), "{screen}");
 }
 
 #[test]

@@ -17,7 +17,7 @@ const MARKER: &str = "[mcp.mark]\ncommand = 'sh'\nargs = ['-c', 'echo started >>
 const AGENT: &str = "---\ndescription: A kid\nmcp_servers:\n  - mark: {command: sh, args: [-c, 'echo started >> marks']}\n---\nBe brief.\n";
 
 /// The same, as another product has it.
-const FOREIGN: &str = "---\nname: kid\ndescription: A kid\nurl: http://127.0.0.1:9/\n---\nBe brief.\n";
+const FOREIGN: &str = "---\nname: kid\ndescription: A kid\nmcp_servers:\n  - mark: {command: sh, args: [-c, 'echo started >> marks']}\n---\nBe brief.\n";
 
 /// A model that answers, and keeps what it was asked.
 fn model() -> Server {
@@ -243,8 +243,8 @@ fn kinds(server: &Server, outside: &[tempfile::TempDir; 2]) -> Vec<Kind> {
         kind("[providers.openai]\nheaders = { x-a = '${HOME}' }", "HOME", "LANG"),
         Kind { change: ("WS", other), ..kind("workspace = 'WS'", "WS", "") }.with("WS", &one),
         agent("mcp_servers:\n  - x: {command: 'true'}", "'true'", "'false'"),
-        agent("url: http://127.0.0.1:9/", ":9/", ":9/x"),
-        agent("url: http://127.0.0.1:9/\nheaders: {X-A: '${HOME}'}", "HOME", "LANG"),
+        agent("mcp_servers:\n  - x: {url: 'http://127.0.0.1:9/'}", ":9/", ":9/x"),
+        agent("mcp_servers:\n  - x: {url: 'http://127.0.0.1:9/', headers: {X-A: '${HOME}'}}", "HOME", "LANG"),
     ]
 }
 
@@ -352,7 +352,7 @@ fn trust_is_listed_added_and_removed() {
         (done.code, done.stdout, done.stderr)
     };
     let ok = |text: &str| (Some(0), text.to_owned(), String::new());
-    assert_eq!(said("trust list"), ok(""));
+    assert_eq!(said("trust list"), (Some(0), String::new(), "no trusted folders\n".to_owned()));
     let kid = "subagents/kid.md: starts `sh -c \"echo started >> marks\"`, as MCP server \"mark\"";
     let lines = format!(
         "{name}\n    mainstem.toml: lets agents run commands\n    mainstem.toml: starts `true`, as MCP server \"x\"\n    {kid}\n"
@@ -373,7 +373,7 @@ fn trust_is_listed_added_and_removed() {
         format!("nothing in {} needs trust\n", other.path().display())
     );
     assert_eq!(said("trust rm ./subagents/.."), ok(&format!("no longer trusted: {name}\n")));
-    assert_eq!(said("trust list"), ok(""));
+    assert_eq!(said("trust list"), (Some(0), String::new(), "no trusted folders\n".to_owned()));
     assert_eq!(said("trust rm"), (Some(2), String::new(), format!("error: no part of {name} was trusted\n")));
     assert_eq!(
         said("trust add nowhere"),
@@ -440,7 +440,7 @@ fn commands_that_only_look_say_what_is_not_trusted() {
     let mark = "mainstem.toml: starts `sh -c \"echo started >> marks\"`, as MCP server \"mark\"";
     let kid = "subagents/kid.md: starts `sh -c \"echo started >> marks\"`, as MCP server \"mark\"";
     for (line, code, has_agents) in
-        [("tools", 3, true), ("agents validate", 1, true), ("agents list", 0, false), ("models", 0, false)]
+        [("tools", 3, true), ("agents validate", 1, true), ("agents list", 0, true), ("models", 0, false)]
     {
         let done = folder.run(line);
         assert_eq!(done.code, Some(code), "{line}: {done:?}");

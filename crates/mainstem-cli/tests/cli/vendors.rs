@@ -94,11 +94,14 @@ fn models_says_what_sets_a_vendor_up() {
     assert_eq!(done.code, Some(0));
     insta::assert_snapshot!(done.stdout, @r"
     MODEL                       SET UP BY       KEY                SERVER
-    openai:gpt-4o-mini          -               OPENAI_API_KEY     OPENAI_BASE_URL
-    anthropic:claude-haiku-4-5  -               ANTHROPIC_API_KEY  ANTHROPIC_BASE_URL
+    openai:gpt-4o-mini          not set up      OPENAI_API_KEY     OPENAI_BASE_URL
+    anthropic:claude-haiku-4-5  not set up      ANTHROPIC_API_KEY  ANTHROPIC_BASE_URL
     gemini:gemini-2.5-flash     GEMINI_API_KEY  GEMINI_API_KEY     GEMINI_BASE_URL
-    ollama:qwen3                -               OLLAMA_API_KEY     OLLAMA_HOST
-    responses:gpt-4o-mini       -               OPENAI_API_KEY     OPENAI_BASE_URL
+    ollama:qwen3                not set up      OLLAMA_API_KEY     OLLAMA_HOST
+    responses:gpt-4o-mini       not set up      OPENAI_API_KEY     OPENAI_BASE_URL
+
+    openai: is OpenAI's Chat Completions API, which many other servers have, too;
+    responses: is its Responses API, which keeps a model's reasoning between the calls of a turn
     ");
     let file = "[providers.anthropic]\nbase_url = 'http://localhost:1'";
     let done = mainstem("models --trust --output json").file("mainstem.toml", file).run();
@@ -135,12 +138,12 @@ fn doctor_says_what_is_wrong_and_the_fix() {
     check(
         mainstem("doctor").file("mainstem.toml", "modle = 'x'"),
         3,
-        &["✘ configuration: ./mainstem.toml:1:1: unknown field"],
+        &["✘ configuration: ./mainstem.toml:1:1: unknown key"],
     );
     check(
         mainstem("doctor -m openai:x").env("LANG", "C").env("OPENAI_API_KEY", KEY),
         0,
-        &["ok openai: set up by OPENAI_API_KEY"],
+        &["ok openai, responses: set up by OPENAI_API_KEY"],
     );
 }
 

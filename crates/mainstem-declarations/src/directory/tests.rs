@@ -4,16 +4,18 @@ use std::path::Path;
 
 use super::*;
 
-/// An agent by its path of ids below the root; each has a session named like its path.
+/// An agent by its path of ids below the root; its key and its session are named like the path,
+/// with `~` for the slash, which an id can't have.
 fn agent(path: &str) -> EventSource {
-    let (parent, id) = path.rsplit_once('/').unwrap_or(("", path));
+    let (parent, id) = path.rsplit_once('/').unwrap_or(("root", path));
+    let named = |path: &str| path.replace('/', "~");
     EventSource {
-        agent_key: path.into(),
+        agent_key: named(path).parse().unwrap(),
         agent_id: id.into(),
         agent_name: None,
         label: None,
-        session_id: path.into(),
-        parent_session_id: parent.into(),
+        session_id: named(path).parse().unwrap(),
+        parent_session_id: named(parent).parse().unwrap(),
         depth: path.split('/').count() as u16,
         path: format!("s/{path}").into(),
         task_id: None,
@@ -40,12 +42,12 @@ fn an_agent_works_where_the_nearest_above_it_does_that_shares_nothing() {
     let specs = specs();
     let check = |path: &str, expected: WorkingDirectory| {
         let spec = |key: &AgentKey| {
-            let id = key.as_str().rsplit('/').next()?;
+            let id = key.as_str().rsplit('~').next()?;
             specs.iter().find(|spec| spec.id == id).cloned().map(Arc::new)
         };
-        let is_known = |session: &SessionId| !session.as_str().split('/').any(|id| id == "tool");
+        let is_known = |session: &SessionId| !session.as_str().split('~').any(|id| id == "tool");
         let found = working_directory(agent(path), spec, |session| {
-            Some(agent(session.as_str())).filter(|_| is_known(session))
+            Some(agent(&session.as_str().replace('~', "/"))).filter(|_| is_known(session))
         });
         assert_eq!(found, expected, "{path}");
     };

@@ -27,5 +27,6 @@ fn an_agent_leads_unless_it_is_only_spawned() {
     check("ghost", Ok("ghost"));
     check("head", Ok("head"));
     check("hand", Err("\"hand\" can't be run: its mode is subagent"));
+    check("bos", Err("unknown agent \"bos\"; known: boss, head; did you mean \"boss\"?"));
     check("nothing", Err("unknown agent \"nothing\"; known: boss, head"));
 }

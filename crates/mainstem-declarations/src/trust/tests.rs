@@ -1,6 +1,7 @@
 //! Agents with parts that need trust.
 
-use mainstem_spec::parse;
+use mainstem_spec::{McpServer, SpecSet, parse};
+use serde_json::json;
 
 use super::*;
 
@@ -30,25 +31,23 @@ fn nothing_is_trusted_by_default() {
         assert_eq!(untrusted.iter().map(Part::key).collect::<Vec<_>>(), expected, "{id}");
     };
     check("here", &[]);
-    check("there", &["url"]);
+    check("there", &[]);
     check("docs", &["mcp_servers.docs"]);
-    let (trusted, found) = trust.without_untrusted_addresses(&specs, &workspaces());
-    assert_eq!(trusted.iter().map(|spec| &*spec.id).collect::<Vec<_>>(), ["docs", "here"]);
-    assert_eq!(found.iter().map(Diagnostic::code).collect::<Vec<_>>(), [Code::Untrusted]);
-    assert!(found[0].is_about(&specs.get("there").unwrap().origin));
 }
 
 #[test]
 fn a_part_is_asked_about_with_its_workspace() {
     let trust = Trust::new(|workspace, part| {
-        workspace == Path::new("/work") && part.file() == "subagents/there.md" && part.key() == ADDRESS
+        workspace == Path::new("/work")
+            && part.file() == "subagents/docs.md"
+            && part.key() == "mcp_servers.docs"
     });
-    let (trusted, found) = trust.without_untrusted_addresses(&specs(), &workspaces());
-    assert_eq!((trusted.len(), found.len()), (3, 0));
+    assert_eq!(trust.untrusted(specs().get("docs").unwrap(), &workspaces()), []);
 }
 
 #[test]
 fn code_needs_no_trust() {
-    let spec = AgentSpec::new("there", "d").with_url("https://example.org");
+    let mut spec = AgentSpec::new("there", "d");
+    spec.mcp_servers = Some(vec![McpServer::declared("x", json!({ "command": "y" }))]);
     assert_eq!(Trust::default().untrusted(&spec, &workspaces()), []);
 }

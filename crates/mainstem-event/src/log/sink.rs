@@ -12,6 +12,7 @@ use mainstem_message::{ReplyId, RunId, TaskId};
 
 use crate::{
     EventKind, EventSource, Origin, SessionLog, Timestamp,
+    log::mode::Mode,
     log::session_log::{Moment, Ticket},
     log::sync::{AtomicU32, Mutex, OnceLock},
 };
@@ -33,37 +34,6 @@ struct Lane {
     in_task: Mutex<Option<Arc<Origin>>>,
     mode: Mode,
     burst: AtomicU32,
-}
-
-/// Whether a subtree runs in the foreground, where producers wait for the caller, or in the
-/// background, where they do not.
-///
-/// Each subtree that can move on its own has a cell, which points to the cell above it.
-#[derive(Clone, Default)]
-pub(crate) struct Mode(Arc<Cell>);
-
-#[derive(Default)]
-struct Cell {
-    task: OnceLock<TaskId>,
-    above: Option<Mode>,
-}
-
-impl Mode {
-    /// Returns the mode of foreground work.
-    pub(crate) fn foreground() -> Self {
-        Self::default()
-    }
-
-    /// Returns a new cell below this one.
-    #[must_use]
-    pub(crate) fn below(&self) -> Self {
-        Self(Arc::new(Cell { task: OnceLock::new(), above: Some(self.clone()) }))
-    }
-
-    /// Returns the background task that the subtree belongs to.
-    pub(crate) fn task(&self) -> Option<&TaskId> {
-        self.0.task.get().or_else(|| self.0.above.as_ref()?.task())
-    }
 }
 
 impl EventSink {
@@ -134,7 +104,7 @@ impl EventSink {
     ///
     /// Returns `false` if it was one already.
     pub fn move_to_background(&self, task: TaskId) -> bool {
-        let moved = self.0.mode.0.task.set(task).is_ok();
+        let moved = self.0.mode.move_to(task);
         self.0.log.release();
         moved
     }
@@ -248,12 +218,6 @@ impl Drop for Settle<'_> {
         let heir = if left.is_none() { state.queue.grant() } else { None };
         drop(state);
         heir.into_iter().for_each(Waker::wake);
-    }
-}
-
-impl fmt::Debug for Mode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Mode").field(&self.task()).finish()
     }
 }
 

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::invocation::InvocationDiagnostics;
-use crate::{AgentEvent, EventKind};
+use crate::{AgentEvent, EventKind, fold::ROOT};
 
 /// What one reader was handed of what happened, invocation by invocation; a pure fold, like
 /// [`FleetState`](crate::FleetState).
@@ -79,7 +79,7 @@ impl Diagnostics {
                 self.gaps += 1;
                 self.add(Delivery::Lost, *missed);
                 for (name, count) in per_agent {
-                    let key = (name != "root").then(|| AgentKey::from(name.as_str()));
+                    let key = (*name != ROOT).then(|| name.clone());
                     self.latest_of(key).lose(*count);
                 }
             }

@@ -21,7 +21,7 @@ pub struct EventFilter {
     max_depth: Option<u16>,
     children: bool,
     under: Option<String>,
-    task: Option<String>,
+    task: Option<TaskId>,
     kinds: Option<Vec<String>>,
 }
 
@@ -38,8 +38,8 @@ impl EventFilter {
     }
 
     /// Matches only this instance.
-    pub fn key(mut self, key: impl Into<AgentKey>) -> Self {
-        self.key = Some(key.into());
+    pub fn key(mut self, key: AgentKey) -> Self {
+        self.key = Some(key);
         self
     }
 
@@ -68,8 +68,8 @@ impl EventFilter {
     }
 
     /// Matches only this background task: the events of its agents, and its changes.
-    pub fn task(mut self, task: impl Into<String>) -> Self {
-        self.task = Some(task.into());
+    pub fn task(mut self, task: TaskId) -> Self {
+        self.task = Some(task);
         self
     }
 
@@ -83,15 +83,13 @@ impl EventFilter {
     pub fn matches(&self, event: &AgentEvent) -> bool {
         let source = event.source();
         let depth = event.depth();
-        let fits =
-            |wanted: &Option<String>, is: Option<&str>| wanted.as_deref().is_none_or(|w| is == Some(w));
-        fits(&self.agent, Some(event.agent_id()))
+        self.agent.as_deref().is_none_or(|agent| event.agent_id() == agent)
             && self.key.as_ref().is_none_or(|key| event.agent_key() == Some(key))
             && self.depth.is_none_or(|wanted| depth == wanted)
             && self.max_depth.is_none_or(|most| depth <= most)
             && (!self.children || source.is_some())
             && self.under.as_deref().is_none_or(|path| is_under(event, path))
-            && fits(&self.task, task_of(event).map(TaskId::as_str))
+            && self.task.as_ref().is_none_or(|task| task_of(event) == Some(task))
             && self.kinds.as_ref().is_none_or(|kinds| kinds.iter().any(|kind| kind == event.kind.name()))
     }
 }

@@ -12,7 +12,7 @@ use futures_core::Stream;
 use futures_util::stream::FuturesUnordered;
 use mainstem_message::AgentKey;
 
-use crate::{AgentEvent, EventKind, Origin};
+use crate::{AgentEvent, EventKind, Origin, fold::ROOT};
 
 /// How many events a lane retains for a reader that is behind.
 const RETAINED: usize = 4096;
@@ -48,8 +48,8 @@ impl Lane {
     }
 
     fn gap(&self, lost: Lost, next: &AgentEvent) -> AgentEvent {
-        let agent = self.key.as_ref().map_or("root", |key| key.as_str());
-        let per_agent = BTreeMap::from([(agent.to_owned(), lost.count)]);
+        let agent = self.key.clone().unwrap_or_else(|| AgentKey::from_lossy(ROOT));
+        let per_agent = BTreeMap::from([(agent, lost.count)]);
         let Lost { from: from_seq, to: to_seq, count: missed } = lost;
         let kind = EventKind::Gap { from_seq, to_seq, missed, per_agent, reason: None };
         let origin = Origin::session(next.session_id().clone(), None);

@@ -21,10 +21,14 @@ use crate::{EventSource, Origin, fixture::*};
 fn fleet() -> Vec<AgentEvent> {
     let mut events =
         events([("", text("1", "root")), ("a", text("1", "a")), ("a/x", ask()), ("b", text("1", "b"))]);
-    let twin = EventSource { agent_key: "agent:a:2".into(), task_id: Some("task-1".into()), ..source("a") };
+    let twin = EventSource {
+        agent_key: "agent:a:2".parse().unwrap(),
+        task_id: Some("task-1".parse().unwrap()),
+        ..source("a")
+    };
     let origin = Origin { source: Some(Arc::new(twin)), ..origin("a") };
     events.push(AgentEvent::new(5, NOW, Arc::new(origin), text("1", "a2")));
-    let session = Arc::new(Origin::session("s".into(), None));
+    let session = Arc::new(Origin::session("s".parse().unwrap(), None));
     events.push(AgentEvent::new(6, NOW, session, EventKind::StreamFallback { reason: "r".into() }));
     events
 }
@@ -45,8 +49,8 @@ fn filters_let_through_what_they_say() {
     check(new().agent("a"), &[2, 5]);
     check(new().agent("main"), &[1, 6]);
     check(new().agent("unknown"), &[]);
-    check(new().key("agent:a"), &[2]);
-    check(new().key("agent:a:2"), &[5]);
+    check(new().key("agent:a".parse().unwrap()), &[2]);
+    check(new().key("agent:a:2".parse().unwrap()), &[5]);
     check(new().depth(0), &[1, 6]);
     check(new().depth(1), &[2, 4, 5]);
     check(new().depth(2), &[3]);
@@ -57,11 +61,11 @@ fn filters_let_through_what_they_say() {
     check(new().under("s/a"), &[2, 3, 5]);
     check(new().under("s/a/x"), &[3]);
     check(new().under("s/"), &[]);
-    check(new().task("task-1"), &[5]);
+    check(new().task("task-1".parse().unwrap()), &[5]);
     check(new().kinds(["MODEL_CALL_START", "STREAM_FALLBACK"]), &[3, 6]);
     check(new().kinds([""; 0]), &[]);
-    check(new().agent("a").task("task-1"), &[5]);
-    check(new().children().max_depth(1).kinds(["TEXT_BLOCK_DELTA"]).key("agent:b"), &[4]);
+    check(new().agent("a").task("task-1".parse().unwrap()), &[5]);
+    check(new().children().max_depth(1).kinds(["TEXT_BLOCK_DELTA"]).key("agent:b".parse().unwrap()), &[4]);
     check(new().depth(0).children(), &[]);
 }
 
@@ -69,13 +73,13 @@ fn filters_let_through_what_they_say() {
 fn the_short_forms_are_the_filters() {
     let all = || iter(fleet());
     assert_eq!(seqs(all().from_agent("a")), [2, 5]);
-    assert_eq!(seqs(all().from_key("agent:b")), [4]);
+    assert_eq!(seqs(all().from_key("agent:b".parse().unwrap())), [4]);
     assert_eq!(seqs(all().at_depth(2)), [3]);
     assert_eq!(seqs(all().max_depth(0)), [1, 6]);
     assert_eq!(seqs(all().root_only()), [1, 6]);
     assert_eq!(seqs(all().children()), [2, 3, 4, 5]);
     assert_eq!(seqs(all().under_path("s/a")), [2, 3, 5]);
-    assert_eq!(seqs(all().in_task("task-1")), [5]);
+    assert_eq!(seqs(all().in_task("task-1".parse().unwrap())), [5]);
     assert_eq!(seqs(all().kinds(["MODEL_CALL_START"])), [3]);
     assert_eq!(seqs(all().children().at_depth(1).from_agent("a")), [2, 5], "one after the other");
 }
@@ -253,7 +257,7 @@ fn each_lane_has_the_events_of_one_instance() {
     let lane = |key: &str, seqs: &[u64]| (key.to_owned(), seqs.to_vec());
     let expected = [
         lane("agent:a", &[2]),
-        lane("agent:a/x", &[3]),
+        lane("agent:a.x", &[3]),
         lane("agent:a:2", &[5]),
         lane("agent:b", &[4]),
         lane("root", &[1, 6]),
@@ -312,7 +316,7 @@ fn a_lane_that_is_not_read_blocks_nobody_and_says_what_it_lost() {
     }));
     assert_eq!(dropped.into_inner(), 1, "a lane that was dropped does not come again");
     let left: Vec<_> = block_on(late.into_inner().unwrap().collect());
-    let per_agent = [("agent:a".to_owned(), 903)].into();
+    let per_agent = [("agent:a".parse().unwrap(), 903)].into();
     assert_eq!(
         left[0].kind,
         EventKind::Gap { from_seq: 4, to_seq: 1808, missed: 903, per_agent, reason: None }
@@ -329,7 +333,10 @@ fn every_lane_is_told_of_a_gap() {
         let key = lane.key().unwrap().clone();
         lane.map(|event| event.seq).collect::<Vec<_>>().map(|seqs| _ = lanes.borrow_mut().insert(key, seqs))
     }));
-    let expected = BTreeMap::from([("agent:a".into(), vec![1, 7, 8]), ("agent:b".into(), vec![2, 7])]);
+    let expected = BTreeMap::from([
+        ("agent:a".parse().unwrap(), vec![1, 7, 8]),
+        ("agent:b".parse().unwrap(), vec![2, 7]),
+    ]);
     assert_eq!(lanes.into_inner(), expected);
 }
 
@@ -360,7 +367,7 @@ fn events_are_collected_by_instance() {
     let expected = [
         (None, vec![1, 6]),
         (Some("agent:a"), vec![2]),
-        (Some("agent:a/x"), vec![3]),
+        (Some("agent:a.x"), vec![3]),
         (Some("agent:a:2"), vec![5]),
         (Some("agent:b"), vec![4]),
     ];

@@ -1,5 +1,6 @@
 //! The kinds of events: one table from which the enum, its JSON and its schema come.
 
+mod build;
 mod examples;
 mod parts;
 mod settings;
@@ -22,19 +23,19 @@ use serde_json::Value;
 
 kinds! {
     /// An invocation begins: always its first event.
-    AgentStart = "AGENT_START" {
+    AgentStart = "AGENT_START" #[non_exhaustive] {
         /// The agent's name.
         name: Arc<str> = "name",
-        /// What its messages are spoken as.
+        /// The role of its messages.
         role: Role = "role",
-        /// What it was asked; the history before is in earlier invocations.
+        /// The input; earlier invocations have the history before.
         input: Vec<Arc<Message>> = "input",
         /// The parent's call that caused it.
         parent_tool_call_id: Option<ToolCallId> = "parentToolCallId" optional,
-        /// What the caller has set for the run; only at its root, and only if there is something.
+        /// The caller's settings of the run; only in the first event of its root, if there are any.
         settings: Option<Arc<RunSettings>> = "settings" optional,
-        /// Which version of its declaration the agent was spawned as; only in the first invocation
-        /// of a child.
+        /// The version of the declaration that the agent was spawned with; only in the first
+        /// invocation of a child.
         spec_version: Option<Arc<str>> = "specVersion" optional,
         /// That declaration, in the first event that names the version; a server leaves it out for
         /// its readers.
@@ -45,87 +46,87 @@ kinds! {
         /// Its last assistant message.
         result: Arc<Message> = "result",
     }
-    /// An invocation ended: always its last event, and exactly one, however it ended.
-    AgentEnd = "AGENT_END" durable {
-        /// How it ended.
+    /// An invocation ended: always its last event, once, whatever the outcome.
+    AgentEnd = "AGENT_END" #[non_exhaustive] durable {
+        /// The outcome.
         outcome: Outcome = "outcome",
-        /// What went wrong.
+        /// The error.
         error: Option<Failure> = "error" optional,
-        /// What it cost, alone and with its children.
+        /// Its usage and cost, alone and with its children.
         usage: Rollup = "usage",
         /// Milliseconds since its start.
         duration_ms: u64 = "durationMs",
     }
-    /// A model is asked.
-    ModelCallStart = "MODEL_CALL_START" {
+    /// A model call begins.
+    ModelCallStart = "MODEL_CALL_START" #[non_exhaustive] {
         /// The model's name.
         model_name: Arc<str> = "modelName",
-        /// Which call of this invocation, from 1.
+        /// The number of the call in this invocation, from 1.
         iteration: u32 = "iteration",
     }
     /// A model's answer is complete, or was cut.
-    ModelCallEnd = "MODEL_CALL_END" {
-        /// What the service counted, if it did.
+    ModelCallEnd = "MODEL_CALL_END" #[non_exhaustive] {
+        /// The usage that the service reported.
         usage: Option<Usage> = "usage" optional,
-        /// Why it stopped.
+        /// Why the model stopped.
         stop_reason: StopReason = "stopReason",
-        /// Milliseconds since it was asked.
+        /// Milliseconds since the call began.
         duration_ms: u64 = "durationMs",
     }
     /// A model call failed before its first delta and is tried again.
-    ModelRetry = "MODEL_RETRY" {
+    ModelRetry = "MODEL_RETRY" #[non_exhaustive] {
         /// The attempt that failed, from 1.
         attempt: u32 = "attempt",
         /// Milliseconds until the next one.
         wait_ms: u64 = "waitMs",
-        /// What happened.
+        /// The error.
         error: Failure = "error",
     }
-    /// A model call failed before its first delta and another model is asked.
-    ModelFallback = "MODEL_FALLBACK" {
+    /// A model call failed before its first delta, and another model is called.
+    ModelFallback = "MODEL_FALLBACK" #[non_exhaustive] {
         /// The model that failed.
         from: Arc<str> = "from",
-        /// The model asked now.
+        /// The model called now.
         to: Arc<str> = "to",
-        /// What happened.
+        /// The error.
         reason: Failure = "reason",
     }
-    /// Prose begins.
+    /// A text block begins.
     TextBlockStart = "TEXT_BLOCK_START" {
         /// The block.
         block_id: BlockId = "blockId",
     }
-    /// Prose goes on.
+    /// A text block continues.
     TextBlockDelta = "TEXT_BLOCK_DELTA" {
         /// The block.
         block_id: BlockId = "blockId",
-        /// What is added.
+        /// The added text.
         delta: String = "delta",
     }
-    /// Prose ends.
+    /// A text block ends.
     TextBlockEnd = "TEXT_BLOCK_END" {
         /// The block.
         block_id: BlockId = "blockId",
-        /// What the vendor wants back with it.
+        /// What the vendor requires back with it.
         opaque: Opaque = "opaque" optional,
     }
-    /// Reasoning begins.
+    /// A thinking block begins.
     ThinkingBlockStart = "THINKING_BLOCK_START" {
         /// The block.
         block_id: BlockId = "blockId",
     }
-    /// Reasoning goes on.
+    /// A thinking block continues.
     ThinkingBlockDelta = "THINKING_BLOCK_DELTA" {
         /// The block.
         block_id: BlockId = "blockId",
-        /// What is added.
+        /// The added text.
         delta: String = "delta",
     }
-    /// Reasoning ends.
+    /// A thinking block ends.
     ThinkingBlockEnd = "THINKING_BLOCK_END" {
         /// The block.
         block_id: BlockId = "blockId",
-        /// Signatures and encrypted forms that the vendor wants back.
+        /// Signatures and encrypted forms that the vendor requires back.
         opaque: Opaque = "opaque" optional,
     }
     /// An image, sound or file begins.
@@ -135,18 +136,18 @@ kinds! {
         /// Its media type.
         media_type: String = "mediaType",
     }
-    /// More of its bytes.
+    /// More bytes of an image, sound or file.
     DataBlockDelta = "DATA_BLOCK_DELTA" {
         /// The block.
         block_id: BlockId = "blockId",
         /// Base64; the fragments joined are one base64 text.
         delta: String = "delta",
     }
-    /// It ends.
+    /// An image, sound or file ends.
     DataBlockEnd = "DATA_BLOCK_END" {
         /// The block.
         block_id: BlockId = "blockId",
-        /// What the vendor wants back with it.
+        /// What the vendor requires back with it.
         opaque: Opaque = "opaque" optional,
     }
     /// The model begins a tool call.
@@ -156,7 +157,7 @@ kinds! {
         /// The tool.
         tool_call_name: Arc<str> = "toolCallName",
     }
-    /// The arguments go on.
+    /// The arguments continue.
     ToolCallDelta = "TOOL_CALL_DELTA" {
         /// The call.
         tool_call_id: ToolCallId = "toolCallId",
@@ -169,23 +170,23 @@ kinds! {
         tool_call_id: ToolCallId = "toolCallId",
         /// The tool.
         tool_call_name: Arc<str> = "toolCallName",
-        /// What the vendor wants back with it.
+        /// What the vendor requires back with it.
         opaque: Opaque = "opaque" optional,
     }
-    /// A tool begins to work.
-    ToolResultStart = "TOOL_RESULT_START" {
+    /// A tool starts.
+    ToolResultStart = "TOOL_RESULT_START" #[non_exhaustive] {
         /// The call.
         tool_call_id: ToolCallId = "toolCallId",
         /// The tool.
         tool_call_name: Arc<str> = "toolCallName",
-        /// The arguments really executed; null if they were not JSON.
+        /// The executed arguments; null if they were not JSON.
         input: Value = "input",
     }
-    /// Text of the result, as it comes.
+    /// A part of the result's text.
     ToolResultTextDelta = "TOOL_RESULT_TEXT_DELTA" {
         /// The call.
         tool_call_id: ToolCallId = "toolCallId",
-        /// What is added.
+        /// The added text.
         delta: String = "delta",
     }
     /// Another part of the result.
@@ -195,56 +196,56 @@ kinds! {
         /// The part.
         data: ContentBlock = "data",
     }
-    /// The result is complete: each as it finishes, never held for its batch.
-    ToolResultEnd = "TOOL_RESULT_END" {
+    /// The result is complete. It is emitted when its tool ends, before the rest of its batch.
+    ToolResultEnd = "TOOL_RESULT_END" #[non_exhaustive] {
         /// The call.
         tool_call_id: ToolCallId = "toolCallId",
         /// The tool.
         tool_call_name: Arc<str> = "toolCallName",
-        /// How it went.
+        /// The state of the result.
         state: ToolState = "state",
         /// Milliseconds since its start.
         duration_ms: u64 = "durationMs",
     }
-    /// A person must allow tool calls; only these wait.
-    RequireUserConfirm = "REQUIRE_USER_CONFIRM" durable {
-        /// What to answer with.
+    /// Tool calls require a person's approval; only these wait.
+    RequireUserConfirm = "REQUIRE_USER_CONFIRM" #[non_exhaustive] durable {
+        /// The id for the answer.
         confirm_id: ConfirmId = "confirmId",
         /// The calls.
         tool_calls: Vec<ToolCall> = "toolCalls",
     }
-    /// A person answered.
+    /// A person answered a request for approval.
     UserConfirmResult = "USER_CONFIRM_RESULT" durable {
-        /// The question.
+        /// The request.
         confirm_id: ConfirmId = "confirmId",
-        /// The answers.
+        /// The decisions.
         confirm_results: Vec<ConfirmResult> = "confirmResults",
     }
-    /// The caller must run tools itself; only these wait.
-    RequireExternalExecution = "REQUIRE_EXTERNAL_EXECUTION" durable {
+    /// The caller has to run these tool calls; only these wait.
+    RequireExternalExecution = "REQUIRE_EXTERNAL_EXECUTION" #[non_exhaustive] durable {
         /// The calls.
         tool_calls: Vec<ToolCall> = "toolCalls",
     }
-    /// The caller ran them.
+    /// The caller returned the results of such calls.
     ExternalExecutionResult = "EXTERNAL_EXECUTION_RESULT" durable {
         /// Their results.
         tool_results: Vec<ToolResult> = "toolResults",
     }
-    /// Rules or people refused every call of a turn; comes once, after the last of its results.
+    /// Rules or a person refused every call of a turn. Emitted once, after the last result.
     AllToolsDenied = "ALL_TOOLS_DENIED" {
         /// The calls.
         denied_tool_calls: Vec<ToolCall> = "deniedToolCalls",
     }
     /// A queued run was cancelled before it began. The run has no other event.
-    RunCancelled = "RUN_CANCELLED" durable {
+    RunCancelled = "RUN_CANCELLED" #[non_exhaustive] durable {
         /// The reason.
         error: Failure = "error",
     }
-    /// The harness puts something into the conversation.
+    /// The harness adds a text to the conversation.
     HintBlock = "HINT_BLOCK" {
         /// The block.
         block_id: BlockId = "blockId",
-        /// What put it there.
+        /// The part of the harness that adds it.
         hint_source: String = "hintSource",
         /// The text, as the model reads it in a user message.
         hint: String = "hint",
@@ -253,32 +254,32 @@ kinds! {
     ExceedMaxIters = "EXCEED_MAX_ITERS" {
         /// The limit.
         max_iters: u32 = "maxIters",
-        /// How many there were.
+        /// The number of iterations.
         current_iter: u32 = "currentIter",
     }
-    /// A model or child cannot stream: what follows comes in one piece.
+    /// A model or child can't stream: its output comes in one piece.
     StreamFallback = "STREAM_FALLBACK" {
-        /// Why.
+        /// The reason.
         reason: String = "reason",
     }
     /// A background task changed.
-    TaskUpdated = "TASK_UPDATED" durable {
+    TaskUpdated = "TASK_UPDATED" #[non_exhaustive] durable {
         /// The task.
         task_id: TaskId = "taskId",
-        /// What it was.
+        /// The status before.
         from: TaskStatus = "from",
-        /// What it is.
+        /// The status now.
         to: TaskStatus = "to",
-        /// What went wrong.
+        /// The error.
         error: Option<Failure> = "error" optional,
     }
     /// A message was sent to an agent.
-    MessageSent = "MESSAGE_SENT" {
-        /// To whom.
+    MessageSent = "MESSAGE_SENT" #[non_exhaustive] {
+        /// The receiver.
         agent_key: AgentKey = "agentKey",
-        /// What.
+        /// The message.
         message: Arc<Message> = "message",
-        /// When it is read.
+        /// When the receiver reads it.
         mode: SendMode = "mode",
     }
     /// A child was closed: it accepts no further messages.
@@ -286,37 +287,37 @@ kinds! {
         /// The child.
         agent_key: AgentKey = "agentKey",
     }
-    /// The session begins or ends planning: while it plans, only tools that change nothing run.
+    /// Plan mode begins or ends: in plan mode only tools that change nothing run.
     PlanModeChanged = "PLAN_MODE_CHANGED" durable {
-        /// Whether it plans from now on.
+        /// Whether plan mode is on.
         active: bool = "active",
     }
-    /// An agent's conversation was replaced, by compaction.
-    StateCheckpoint = "STATE_CHECKPOINT" {
+    /// Compaction replaced an agent's conversation.
+    StateCheckpoint = "STATE_CHECKPOINT" #[non_exhaustive] {
         /// The agent; `root` for the root.
         agent_key: AgentKey = "agentKey",
         /// The whole conversation from now on, also in place of earlier turns.
         messages: Vec<Arc<Message>> = "messages",
     }
-    /// What this reader missed. Made for one reader, never stored; its `seq` is the last one
-    /// missed.
-    Gap = "GAP" {
-        /// The first missed.
+    /// The events that a reader missed. Made for that reader and not stored; its `seq` is that of
+    /// the last missed event.
+    Gap = "GAP" #[non_exhaustive] {
+        /// The first missed event.
         from_seq: u64 = "fromSeq",
-        /// The last missed.
+        /// The last missed event.
         to_seq: u64 = "toSeq",
-        /// How many.
+        /// The number of missed events.
         missed: u64 = "missed",
-        /// How many of each agent, by `agent_key`; the root is `root`. Empty where it is not known.
-        per_agent: BTreeMap<String, u64> = "perAgent",
-        /// Why they can't be read, if they are recorded and damaged.
+        /// The number for each agent, by `agent_key`; the root is `root`. Empty if it is unknown.
+        per_agent: BTreeMap<AgentKey, u64> = "perAgent",
+        /// Why recorded events can't be read, if they are damaged.
         reason: Option<String> = "reason" optional,
     }
-    /// Whatever a tool or an application wants to say.
+    /// An event of a tool or of the application.
     Custom = "CUSTOM" {
-        /// What it is.
+        /// The name.
         name: String = "name",
-        /// Anything.
+        /// The value.
         value: Value = "value",
     }
 }

@@ -1,11 +1,14 @@
 //! Statements on the tables.
 
+mod ids;
+
 use std::ops::RangeInclusive;
 
 use mainstem_event::{AgentEvent, Position, Timestamp};
 use mainstem_message::{RunId, SessionId};
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params, types::ValueRef};
 
+use self::ids::{invalid, nearest, run, session_id};
 use crate::{Checkpoint, Claim, RunPlace, SessionSummary, memory::begins_run};
 
 /// An event as stored in the file.
@@ -41,10 +44,6 @@ fn number(row: &SqlRow<'_>, index: usize) -> rusqlite::Result<u64> {
 
 fn time(row: &SqlRow<'_>, index: usize) -> rusqlite::Result<Timestamp> {
     number(row, index).map(Timestamp::from_micros)
-}
-
-fn run(row: &SqlRow<'_>, index: usize) -> rusqlite::Result<Option<RunId>> {
-    Ok(row.get::<_, Option<String>>(index)?.map(RunId::from))
 }
 
 /// Returns the session of this name, if there is one.
@@ -120,8 +119,7 @@ pub(super) fn update(connection: &Connection, head: &Head) -> rusqlite::Result<(
 pub(super) fn place_of(connection: &Connection, id: &RunId) -> rusqlite::Result<Option<RunPlace>> {
     let sql =
         "SELECT name, runs.first FROM runs JOIN sessions ON sessions.id = runs.session WHERE runs.run = ?1";
-    let place =
-        |row: &SqlRow<'_>| Ok(RunPlace { session: row.get::<_, String>(0)?.into(), first: number(row, 1)? });
+    let place = |row: &SqlRow<'_>| Ok(RunPlace { session: session_id(row, 0)?, first: number(row, 1)? });
     connection.prepare_cached(sql)?.query_row([id.as_str()], place).optional()
 }
 
@@ -130,9 +128,9 @@ pub(super) fn claim(connection: &Connection, claim: &Claim) -> rusqlite::Result<
     let Claim { key, digest, session, run, at } = claim;
     connection.execute("DELETE FROM claims WHERE at < ?1", [claim.oldest().as_micros() as i64])?;
     let earlier = |row: &SqlRow<'_>| {
-        let (session, run): (String, String) = (row.get(1)?, row.get(2)?);
         let (digest, at) = (row.get(0)?, time(row, 3)?);
-        Ok(Claim { key: key.clone(), digest, session: session.into(), run: run.into(), at })
+        let run = row.get::<_, String>(2)?.parse().map_err(|error| invalid(2, error))?;
+        Ok(Claim { key: key.clone(), digest, session: session_id(row, 1)?, run, at })
     };
     let sql = "SELECT digest, session, run, at FROM claims WHERE key = ?1";
     let found = connection.query_row(sql, [key], earlier).optional()?;
@@ -209,15 +207,18 @@ const SUMMARY: &str =
 
 /// Reads a row; fields that can't be read are empty, and `damage` is the first reason.
 fn summary(row: &SqlRow<'_>) -> rusqlite::Result<SessionSummary> {
-    let id = match row.get_ref(0)? {
+    let name = match row.get_ref(0)? {
         ValueRef::Text(name) | ValueRef::Blob(name) => String::from_utf8_lossy(name).into_owned(),
         other => return Err(rusqlite::Error::InvalidColumnType(0, "name".to_owned(), other.data_type())),
     };
-    let mut damage = None;
+    let (id, mut damage) = match SessionId::parse_scoped(&name) {
+        Ok(id) => (id, None),
+        Err(error) => (nearest(&name), Some(error.to_string())),
+    };
     let (first, last) = (readable(number(row, 1), &mut damage), readable(number(row, 2), &mut damage));
     let (runs, unfinished) = (readable(number(row, 3), &mut damage), readable(run(row, 4), &mut damage));
     let (created_at, updated_at) = (readable(time(row, 5), &mut damage), readable(time(row, 6), &mut damage));
-    Ok(SessionSummary { id: id.into(), first, last, runs, unfinished, created_at, updated_at, damage })
+    Ok(SessionSummary { id, first, last, runs, unfinished, created_at, updated_at, damage })
 }
 
 /// Returns a value, or an empty one if it can't be read; the first reason stays.

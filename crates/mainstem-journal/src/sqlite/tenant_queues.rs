@@ -55,7 +55,7 @@ impl TenantQueues {
             None => &mut self.barriers,
             Some(session) => {
                 // The prefix that `Scoped` gives sessions.
-                let tenant = session.as_str().split_once('/').map_or("", |(tenant, _)| tenant);
+                let tenant = session.tenant().unwrap_or_default();
                 let place = self.tenants.iter().position(|line| *line.tenant == *tenant);
                 let place = place.unwrap_or_else(|| {
                     self.tenants.push_back(TenantQueue { tenant: tenant.into(), ops: VecDeque::new() });

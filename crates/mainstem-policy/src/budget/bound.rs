@@ -48,6 +48,7 @@ pub enum Resource {
 pub enum Exceeded {
     /// The request exceeds what is left.
     #[error("the {resource} budget of {budget} has {} of {} left, {} asked for", .resource.shown(*.left), .resource.shown(*.limit), .resource.shown(*.asked))]
+    #[non_exhaustive]
     Limit {
         /// The label of the account.
         budget: String,
@@ -62,6 +63,7 @@ pub enum Exceeded {
     },
     /// The time is up.
     #[error("the time budget of {budget} is used up: it had {limit_seconds} s")]
+    #[non_exhaustive]
     Time {
         /// The label of the account.
         budget: String,
@@ -70,6 +72,7 @@ pub enum Exceeded {
     },
     /// The account has a cost budget, and the cost of the call is unknown.
     #[error("the cost budget of {budget} has {left} left, and the model's price is unknown; give it one")]
+    #[non_exhaustive]
     Unpriced {
         /// The label of the account.
         budget: String,

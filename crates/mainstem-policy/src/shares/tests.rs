@@ -4,7 +4,7 @@ use super::*;
 
 /// Takes as many as it gets.
 fn fill(shares: &Arc<Shares>, tenant: &str) -> Vec<Share> {
-    let tenant = Some(Arc::from(tenant));
+    let tenant = Some(tenant.parse().unwrap());
     std::iter::from_fn(|| shares.take(&tenant)).collect()
 }
 

@@ -128,7 +128,7 @@ impl RunContextBuilder {
     /// Builds the context.
     pub fn build(self) -> RunContext {
         let reply_id = self.sink.origin().reply_id.clone();
-        let reply_id = reply_id.unwrap_or_else(|| ReplyId::new(self.shared.ids.next("reply-")));
+        let reply_id = reply_id.unwrap_or_else(|| ReplyId::from_lossy(self.shared.ids.next("reply-")));
         let invocation = Invocation {
             agent: self.agent,
             transcript: Mutex::new(Transcript::new(reply_id)),

@@ -22,22 +22,25 @@ impl Ids for Counted {
 fn log(buffer: usize) -> Arc<SessionLog> {
     let mut options = LogOptions::default();
     options.buffer = buffer;
-    SessionLog::with("s".into(), Arc::new(SystemClock), options)
+    SessionLog::with("s".parse().unwrap(), Arc::new(SystemClock), options)
 }
 
 fn builder(log: &Arc<SessionLog>) -> RunContextBuilder {
-    let origin = Origin { reply_id: Some("r".into()), ..Origin::session("s".into(), Some("run".into())) };
+    let origin = Origin {
+        reply_id: Some("r".parse().unwrap()),
+        ..Origin::session("s".parse().unwrap(), Some("run".parse().unwrap()))
+    };
     RunContext::root("main", EventSink::root(log.clone(), origin)).with_ids(Arc::new(Counted::default()))
 }
 
 fn source() -> EventSource {
     EventSource {
-        agent_key: "agent:kid:1".into(),
+        agent_key: "agent:kid:1".parse().unwrap(),
         agent_id: "kid".into(),
         agent_name: None,
         label: None,
-        session_id: "sub-1".into(),
-        parent_session_id: "s".into(),
+        session_id: "sub-1".parse().unwrap(),
+        parent_session_id: "s".parse().unwrap(),
         depth: 1,
         path: "s/kid".into(),
         task_id: None,
@@ -48,7 +51,7 @@ fn source() -> EventSource {
 }
 
 fn child(cx: &RunContext) -> RunContext {
-    cx.child(source(), "r-kid".into())
+    cx.child(source(), "r-kid".parse().unwrap())
 }
 
 fn recorded(log: &Arc<SessionLog>) -> Vec<AgentEvent> {
@@ -57,7 +60,7 @@ fn recorded(log: &Arc<SessionLog>) -> Vec<AgentEvent> {
 }
 
 fn hint(text: &str) -> EventKind {
-    EventKind::HintBlock { block_id: text.into(), hint_source: "test".into(), hint: text.into() }
+    EventKind::HintBlock { block_id: text.parse().unwrap(), hint_source: "test".into(), hint: text.into() }
 }
 
 fn said(cx: &RunContext) -> Vec<String> {
@@ -134,11 +137,11 @@ fn each_invocation_has_its_own_conversation_and_stamps_its_own_events() {
 #[test]
 fn a_reply_without_an_id_gets_one() {
     let log = log(64);
-    let sink = EventSink::root(log, Origin::session("s".into(), None));
+    let sink = EventSink::root(log, Origin::session("s".parse().unwrap(), None));
     let cx = RunContext::root("main", sink).with_ids(Arc::new(Counted::default())).build();
-    cx.emit(EventKind::ModelCallStart { model_name: "m".into(), iteration: 1 });
-    cx.emit(EventKind::TextBlockStart { block_id: "b".into() });
-    cx.emit(EventKind::ModelCallStart { model_name: "m".into(), iteration: 2 });
+    cx.emit(EventKind::model_call_start("m", 1));
+    cx.emit(EventKind::TextBlockStart { block_id: "b".parse().unwrap() });
+    cx.emit(EventKind::model_call_start("m", 2));
     let message = &cx.messages()[0];
     assert_eq!((message.role, message.id.as_ref().unwrap().as_str()), (Role::Assistant, "reply-1.0"));
 }

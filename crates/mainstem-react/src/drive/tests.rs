@@ -20,8 +20,11 @@ use crate::AgentBuilder;
 
 /// Runs an agent, checks the laws, and returns its outcome and its events in lines.
 async fn play(agent: AgentBuilder, cancel: CancellationToken) -> (RunOutcome, Vec<String>) {
-    let log = SessionLog::with("s".into(), Arc::new(FakeClock::default()), LogOptions::default());
-    let origin = Origin { reply_id: Some("r".into()), ..Origin::session("s".into(), Some("run".into())) };
+    let log = SessionLog::with("s".parse().unwrap(), Arc::new(FakeClock::default()), LogOptions::default());
+    let origin = Origin {
+        reply_id: Some("r".parse().unwrap()),
+        ..Origin::session("s".parse().unwrap(), Some("run".parse().unwrap()))
+    };
     let cx = RunContext::root("main", EventSink::root(log.clone(), origin));
     let cx = cx.with_ids(Arc::new(CountedIds::default())).with_cancel(cancel).build();
     let agent = agent.build().unwrap();

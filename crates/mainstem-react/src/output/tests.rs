@@ -55,8 +55,11 @@ fn agent(model: &RecordingModel) -> AgentBuilder {
 }
 
 async fn play(agent: AgentBuilder) -> (RunOutcome, String) {
-    let log = SessionLog::with("s".into(), Arc::new(FakeClock::default()), LogOptions::default());
-    let origin = Origin { reply_id: Some("r".into()), ..Origin::session("s".into(), Some("run".into())) };
+    let log = SessionLog::with("s".parse().unwrap(), Arc::new(FakeClock::default()), LogOptions::default());
+    let origin = Origin {
+        reply_id: Some("r".parse().unwrap()),
+        ..Origin::session("s".parse().unwrap(), Some("run".parse().unwrap()))
+    };
     let cx = RunContext::root("main", EventSink::root(log.clone(), origin));
     let cx = cx.with_ids(Arc::new(CountedIds::default())).build();
     let outcome = agent.build().unwrap().run(cx, Vec::new(), vec![Arc::new(Message::user("go"))]).await;

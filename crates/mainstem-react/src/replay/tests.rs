@@ -30,13 +30,13 @@ impl Scope for Fold {
 fn check(content: Vec<ContentBlock>) {
     let message = Message::new(Role::Assistant, content);
     let (mut fold, mut turn) = (
-        Fold(Transcript::new("r".into())),
+        Fold(Transcript::new("r".parse().unwrap())),
         Turn::new("1".to_owned(), Length::new(AnswerLimits::default(), 0)),
     );
-    fold.emit(EventKind::ModelCallStart { model_name: "m".into(), iteration: 1 });
+    fold.emit(EventKind::model_call_start("m", 1));
     deltas(&message).for_each(|delta| turn.push(delta, &mut fold).unwrap());
     turn.finish(&mut fold);
-    fold.emit(EventKind::ModelCallEnd { usage: None, stop_reason: StopReason::Stop, duration_ms: 0 });
+    fold.emit(EventKind::model_call_end(StopReason::Stop, 0));
     let folded = fold.0.last_answer().map(|answer| answer.content.clone());
     assert_eq!(folded, Some(message.content).filter(|content| !content.is_empty()));
 }

@@ -25,8 +25,11 @@ fn run(turn: Turn) -> (RunStream, Arc<SessionLog>) {
 }
 
 fn run_of(model: impl Model) -> (RunStream, Arc<SessionLog>) {
-    let log = SessionLog::with("s".into(), Arc::new(SystemClock), LogOptions::default());
-    let origin = Origin { reply_id: Some("r".into()), ..Origin::session("s".into(), Some("run".into())) };
+    let log = SessionLog::with("s".parse().unwrap(), Arc::new(SystemClock), LogOptions::default());
+    let origin = Origin {
+        reply_id: Some("r".parse().unwrap()),
+        ..Origin::session("s".parse().unwrap(), Some("run".parse().unwrap()))
+    };
     let cx = RunContext::root("main", EventSink::root(log.clone(), origin)).build();
     let agent = Agent::builder("main", model).build().unwrap();
     (agent.stream_in(cx, Vec::new(), vec![Arc::new(Message::user("go"))]), log)

@@ -293,23 +293,15 @@ fn invocation(turn: Vec<EventKind>) -> Vec<AgentEvent> {
     });
     let results = calls.flat_map(|(tool_call_id, tool_call_name)| {
         let (id, name) = (tool_call_id.clone(), tool_call_name.clone());
-        let start = ToolResultStart { tool_call_id, tool_call_name, input: Value::Null };
+        let start = EventKind::tool_result_start(tool_call_id, tool_call_name, Value::Null);
         let state = ToolState::Success;
-        [start, ToolResultEnd { tool_call_id: id, tool_call_name: name, state, duration_ms: 0 }]
+        [start, EventKind::tool_result_end(id, name, state, 0)]
     });
-    let start = AgentStart {
-        name: "a".into(),
-        role: Role::Assistant,
-        input: vec![],
-        parent_tool_call_id: None,
-        settings: None,
-        spec_version: None,
-        spec: None,
-    };
-    let asked = ModelCallStart { model_name: "m".into(), iteration: 1 };
-    let answered = ModelCallEnd { usage: None, stop_reason: StopReason::Stop, duration_ms: 0 };
+    let start = EventKind::agent_start("a", Role::Assistant, vec![]);
+    let asked = EventKind::model_call_start("m", 1);
+    let answered = EventKind::model_call_end(StopReason::Stop, 0);
     let (usage, outcome) = (Rollup::default(), Outcome::Error);
-    let end = AgentEnd { outcome, error: None, usage, duration_ms: 0 };
+    let end = EventKind::agent_end(outcome, usage, 0);
     let kinds: Vec<_> = [start, asked]
         .into_iter()
         .chain(turn.iter().cloned())
@@ -317,7 +309,8 @@ fn invocation(turn: Vec<EventKind>) -> Vec<AgentEvent> {
         .chain(results)
         .chain([end])
         .collect();
-    let origin = Origin { reply_id: Some("r".into()), ..Origin::session("s".into(), None) };
+    let origin =
+        Origin { reply_id: Some("r".parse().unwrap()), ..Origin::session("s".parse().unwrap(), None) };
     let origin = Arc::new(origin);
     let event = |(seq, kind)| AgentEvent::new(seq, Timestamp::from_micros(0), origin.clone(), kind);
     (1..).zip(kinds).map(event).collect()
@@ -345,7 +338,7 @@ impl Joined {
     }
 
     fn folded(events: &[AgentEvent]) -> Self {
-        let mut transcript = Transcript::new("r".into());
+        let mut transcript = Transcript::new("r".parse().unwrap());
         events.iter().for_each(|event| transcript.apply(&event.kind));
         let mut said = Self::default();
         for block in transcript.messages().iter().flat_map(|message| &message.content) {

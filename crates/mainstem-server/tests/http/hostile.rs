@@ -56,7 +56,7 @@ async fn every_hostile_request_is_answered_with_its_code() {
         ("/v1/sessions/mine/runs", format!("/v1/runs/{run}"), format!("/v1/runs/{run}/cancel"));
     let events_of_run = format!("/v1/sessions/other/events?run={run}");
     let large = format!("{{\"input\": \"{}\"}}", "x".repeat(1 << 20));
-    let long = format!("/v1/sessions/{}/runs", "s".repeat(129));
+    let long = format!("/v1/sessions/{}/runs", "s".repeat(257));
     let deep = format!("{{\"input\": {}1{}}}", "[".repeat(500), "]".repeat(500));
     let ok = r#"{"input": "Hi"}"#;
     let rows = [
@@ -105,12 +105,35 @@ async fn every_hostile_request_is_answered_with_its_code() {
         // Paths.
         get("/v1/nothing", &[me], 404, "no_such_path"),
         get("/../etc/passwd", &[me], 404, "no_such_path"),
-        get("/v1/sessions/..%2f..%2fetc/events", &[me], 404, "not_found"),
-        post("/v1/sessions/..%2f..%2fetc/runs", &[me, json], ok, 422, "bad_session_id"),
+        get("/v1/sessions/..%2f..%2fetc/events", &[me], 400, "bad_id"),
+        post("/v1/sessions/..%2f..%2fetc/runs", &[me, json], ok, 400, "bad_id"),
         post("/v1/sessions/%2e%2e/runs", &[me, json], ok, 404, "no_such_path"),
-        post("/v1/sessions/a%00b/runs", &[me, json], ok, 422, "bad_session_id"),
-        post(&long, &[me, json], ok, 422, "bad_session_id"),
-        get("/v1/tasks/..%2f..%2fsecrets", &[me], 404, "not_found"),
+        post("/v1/sessions/a%00b/runs", &[me, json], ok, 400, "bad_id"),
+        post(&long, &[me, json], ok, 400, "bad_id"),
+        get("/v1/tasks/..%2f..%2fsecrets", &[me], 400, "bad_id"),
+        // The part of a tenant, for a caller without one.
+        get("/v1/sessions/acme%2Fs", &[me], 400, "bad_id"),
+        post("/v1/sessions/acme%2Fs/runs", &[me, json], ok, 400, "bad_id"),
+        Row {
+            method: Method::DELETE,
+            path: "/v1/sessions/acme%2Fs",
+            headers: vec![me],
+            body: None,
+            status: 400,
+            code: "bad_id",
+        },
+        get("/v1/runs/a%20b", &[me], 400, "bad_id"),
+        get("/v1/tasks/acme%2Ftask-1", &[me], 400, "bad_id"),
+        get("/v1/sessions/mine/agents/agent:kid%2F1", &[me], 400, "bad_id"),
+        post(
+            "/v1/sessions/mine/confirmations/%C3%A9",
+            &[me, json],
+            r#"{"decision": "allow"}"#,
+            400,
+            "bad_id",
+        ),
+        get("/v1/sessions/mine/events?run=a%20b", &[me], 400, "bad_query"),
+        get("/v1/tasks?session=a%20b", &[me], 400, "bad_query"),
         Row {
             method: Method::DELETE,
             path: &of_run,
@@ -180,6 +203,15 @@ async fn every_hostile_request_is_answered_with_its_code() {
         assert_eq!(problem["code"], row.code, "{about}: {problem}");
         assert!(!problem.to_string().contains(TOKEN), "{about}: {problem}");
     }
+}
+
+#[tokio::test]
+async fn a_refused_id_is_answered_with_what_is_allowed() {
+    let (rig, _dir) = rig().await;
+    let problem: Value = rig.get("/v1/sessions/acme%2Fs").await.json().await.unwrap();
+    let detail = "invalid session id \"acme/s\": '/' at character 5; use 1 to 256 ASCII letters, digits and -_.:~, \
+                  not beginning with a dot";
+    assert_eq!(problem["detail"], detail);
 }
 
 #[tokio::test]

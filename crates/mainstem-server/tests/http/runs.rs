@@ -188,7 +188,7 @@ async fn a_run_that_the_shutdown_stops_says_so() {
     while !String::from_utf8_lossy(&seen.chunk().await.unwrap().unwrap()).contains("Well.") {}
     rig.end().await;
     let journal = SqliteJournal::open(&path).unwrap();
-    let events = journal.read(&"s".into(), 1, 100).await.unwrap();
+    let events = journal.read(&"s".parse().unwrap(), 1, 100).await.unwrap();
     laws(&events).unwrap();
     let end = events.iter().find(|event| event.is_run_end()).unwrap().to_json();
     assert!(end.contains("\"shutdown\""), "{end}");

@@ -2,6 +2,7 @@
 
 use futures_util::StreamExt;
 use mainstem::{event::LogOptions, model::scripted::Turn, prelude::ScriptedModel};
+use mainstem_api::StreamForm;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -202,6 +203,17 @@ async fn lines_are_there_for_those_who_ask() {
         (&events[0]["type"], &events.last().unwrap()["type"]),
         (&json!("AGENT_START"), &json!("AGENT_END"))
     );
+}
+
+#[tokio::test]
+async fn each_form_has_its_media_type() {
+    let rig = Rig::of(two_kids()).await;
+    rig.run("s", "go").await;
+    for form in StreamForm::ALL {
+        let request = rig.ask(Method::GET, "/v1/sessions/s/events?follow=false");
+        let response = request.header("accept", form.media_type()).send().await.unwrap();
+        assert_eq!(response.headers()["content-type"], form.media_type());
+    }
 }
 
 #[tokio::test]

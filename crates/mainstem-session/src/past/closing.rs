@@ -28,7 +28,7 @@ impl Past {
             };
             let (usage, now) = (cut.usage, log.clock().now());
             let duration_ms = now.millis_since(cut.began);
-            self.emit(&sink, EventKind::AgentEnd { outcome, error: error.clone(), usage, duration_ms });
+            self.emit(&sink, EventKind::agent_end(outcome, usage, duration_ms).with_error(error.clone()));
             if cut.origin.source.is_none() {
                 self.used.ran(duration_ms);
                 self.latest.ran(duration_ms);
@@ -53,7 +53,7 @@ impl Past {
     /// stays open until its end is read. Invocations are ended before.
     pub(crate) fn close_tasks(&self, log: &Arc<SessionLog>, tasks: &TaskSet, records: &[TaskRecord]) {
         let update = |id: &TaskId, from, to, error| {
-            log.emit(EventKind::TaskUpdated { task_id: id.clone(), from, to, error });
+            log.emit(EventKind::task_updated(id.clone(), from, to).with_error(error));
         };
         for (id, from) in self.fleet.tasks.iter().filter(|(_, status)| !status.is_terminal()) {
             match records.iter().find(|record| record.id == *id) {
@@ -134,11 +134,11 @@ mod tests {
 
     #[test]
     fn a_record_gets_the_error_that_the_log_has_also_after_a_checkpoint() {
-        let (log, task) = (SessionLog::new("s".into()), TaskId::from("task-1"));
+        let (log, task) = (SessionLog::new("s".parse().unwrap()), TaskId::from_lossy("task-1"));
         let mut reader = log.subscribe_from(1);
         let error = Some(Failure::new("task_store", "the disk is full"));
         let (from, to) = (TaskStatus::Running, TaskStatus::Failed);
-        log.emit(EventKind::TaskUpdated { task_id: task.clone(), from, to, error: error.clone() });
+        log.emit(EventKind::task_updated(task.clone(), from, to).with_error(error.clone()));
         let mut past = Past::default();
         while let Some(event) = reader.try_next() {
             past.apply(&event);

@@ -85,7 +85,7 @@ impl AnySession for RecordedSession {
     }
 
     async fn tasks(&self) -> Result<Vec<TaskRecord>, Error> {
-        let query = TaskQuery { session: Some(self.id.to_string()), status: None };
+        let query = TaskQuery { session: Some(self.id.clone()), status: None };
         self.records.tasks(&query).await
     }
 

@@ -120,7 +120,7 @@ impl SessionBuilder {
     /// # Errors
     /// It is open elsewhere; the journal can't be read or written.
     pub async fn open(mut self, journal: &Arc<dyn Journal>) -> Result<Session, JournalError> {
-        let id = self.id.take().unwrap_or_else(|| SessionId::new(self.ids.next("session-")));
+        let id = self.id.take().unwrap_or_else(|| SessionId::from_lossy(self.ids.next("session-")));
         let record = journal.open(&id).await?;
         let last = record.position().last;
         let begun = match journal.session(&id).await? {
@@ -165,7 +165,7 @@ impl SessionBuilder {
 
     /// The session, in memory.
     pub fn build(mut self) -> Session {
-        let id = self.id.take().unwrap_or_else(|| SessionId::new(self.ids.next("session-")));
+        let id = self.id.take().unwrap_or_else(|| SessionId::from_lossy(self.ids.next("session-")));
         let log = SessionLog::with(id, self.clock.clone(), self.log.clone());
         let begun = Begun { at: self.clock.now(), first: 1 };
         self.assemble(log, begun, Past::default(), None, None)
@@ -176,7 +176,7 @@ impl SessionBuilder {
     ///
     /// If the journal can't record it, its runs end with an error that says why.
     pub fn begin(mut self, journal: &Arc<dyn Journal>) -> Session {
-        let id = self.id.take().unwrap_or_else(|| SessionId::new(self.ids.next("session-")));
+        let id = self.id.take().unwrap_or_else(|| SessionId::from_lossy(self.ids.next("session-")));
         let record = Arc::new(Deferred::new(journal.clone(), id.clone()));
         let log = SessionLog::with_record(id, self.clock.clone(), self.log.clone(), record.clone());
         let checkpoints = Checkpoints::new(journal.clone(), 0);

@@ -34,7 +34,7 @@ impl Session {
     /// session's runs.
     pub(crate) fn never_began(&self, run: &RunId, why: Failure) {
         let log = &self.0.log;
-        let cancelled = EventKind::RunCancelled { error: why.clone() };
+        let cancelled = EventKind::run_cancelled(why.clone());
         let record = RunRecord::cancelled(run.clone(), log.last_seq() + 1, log.clock().now(), why);
         lock(&self.0.runs).push(record);
         let (session_id, run_id) = (self.id().clone(), Some(run.clone()));
@@ -109,7 +109,7 @@ impl Session {
         let inner = &*self.0;
         let mut attributes = options.attributes.clone();
         attributes.extend(inner.attributes.clone());
-        let reply_id = ReplyId::new(inner.ids.next("reply-"));
+        let reply_id = ReplyId::from_lossy(inner.ids.next("reply-"));
         let root_id = agents.root().id().clone();
         let origin = Origin::root(self.id().clone(), run_id, reply_id, &root_id);
         let cx = RunContext::root(root_id, EventSink::root(inner.log.clone(), origin));

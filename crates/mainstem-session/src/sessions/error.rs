@@ -1,13 +1,16 @@
 //! Why a session can't be opened or deleted.
 
 use mainstem_journal::JournalError;
-use mainstem_message::SessionId;
+use mainstem_message::{IdError, SessionId};
 use mainstem_task::TaskError;
 
 /// Why a session can't be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
+    /// The text is not the id of a session.
+    #[error(transparent)]
+    Id(#[from] IdError),
     /// The journal can't be read or written, or another process has the session open.
     #[error(transparent)]
     Journal(#[from] JournalError),
@@ -16,6 +19,7 @@ pub enum OpenError {
         "your share of the {most} sessions that can be open at once is in use, and none of yours can be closed: cancel a run, stop reading, \
          or delete a session"
     )]
+    #[non_exhaustive]
     TooMany {
         /// How many sessions can be open at once, of all tenants.
         most: usize,
@@ -28,6 +32,7 @@ pub enum OpenError {
 pub enum DeleteError {
     /// The session does not exist.
     #[error("unknown session {session}")]
+    #[non_exhaustive]
     Unknown {
         /// The session.
         session: SessionId,
@@ -53,7 +58,7 @@ pub enum InUse {
     /// Background tasks of it are running.
     #[error("background tasks of it are running: cancel these first")]
     Tasks,
-    /// The program holds it, for a reader or a request.
-    #[error("it has readers")]
+    /// A reader, a request or the program holds it.
+    #[error("a reader or a request holds it: end that first")]
     Held,
 }

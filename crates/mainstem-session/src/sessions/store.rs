@@ -94,7 +94,7 @@ impl Store {
             }
         };
         place.touch();
-        Ok(Opening { store: self, key, place })
+        Ok(Opening { store: self, key, place: Some(place) })
     }
 
     /// Takes a share of the limit; closes the least recently used session if none is free.
@@ -133,10 +133,16 @@ impl Store {
 
     /// Returns a tenant's open sessions, by id.
     pub(super) fn of(&self, tenant: &Tenant) -> Vec<Session> {
-        let own = self.places.iter().filter(|place| place.key().0 == *tenant);
-        let mut sessions: Vec<_> = own.filter_map(|place| place.session.get().cloned()).collect();
+        let mut sessions = self.read(tenant, |session| Some(session.clone()));
         sessions.sort_by(|one, other| one.id().as_str().cmp(other.id().as_str()));
         sessions
+    }
+
+    /// Reads from a tenant's open sessions without a clone of them, which would be in use. Each is
+    /// locked meanwhile.
+    pub(super) fn read<T>(&self, tenant: &Tenant, read: impl Fn(&Session) -> Option<T>) -> Vec<T> {
+        let own = self.places.iter().filter(|place| place.key().0 == *tenant);
+        own.filter_map(|place| place.session.get().and_then(&read)).collect()
     }
 
     pub(super) fn remove(&self, key: &Key) -> bool {
@@ -164,7 +170,8 @@ impl fmt::Debug for Store {
 pub(super) struct Opening<'a> {
     store: &'a Store,
     key: Key,
-    place: Arc<Place>,
+    /// `Some` until it is dropped.
+    place: Option<Arc<Place>>,
 }
 
 impl Opening<'_> {
@@ -173,14 +180,22 @@ impl Opening<'_> {
     where
         F: Future<Output = Result<Session, JournalError>>,
     {
-        self.place.session.get_or_try_init(open).await.cloned()
+        match &self.place {
+            Some(place) => place.session.get_or_try_init(open).await.cloned(),
+            None => open().await,
+        }
     }
 }
 
 impl Drop for Opening<'_> {
     /// Removes the place if no session was opened and no other request waits for that.
     fn drop(&mut self) {
-        let is_last = |known: &Arc<Place>| Arc::ptr_eq(known, &self.place) && Arc::strong_count(known) == 2;
-        self.store.places.remove_if(&self.key, |_, known| is_last(known) && known.session.get().is_none());
+        // Of two requests that end at once, the later one then finds the map's reference alone.
+        self.place = None;
+        let is_left = |known: &Arc<Place>| Arc::strong_count(known) == 1 && known.session.get().is_none();
+        self.store.places.remove_if(&self.key, |_, known| is_left(known));
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -17,7 +17,7 @@ fn given() -> RunOptions {
 }
 
 fn run(spent: Spend) -> RunRecord {
-    let mut run = RunRecord::new("run-1".into(), 1, Timestamp::from_micros(0), recorded(&given()));
+    let mut run = RunRecord::new("run-1".parse().unwrap(), 1, Timestamp::from_micros(0), recorded(&given()));
     (run.spent, run.ran) = (spent, Duration::from_secs(20));
     run
 }

@@ -36,7 +36,7 @@ pub(super) static ROWS: [Key; 21] = [
         name: "name",
         form: "text",
         default: "the file's name",
-        about: "The file's name again; another name is a warning.",
+        about: "The file's name again; if it differs, the file's name counts, with a warning.",
         text: Text::Plain,
         read: |reader, entry| reader.name(&entry.node),
         check: |spec| each([&*spec.id], rules::id),
@@ -211,7 +211,7 @@ pub(super) static ROWS: [Key; 21] = [
     Key {
         name: "url",
         form: "`http(s)://…`",
-        about: "The address of a remote agent; the prompt below is ignored then.",
+        about: "The address of a remote agent; not in effect yet: an agent with it is left out.",
         only_ours: &["url"],
         read: |reader, entry| {
             reader.spec.url = Some(obey(&entry.node, entry.node.text()?, rules::url)?.to_owned());
@@ -225,7 +225,7 @@ pub(super) static ROWS: [Key; 21] = [
         name: "headers",
         form: "name: value",
         default: "none",
-        about: "Headers of requests to `url`; a value may have `${ENV_VAR}`.",
+        about: "Headers of requests to `url`; not in effect yet. A value may have `${ENV_VAR}`.",
         only_ours: &["headers"],
         read: |reader, entry| reader.headers(&entry.node),
         check: |spec| each(&spec.headers, |header| rules::header(&header.name, &header.value)),
@@ -264,7 +264,7 @@ pub(super) static ROWS: [Key; 21] = [
     Key {
         name: "timeout_seconds",
         form: "whole number",
-        about: "How long a parent waits for the agent; 0 is the background at once.",
+        about: "How long a parent waits for the agent; with 0 the agent starts as a background task.",
         only_ours: &["timeout_seconds"],
         read: |reader, entry| {
             reader.spec.timeout = Some(Duration::from_secs(entry.node.whole()?));

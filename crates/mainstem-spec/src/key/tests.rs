@@ -1,8 +1,9 @@
 //! What the rows have to have.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, path::Path};
 
 use super::*;
+use crate::parse;
 
 #[test]
 fn each_row_is_whole_and_each_name_is_one_key() {
@@ -31,36 +32,46 @@ fn a_default_is_what_a_new_spec_has() {
     }
 }
 
-/// A new field has to be in the spec's own JSON, in a row, or both: what `mainstem agents show`
-/// shows would lack it otherwise.
+/// Files with every key, each with another value than its default.
+const FILES: [&str; 2] = [
+    "description: Reviews\nmodel: m\nsteps: 7\ntemperature: 0.2\ntop_p: 0.9\ntools: read\n\
+     disallowed_tools: write\nskills: review\nmcp_servers: docs\nhidden: true\nmode: subagent\n\
+     workspace: { mode: shared, path: a }\npermissions: { shell: ask }\npersist_session: true\n\
+     timeout_seconds: 9\nmax_tokens_total: 9\noutput_schema: { type: object }\n",
+    "name: a\ndescription: Is far away\nurl: https://host.example\nheaders: { x-team: red }\n",
+];
+
+/// A row without `read` compiles.
+#[test]
+fn each_key_of_a_file_reaches_the_spec() {
+    let [here, away] = FILES.map(|lines| {
+        let text = format!("---\n{lines}---\n");
+        parse("a", &text, Path::new("subagents/a.md")).expect(lines).spec
+    });
+    let new = AgentSpec::new("b", "Does it");
+    let is_unset = |key: &&Key| [&here, &away].iter().all(|spec| key.value(spec) == key.value(&new));
+    let unset: Vec<_> = Key::all().filter(is_unset).map(|key| key.name).collect();
+    assert!(unset.is_empty(), "no file above sets {unset:?}, or its row does not read it");
+}
+
+/// Names the fields of a spec; one that is not listed does not compile.
+macro_rules! fields {
+    ($($field:ident)*) => {{
+        let AgentSpec { $($field: _,)* } = AgentSpec::new("a", "Does it");
+        [$(stringify!($field)),*]
+    }};
+}
+
+/// `mainstem agents show` has the values of the rows.
 #[test]
 fn each_field_of_a_spec_is_the_value_of_a_row() {
-    let AgentSpec {
-        id: _,
-        description: _,
-        prompt: _,
-        model: _,
-        steps: _,
-        temperature: _,
-        top_p: _,
-        tools: _,
-        disallowed_tools: _,
-        skills: _,
-        mcp_servers: _,
-        hidden: _,
-        mode: _,
-        workspace: _,
-        url: _,
-        headers: _,
-        permissions: _,
-        persist_session: _,
-        timeout: _,
-        max_tokens_total: _,
-        output_schema: _,
-        origin: _,
-    } = AgentSpec::new("a", "Does it");
-    // All but the prompt and the origin; the workspace has two.
-    assert_eq!(Key::all().count(), 22 - 2 + 1);
+    let fields = fields![
+        id description prompt model steps temperature top_p tools disallowed_tools skills mcp_servers hidden
+        mode workspace url headers permissions persist_session timeout max_tokens_total output_schema origin
+    ];
+    let others: Vec<_> = fields.into_iter().filter(|field| Key::named(field).is_none()).collect();
+    // The rows of three have other names; the prompt and the origin have none.
+    assert_eq!(others, ["id", "prompt", "workspace", "timeout", "origin"]);
 }
 
 #[test]

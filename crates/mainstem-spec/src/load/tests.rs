@@ -53,7 +53,7 @@ fn loads_what_it_can_and_reports_the_rest_in_order() {
     let (ids, report) = workspace.load();
     assert_eq!(ids, ["a", "c", "e"]);
     assert_snapshot!(report, @r#"
-    subagents/README.md: error: "README" is no agent id: use a-z, 0-9, _ and -, starting with a letter or digit; did you mean "readme"?
+    subagents/README.md: error: invalid agent id "README": use a-z, 0-9, _ and -, starting with a letter or digit; did you mean "readme"?
     subagents/b.md:3:14: error: expected a number, got "hot"
     subagents/b.md:4:1: warning: unknown key "step"; did you mean "steps"?
     subagents/c.md:3:1: warning: unknown key "step"; did you mean "steps"?
@@ -164,7 +164,7 @@ fn a_name_that_is_no_text_is_an_error() {
 
     let workspace = Workspace::new();
     fs::write(workspace.path("subagents").join(OsStr::from_bytes(b"a\xff.md")), agent("a")).unwrap();
-    assert_snapshot!(workspace.load().1, @r#"subagents/a�.md: error: "a�" is no agent id: use a-z, 0-9, _ and -, starting with a letter or digit; did you mean "a"?"#);
+    assert_snapshot!(workspace.load().1, @r#"subagents/a�.md: error: invalid agent id "a�": use a-z, 0-9, _ and -, starting with a letter or digit; did you mean "a"?"#);
 }
 
 #[test]

@@ -299,13 +299,13 @@ fn contradictions_are_errors() {
 
 #[test]
 fn yaml_errors_keep_their_place() {
-    assert_snapshot!(report("description: a\nurl: x: y"), @r#"subagents/reviewer.md:3:7: error: mapping values are not allowed in this context: put the value of "url" in quotes"#);
-    assert_snapshot!(report("description: a\npermissions:\n  shell: *"), @r#"subagents/reviewer.md:4:10: error: while scanning an anchor or alias, did not find expected alphabetic or numeric character: put the value of "shell" in quotes"#);
-    assert_snapshot!(report("description: a\nmode: @home"), @r#"subagents/reviewer.md:3:7: error: unexpected character: `@': put the value of "mode" in quotes"#);
-    assert_snapshot!(report("description: a\nmode: *a"), @r#"subagents/reviewer.md:3:7: error: reference to unknown value: put the value of "mode" in quotes"#);
-    assert_snapshot!(report("description: 'a\nmodel: b"), @"subagents/reviewer.md:3:1: error: invalid indentation in multiline quoted scalar: close the quote of line 2");
-    assert_snapshot!(report("description: a\ntools: [read"), @"subagents/reviewer.md:3:8: error: unclosed bracket '[': close the bracket of line 3");
-    assert_snapshot!(report("description: a\n\tmodel: b"), @"subagents/reviewer.md:2:14: error: while scanning a plain scalar, found a tab: indent with spaces, not with tabs");
+    assert_snapshot!(report("description: a\nurl: x: y"), @r#"subagents/reviewer.md:3:7: error: put the value of "url" in quotes: mapping values are not allowed in this context"#);
+    assert_snapshot!(report("description: a\npermissions:\n  shell: *"), @r#"subagents/reviewer.md:4:10: error: put the value of "shell" in quotes: while scanning an anchor or alias, did not find expected alphabetic or numeric character"#);
+    assert_snapshot!(report("description: a\nmode: @home"), @r#"subagents/reviewer.md:3:7: error: put the value of "mode" in quotes: unexpected character: `@'"#);
+    assert_snapshot!(report("description: a\nmode: *a"), @r#"subagents/reviewer.md:3:7: error: put the value of "mode" in quotes: reference to unknown value"#);
+    assert_snapshot!(report("description: 'a\nmodel: b"), @"subagents/reviewer.md:3:1: error: close the quote of line 2: invalid indentation in multiline quoted scalar");
+    assert_snapshot!(report("description: a\ntools: [read"), @"subagents/reviewer.md:3:8: error: close the bracket of line 3: unclosed bracket '['");
+    assert_snapshot!(report("description: a\n\tmodel: b"), @"subagents/reviewer.md:2:14: error: indent with spaces, not with tabs: while scanning a plain scalar, found a tab");
     assert_snapshot!(report("- description: a"), @"subagents/reviewer.md:2:1: error: expected a mapping of `key: value` lines, got a list");
     assert_snapshot!(report("just text"), @r#"subagents/reviewer.md:2:1: error: expected a mapping of `key: value` lines, got "just text""#);
     assert_snapshot!(report("description: a\n...\nmodel: b"), @"subagents/reviewer.md:4:1: error: only single YAML document expected but multiple found");
@@ -320,19 +320,19 @@ fn an_invalid_id_is_an_error() {
     for valid in ["a", "0", "code-reviewer", "a_b-c9"] {
         assert!(check(valid).is_ok(), "{valid}");
     }
-    assert_snapshot!(check("README").unwrap_err(), @r#"x.md: error: "README" is no agent id: use a-z, 0-9, _ and -, starting with a letter or digit; did you mean "readme"?"#);
-    assert_snapshot!(check("my agent").unwrap_err(), @r#"x.md: error: "my agent" is no agent id: use a-z, 0-9, _ and -, starting with a letter or digit; did you mean "my-agent"?"#);
-    assert_snapshot!(check("-x").unwrap_err(), @r#"x.md: error: "-x" is no agent id: use a-z, 0-9, _ and -, starting with a letter or digit; did you mean "x"?"#);
-    assert_snapshot!(check("../up").unwrap_err(), @r#"x.md: error: "../up" is no agent id: use a-z, 0-9, _ and -, starting with a letter or digit; did you mean "up"?"#);
-    assert_snapshot!(check("").unwrap_err(), @r#"x.md: error: "" is no agent id: use a-z, 0-9, _ and -, starting with a letter or digit"#);
-    assert_snapshot!(check("é").unwrap_err(), @r#"x.md: error: "é" is no agent id: use a-z, 0-9, _ and -, starting with a letter or digit"#);
+    assert_snapshot!(check("README").unwrap_err(), @r#"x.md: error: invalid agent id "README": use a-z, 0-9, _ and -, starting with a letter or digit; did you mean "readme"?"#);
+    assert_snapshot!(check("my agent").unwrap_err(), @r#"x.md: error: invalid agent id "my agent": use a-z, 0-9, _ and -, starting with a letter or digit; did you mean "my-agent"?"#);
+    assert_snapshot!(check("-x").unwrap_err(), @r#"x.md: error: invalid agent id "-x": use a-z, 0-9, _ and -, starting with a letter or digit; did you mean "x"?"#);
+    assert_snapshot!(check("../up").unwrap_err(), @r#"x.md: error: invalid agent id "../up": use a-z, 0-9, _ and -, starting with a letter or digit; did you mean "up"?"#);
+    assert_snapshot!(check("").unwrap_err(), @r#"x.md: error: invalid agent id "": use a-z, 0-9, _ and -, starting with a letter or digit"#);
+    assert_snapshot!(check("é").unwrap_err(), @r#"x.md: error: invalid agent id "é": use a-z, 0-9, _ and -, starting with a letter or digit"#);
 }
 
 #[test]
 fn bombs_are_errors_not_hangs() {
     let examples = "description: <example>\n".repeat(2_500) + "model: @x";
     assert!(report(&examples).contains("\"description\" is given twice, before on line 2"));
-    assert_snapshot!(report(&format!("description: {}", "[".repeat(30_000))), @"subagents/reviewer.md:2:46: error: recursion limit exceeded: close the bracket of line 2");
+    assert_snapshot!(report(&format!("description: {}", "[".repeat(30_000))), @"subagents/reviewer.md:2:46: error: close the bracket of line 2: recursion limit exceeded");
     let deep: String = (0..200).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect();
     assert_snapshot!(report(&deep), @"subagents/reviewer.md:34:33: error: the front matter is too deep or too large, or its aliases multiply");
     let level = |n: usize| format!("a{n}: &a{n} [{}]\n", vec![format!("*a{}", n - 1); 10].join(","));

@@ -54,12 +54,12 @@ fn what_is_wrong_is_an_error_at_its_place() {
     check(
         "PDF forms",
         fine,
-        "1:1: error: \"PDF forms\" is no skill name: use a-z, 0-9, _ and -, starting with a letter or digit; did you mean \"pdf-forms\"?",
+        "1:1: error: invalid skill name \"PDF forms\": use a-z, 0-9, _ and -, starting with a letter or digit; did you mean \"pdf-forms\"?",
     );
     check(
         "..",
         fine,
-        "1:1: error: \"..\" is no skill name: use a-z, 0-9, _ and -, starting with a letter or digit",
+        "1:1: error: invalid skill name \"..\": use a-z, 0-9, _ and -, starting with a letter or digit",
     );
     check(
         "pdf",
@@ -102,7 +102,7 @@ fn a_skill_built_in_code_is_checked_too() {
     assert_eq!(said(Skill::new("pdf", "Forms", "")), "");
     assert_eq!(
         said(Skill::new("a/b", " ", "")),
-        "error: skill \"a/b\": \"a/b\" is no skill name: use a-z, 0-9, _ and -, starting with a letter or digit; \
+        "error: skill \"a/b\": invalid skill name \"a/b\": use a-z, 0-9, _ and -, starting with a letter or digit; \
          error: skill \"a/b\": the description is empty: say when to use the skill, the model chooses by it"
     );
 }

@@ -56,7 +56,7 @@ fn what_is_broken_is_left_out_and_said() {
     let (skills, said) = load(&dir);
     assert_eq!(skills, ["pdf:"]);
     assert_snapshot!(said, @r#"
-    skills/Big One/SKILL.md:1:1: error: "Big One" is no skill name: use a-z, 0-9, _ and -, starting with a letter or digit; did you mean "big-one"?
+    skills/Big One/SKILL.md:1:1: error: invalid skill name "Big One": use a-z, 0-9, _ and -, starting with a letter or digit; did you mean "big-one"?
     skills/bad/SKILL.md:1:1: error: the description is missing: say when to use the skill, the model chooses by it
     skills/empty: warning: there is no SKILL.md in this folder, so it is no skill
     "#);

@@ -39,7 +39,7 @@ fn files_of_other_products_are_read_only_when_asked_for() {
     assert_eq!(load(&dir, &ours), (vec!["a: ours".to_owned()], String::new()));
     let (specs, said) = load(&dir, &ours.with_other_products_of(dir.path()));
     assert_eq!(specs, ["a: ours", "b: claude", "big-e: copilot", "c: opencode", "d: opencode too"]);
-    assert_snapshot!(said, @r#".github/agents/Big E.agent.md:1:1: warning: "Big E" is no agent id: use a-z, 0-9, _ and -, starting with a letter or digit; it is called "big-e" here"#);
+    assert_snapshot!(said, @r#".github/agents/Big E.agent.md:1:1: warning: invalid agent id "Big E": use a-z, 0-9, _ and -, starting with a letter or digit; it is called "big-e" here"#);
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn nothing_steps_into_the_place_of_a_file_that_is_broken_or_switched_off() {
     subagents/b.md:3:1: warning: the agent is switched off and left out
     subagents/a.md: warning: agent "a" is left out with the one in .claude/agents/a.md: this file comes first, and has errors or is switched off
     subagents/b.md: warning: agent "b" is left out with the one in .opencode/agent/b.md: this file comes first, and has errors or is switched off
-    .github/agents/C.agent.md:1:1: warning: "C" is no agent id: use a-z, 0-9, _ and -, starting with a letter or digit; it is called "c" here
+    .github/agents/C.agent.md:1:1: warning: invalid agent id "C": use a-z, 0-9, _ and -, starting with a letter or digit; it is called "c" here
     .github/agents/C.agent.md:1:1: error: the description is missing: say what the agent is for, the model chooses by it
     "#);
 }

@@ -34,7 +34,7 @@ mod tests {
 
     use serde_json::json;
 
-    use crate::{AgentSpec, Header, McpServer, Permission, WorkspaceMode};
+    use crate::{AgentSpec, Header, Key, McpServer, Mode, Permission, WorkspaceMode};
 
     /// Every key that is recorded.
     fn full() -> AgentSpec {
@@ -50,12 +50,21 @@ mod tests {
         spec.disallowed_tools = vec!["y".into()];
         spec.skills = Some(vec!["s".into()]);
         spec.hidden = true;
+        spec.mode = Mode::Subagent;
         spec.permissions = vec![("x(*)".into(), Permission::Ask), ("*".into(), Permission::Deny)];
         spec.timeout = Some(Duration::from_secs(7));
         spec.max_tokens_total = Some(9);
         spec.output_schema = Some(json!({ "type": "object" }));
         spec.workspace.path = Some("sub".into());
         spec
+    }
+
+    /// A key that is not in [`full`] could be missing in the JSON unnoticed.
+    #[test]
+    fn every_key_is_recorded_unless_it_may_be_secret() {
+        let (full, new) = (full(), AgentSpec::new("b", "Does nothing"));
+        let unset = Key::all().filter(|key| key.value(&full) == key.value(&new)).map(|key| key.name);
+        assert_eq!(unset.collect::<Vec<_>>(), ["url", "headers"]);
     }
 
     #[test]

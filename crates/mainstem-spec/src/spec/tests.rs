@@ -49,7 +49,7 @@ fn prompt_workspace_path_and_url_exclude_one_another() {
 #[test]
 fn every_value_has_its_rule() {
     assert_snapshot!(report(AgentSpec::new("The Researcher", " ")), @r#"
-    error: agent "The Researcher": "The Researcher" is no agent id: use a-z, 0-9, _ and -, starting with a letter or digit
+    error: agent "The Researcher": invalid agent id "The Researcher": use a-z, 0-9, _ and -, starting with a letter or digit
     error: agent "The Researcher": the description is empty: say what the agent is for, the model chooses by it
     "#);
     assert_snapshot!(report(agent().with_steps(0).with_temperature(f64::NAN).with_top_p(1.5)), @r#"

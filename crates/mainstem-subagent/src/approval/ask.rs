@@ -17,13 +17,10 @@ impl Member {
         if !self.options.is_attended {
             return Decision::Deny("it needs approval, and the run is unattended".to_owned());
         }
-        let id = ConfirmId::new(cx.new_id("confirm-"));
+        let id = ConfirmId::from_lossy(cx.new_id("confirm-"));
         let decided = self.fleet.approvals.request(&id);
         let mut request = Request { member: self, cx, id, call, decision: None };
-        cx.emit(EventKind::RequireUserConfirm {
-            confirm_id: request.id.clone(),
-            tool_calls: vec![request.call.clone()],
-        });
+        cx.emit(EventKind::require_user_confirm(request.id.clone(), vec![request.call.clone()]));
         let decision = self.until_answered(cx, decided).await;
         let decision = decision.unwrap_or_else(|| Decision::Deny(STOPPED.to_owned()));
         request.decision = Some(decision.clone());
@@ -37,7 +34,7 @@ impl Member {
         }
         let approvals = &self.fleet.approvals;
         let done = approvals.request_result(&call.id);
-        cx.emit(EventKind::RequireExternalExecution { tool_calls: vec![call.clone()] });
+        cx.emit(EventKind::require_external_execution(vec![call.clone()]));
         let output = self.until_answered(cx, done).await;
         approvals.forget_closed();
         let output = cx.bounded(output?).await;

@@ -1,6 +1,7 @@
 //! Why an agent is not in the catalog, or is there without something that it lists.
 
 use mainstem_model::ResolveError;
+use mainstem_spec::AgentSpec;
 
 use crate::error::or_none;
 
@@ -103,6 +104,13 @@ pub enum CatalogError {
 }
 
 impl CatalogError {
+    /// Returns the error of a spec that has a key which this version does not implement and which
+    /// can't be ignored; `None` for other specs.
+    #[must_use]
+    pub fn not_in_effect(spec: &AgentSpec) -> Option<Self> {
+        spec.url.as_ref().map(|_| Self::NotInEffect { id: spec.id.clone(), key: "url" })
+    }
+
     /// Returns the agent.
     pub fn agent_id(&self) -> &str {
         match self {

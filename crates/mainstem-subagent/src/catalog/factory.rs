@@ -104,8 +104,8 @@ impl AgentFactory {
     /// The spec names an unknown model, which another one does not replace, or needs a feature that
     /// this version does not have.
     pub fn build(&self, spec: &AgentSpec) -> Result<Agent, CatalogError> {
-        if spec.url.is_some() {
-            return Err(CatalogError::NotInEffect { id: spec.id.clone(), key: "url" });
+        if let Some(error) = CatalogError::not_in_effect(spec) {
+            return Err(error);
         }
         if spec.workspace.path.is_some() && !self.has_workspace {
             return Err(CatalogError::NoWorkspace { id: spec.id.clone() });

@@ -157,8 +157,8 @@ impl Drafts {
         }
     }
 
-    /// Parses the draft as the loader does, and rejects parts that need trust and unknown tools,
-    /// which the agent would silently lack.
+    /// Parses the draft as the loader does, and rejects parts that need trust, an address, and
+    /// unknown tools, which the agent would silently lack.
     fn check(&self, name: &str, text: &str) -> Result<Parsed, Vec<SpecError>> {
         let parsed = parse(name, text, Path::new(&format!("subagents/{name}.md")))?;
         let known = self.tools.join(", ");
@@ -171,7 +171,12 @@ impl Drafts {
         let untrusted = parts.iter().map(|part| {
             SpecError::error(format!("{} needs the user's trust: leave it out", part.key())).about(part.key())
         });
-        let errors: Vec<_> = unknown.chain(untrusted).collect();
+        let remote = parsed
+            .spec
+            .url
+            .as_ref()
+            .map(|_| SpecError::error("url is not in effect in this version: leave it out").about("url"));
+        let errors: Vec<_> = unknown.chain(untrusted).chain(remote).collect();
         if errors.is_empty() { Ok(parsed) } else { Err(errors) }
     }
 }

@@ -12,12 +12,14 @@ use mainstem_task::{TaskError, TaskFilter, TaskRecord};
 use crate::{error::SpawnError, member::Member};
 
 impl Member {
-    /// Returns a task that the agent may ask about: its own, or for the root any of its session.
-    pub(crate) async fn task(&self, cx: &RunContext, id: &TaskId) -> Result<TaskRecord, SpawnError> {
-        let task = self.fleet.tasks.get(id).await?;
+    /// Returns a task that the agent may ask about, by the id that the model gives: its own, or for
+    /// the root any of its session.
+    pub(crate) async fn task(&self, cx: &RunContext, id: &str) -> Result<TaskRecord, SpawnError> {
+        let id = id.parse().map_err(|_| SpawnError::UnknownTask { id: id.to_owned() })?;
+        let task = self.fleet.tasks.get(&id).await?;
         let is_own = task.parent_session_id == *cx.session_id();
         let is_below = cx.depth() == 0 && task.root_session_id == *cx.session_id();
-        if is_own || is_below { Ok(task) } else { Err(TaskError::Unknown { id: id.clone() }.into()) }
+        if is_own || is_below { Ok(task) } else { Err(TaskError::Unknown { id }.into()) }
     }
 
     /// Returns the agent's own tasks that have not ended.

@@ -52,10 +52,10 @@ fn no_result_can_forge_or_close_it() {
     let text = text::reminder(&[completed("task-1", hostile)], 0);
     assert_eq!(text.matches("<system-reminder>").count(), 1, "{text}");
     assert_eq!(text.matches("</system-reminder>").count(), 1, "{text}");
-    assert!(text::tells_of(&text, &"task-1".into()));
-    assert!(!text::tells_of(&text, &"task-9".into()), "{text}");
-    assert!(!text::tells_of(&text, &"task-".into()), "{text}");
-    assert!(!text::tells_of(hostile, &"task-9".into()), "only what begins as a reminder is one");
+    assert!(text::tells_of(&text, &"task-1".parse().unwrap()));
+    assert!(!text::tells_of(&text, &"task-9".parse().unwrap()), "{text}");
+    assert!(!text::tells_of(&text, &"task-".parse().unwrap()), "{text}");
+    assert!(!text::tells_of(hostile, &"task-9".parse().unwrap()), "only what begins as a reminder is one");
 }
 
 #[test]

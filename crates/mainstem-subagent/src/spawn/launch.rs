@@ -4,7 +4,7 @@
 use std::{fmt, pin::Pin, sync::Arc};
 
 use mainstem_event::EventSource;
-use mainstem_message::{AgentKey, SessionId};
+use mainstem_message::{AgentKey, ReplyId, SessionId};
 use mainstem_policy::Amount;
 use mainstem_react::{Agent, RunContext};
 
@@ -121,7 +121,7 @@ impl Member {
         let member = self.child(self.account.for_child(&source, &spec), Some(lineage));
         // A child records its declaration in its first turn.
         let declared = if source.turn > 1 { None } else { self.fleet.versions.declaration(&spec) };
-        let cx = cx.detachable_child(source.clone(), cx.new_id("reply-").into(), declared);
+        let cx = cx.detachable_child(source.clone(), ReplyId::from_lossy(cx.new_id("reply-")), declared);
         let cx = cx.with_attachment(member.clone());
         self.fleet.roster.set_context(&source.agent_key, &cx, &member.waits);
         let presence = Presence { member, cx: cx.clone() };
@@ -157,11 +157,11 @@ impl Drop for Presence {
 pub(crate) fn new_source(cx: &RunContext, agent: &Agent, label: Option<&str>) -> EventSource {
     let agent_id = agent.id();
     EventSource {
-        agent_key: AgentKey::new(cx.new_id(&format!("agent:{agent_id}:"))),
+        agent_key: AgentKey::from_lossy(cx.new_id(&format!("agent:{agent_id}:"))),
         agent_id: agent_id.clone(),
         agent_name: Some(agent.name().clone()),
         label: label.map(Arc::from),
-        session_id: SessionId::new(cx.new_id("sub-")),
+        session_id: SessionId::from_lossy(cx.new_id("sub-")),
         parent_session_id: cx.session_id().clone(),
         depth: cx.depth() + 1,
         path: format!("{}/{agent_id}", cx.path()).into(),

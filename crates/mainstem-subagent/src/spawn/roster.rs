@@ -245,7 +245,7 @@ impl Roster {
         parent: Option<&SessionId>,
     ) -> Result<AgentKey, SpawnError> {
         let (name, key) = match (key, label) {
-            (Some(key), None) => (key, Some(AgentKey::new(key))),
+            (Some(key), None) => (key, key.parse().ok()),
             (None, Some(label)) => (label, self.names.labelled(label)),
             _ => return Err(SpawnError::NotOne),
         };

@@ -92,11 +92,7 @@ impl Fleet {
     /// Sends a message into a child's present turn.
     fn steer(&self, cx: &RunContext, key: &AgentKey, message: &str, mode: SendMode) {
         let message = Arc::new(Message::user(message));
-        cx.sink().log().emit(EventKind::MessageSent {
-            agent_key: key.clone(),
-            message: message.clone(),
-            mode,
-        });
+        cx.sink().log().emit(EventKind::message_sent(key.clone(), message.clone(), mode));
         self.roster.inbox(Some(key)).put(message, mode == SendMode::Interrupt);
     }
 

@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_task_begins_when_only_tasks_are_before_it() {
-        let (order, main) = (StartOrder::default(), SessionId::new("main"));
+        let (order, main) = (StartOrder::default(), SessionId::try_from("main").unwrap());
         let [first, second, third] = [true, false, true].map(|is_task| order.ticket(&main, is_task));
         assert_ready!(spawn(first.after_calls()).poll());
         let mut waits = spawn(third.after_calls());
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn the_next_starts_when_those_before_have_started_or_gone() {
         let order = StartOrder::default();
-        let [main, other] = ["main", "other"].map(SessionId::new);
+        let [main, other] = ["main", "other"].map(|id| SessionId::try_from(id).unwrap());
         let [first, second, third] = [false, false, true].map(|is_task| order.ticket(&main, is_task));
         let elsewhere = order.ticket(&other, false);
         assert_ready!(spawn(elsewhere.turn()).poll());

@@ -37,7 +37,7 @@ pub(crate) async fn run(
     history: Vec<Arc<Message>>,
     task: String,
 ) -> Result<(RunOutcome, Vec<Arc<Message>>), SpawnError> {
-    let child = cx.child(source.clone(), ReplyId::new(cx.new_id("reply-")));
+    let child = cx.child(source.clone(), ReplyId::from_lossy(cx.new_id("reply-")));
     let turn = |cx: &RunContext, waits, idle| agent.run_turn(turn(cx, history, task, waits, idle));
     let Ok(parent) = Member::of(cx) else {
         // Slots and the limit of silence belong to a fleet.

@@ -150,7 +150,7 @@ impl Member {
         how: Handover,
     ) -> Result<Report, SpawnError> {
         let Child { source, cx: child_cx, task, start, turn } = child;
-        let id = TaskId::new(cx.new_id("task-"));
+        let id = TaskId::from_lossy(cx.new_id("task-"));
         let new = NewTask {
             id: id.clone(),
             parent_agent_id: cx.agent().clone(),

@@ -3,7 +3,6 @@
 use std::{sync::Arc, time::Duration};
 
 use mainstem_event::CancelReason;
-use mainstem_message::TaskId;
 use mainstem_tool::{Tool, ToolOutput, tool_fn};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -26,14 +25,13 @@ pub(super) fn tool() -> Arc<dyn Tool> {
     Arc::new(tool_fn("task_cancel", description, |cx, Cancel { task_id }: Cancel| async move {
         let (cx, member) = Member::of_call(&cx)?;
         let fleet = &member.fleet;
-        let id = TaskId::new(task_id);
-        let before = member.task(cx, &id).await?;
+        let before = member.task(cx, &task_id).await?;
         if before.is_over() {
             fleet.told_by_tool(cx, std::slice::from_ref(&before));
             let text = format!("It had ended before, and stays as it is.\n{}", task_text(&before));
             return Ok(ToolOutput::from(text));
         }
-        let task = fleet.tasks.cancel(&id, &CancelReason::agent(cx.agent()), ACKNOWLEDGED).await?;
+        let task = fleet.tasks.cancel(&before.id, &CancelReason::agent(cx.agent()), ACKNOWLEDGED).await?;
         if !task.is_over() {
             let text = format!("It was asked to stop and has not yet.\n{}", task_text(&task));
             return Ok(ToolOutput::failed(text));

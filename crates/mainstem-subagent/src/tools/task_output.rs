@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use mainstem_event::TaskStatus;
-use mainstem_message::{TaskId, ToolState};
+use mainstem_message::ToolState;
 use mainstem_task::TaskRecord;
 use mainstem_tool::{Tool, ToolOutput, tool_fn};
 use schemars::JsonSchema;
@@ -31,11 +31,10 @@ pub(super) fn tool() -> Arc<dyn Tool> {
         tool_fn("task_output", description, |cx, output: Output| async move {
             let (cx, member) = Member::of_call(&cx)?;
             let fleet = &member.fleet;
-            let id = TaskId::new(output.task_id);
-            let mut task = member.task(cx, &id).await?;
+            let mut task = member.task(cx, &output.task_id).await?;
             if output.block.unwrap_or(true) && !task.is_over() {
                 let time = output.timeout_seconds.map_or_else(|| fleet.limits().wait, Duration::from_secs);
-                task = member.await_tasks(cx, &[id], time.min(LONGEST)).await?.remove(0);
+                task = member.await_tasks(cx, &[task.id], time.min(LONGEST)).await?.remove(0);
             }
             fleet.told_by_tool(cx, std::slice::from_ref(&task));
             Ok::<_, SpawnError>(ToolOutput::from(task_text(&task)).with_state(state(&[task])))

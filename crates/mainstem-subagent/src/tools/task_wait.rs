@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use mainstem_message::TaskId;
+use mainstem_react::RunContext;
 use mainstem_task::TaskRecord;
 use mainstem_tool::{Tool, ToolOutput, tool_fn};
 use schemars::JsonSchema;
@@ -32,14 +33,11 @@ pub(super) fn tool() -> Arc<dyn Tool> {
             let (cx, member) = Member::of_call(&cx)?;
             let fleet = &member.fleet;
             let ids = match wait.task_ids {
-                Some(ids) => ids.into_iter().map(TaskId::new).collect(),
+                Some(ids) => known(member, cx, &ids).await?,
                 None => member.open_tasks(cx).await?,
             };
             if ids.is_empty() {
                 return Ok(ToolOutput::from("You have no background task that has not ended."));
-            }
-            for id in &ids {
-                member.task(cx, id).await?;
             }
             let time = wait.timeout_seconds.map_or(USUAL, Duration::from_secs).min(LONGEST);
             let tasks = member.await_tasks(cx, &ids, time).await?;
@@ -48,6 +46,15 @@ pub(super) fn tool() -> Arc<dyn Tool> {
         })
         .with_read_only(true),
     )
+}
+
+/// Returns the ids of tasks that the agent may ask about.
+async fn known(member: &Member, cx: &RunContext, ids: &[String]) -> Result<Vec<TaskId>, SpawnError> {
+    let mut known = Vec::with_capacity(ids.len());
+    for id in ids {
+        known.push(member.task(cx, id).await?.id);
+    }
+    Ok(known)
 }
 
 fn text(tasks: &[TaskRecord], time: Duration) -> String {

@@ -169,5 +169,5 @@ impl Inner {
 }
 
 pub(super) fn updated(id: &TaskId, from: TaskStatus, to: TaskStatus, error: Option<Failure>) -> EventKind {
-    EventKind::TaskUpdated { task_id: id.clone(), from, to, error }
+    EventKind::task_updated(id.clone(), from, to).with_error(error)
 }

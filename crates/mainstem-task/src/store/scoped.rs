@@ -4,29 +4,26 @@ use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 use mainstem_event::Timestamp;
-use mainstem_message::{SessionId, TaskId};
+use mainstem_message::{SessionId, TaskId, TenantName};
 
 use super::{Expected, TaskFilter, TaskStore};
 use crate::{ExecutorId, IllegalChange, TaskChange, TaskError, TaskRecord};
 
-/// Separates the name of a part from an id of it.
-const SEPARATOR: char = '/';
-
-/// A part of a store whose tasks and executors other parts can't see. In the store itself the ids
-/// of tasks, sessions and executors begin with the part's name and a slash.
+/// A tenant's part of a store, whose tasks and executors other parts can't see. In the store itself
+/// the ids of tasks, sessions and executors begin with the tenant's name and a slash.
 ///
 /// [`list`](TaskStore::list) without a session reads the records of all parts.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), mainstem_task::TaskError> {
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// use std::sync::Arc;
 /// use mainstem_event::Timestamp;
 /// use mainstem_task::{ExecutorId, MemoryTaskStore, ScopedTaskStore, TaskStore};
 ///
 /// let whole: Arc<dyn TaskStore> = Arc::new(MemoryTaskStore::new());
-/// let acme = ScopedTaskStore::new(whole.clone(), "acme");
-/// let other = ScopedTaskStore::new(whole, "other");
+/// let acme = ScopedTaskStore::new(whole.clone(), "acme".parse()?);
+/// let other = ScopedTaskStore::new(whole, "other".parse()?);
 /// let executor = ExecutorId::new("here");
 /// acme.renew(&executor, Timestamp::from_micros(5)).await?;
 /// assert_eq!(other.lease(&executor).await?, None);
@@ -36,58 +33,42 @@ const SEPARATOR: char = '/';
 #[derive(Clone)]
 pub struct ScopedTaskStore {
     whole: Arc<dyn TaskStore>,
-    name: Arc<str>,
+    tenant: TenantName,
 }
 
 impl ScopedTaskStore {
-    /// Creates the part of this name, which has no slash.
-    pub fn new(whole: Arc<dyn TaskStore>, name: impl Into<Arc<str>>) -> Self {
-        Self { whole, name: name.into() }
-    }
-
-    /// Returns an id as the store has it.
-    fn inner(&self, id: &str) -> String {
-        format!("{}{SEPARATOR}{id}", self.name)
-    }
-
-    /// Returns an id without the part's prefix; `None` if it belongs to another part.
-    fn outer<'a>(&self, id: &'a str) -> Option<&'a str> {
-        id.strip_prefix(&*self.name)?.strip_prefix(SEPARATOR)
-    }
-
-    fn inner_task(&self, id: &TaskId) -> TaskId {
-        TaskId::new(self.inner(id.as_str()))
-    }
-
-    fn inner_session(&self, id: &SessionId) -> SessionId {
-        SessionId::new(self.inner(id.as_str()))
+    /// Creates a tenant's part.
+    pub fn new(whole: Arc<dyn TaskStore>, tenant: TenantName) -> Self {
+        Self { whole, tenant }
     }
 
     fn inner_executor(&self, id: &ExecutorId) -> ExecutorId {
-        ExecutorId::new(self.inner(id.as_str()))
+        ExecutorId::new(format!("{}/{}", self.tenant, id.as_str()))
+    }
+
+    fn outer_executor(&self, id: &ExecutorId) -> Option<ExecutorId> {
+        let own = id.as_str().strip_prefix(self.tenant.as_str())?.strip_prefix('/')?;
+        Some(ExecutorId::new(own))
     }
 
     fn outer_task(&self, id: TaskId) -> TaskId {
-        self.outer(id.as_str()).map_or_else(|| id.clone(), TaskId::new)
+        id.unscoped(&self.tenant).unwrap_or(id)
     }
 
     fn inner_record(&self, mut record: TaskRecord) -> TaskRecord {
-        record.id = self.inner_task(&record.id);
-        record.root_session_id = self.inner_session(&record.root_session_id);
-        record.parent_session_id = self.inner_session(&record.parent_session_id);
+        record.id = record.id.scoped(&self.tenant);
+        record.root_session_id = record.root_session_id.scoped(&self.tenant);
+        record.parent_session_id = record.parent_session_id.scoped(&self.tenant);
         record.executor = record.executor.map(|executor| self.inner_executor(&executor));
         record
     }
 
     /// Returns a record with ids without the part's prefix; `None` if it belongs to another part.
     fn outer_record(&self, mut record: TaskRecord) -> Option<TaskRecord> {
-        record.id = self.outer(record.id.as_str()).map(TaskId::new)?;
-        record.root_session_id = self.outer(record.root_session_id.as_str()).map(SessionId::new)?;
-        record.parent_session_id = self.outer(record.parent_session_id.as_str()).map(SessionId::new)?;
-        record.executor = record.executor.map(|executor| {
-            let own = self.outer(executor.as_str()).map(ExecutorId::new);
-            own.unwrap_or(executor)
-        });
+        record.id = record.id.unscoped(&self.tenant)?;
+        record.root_session_id = record.root_session_id.unscoped(&self.tenant)?;
+        record.parent_session_id = record.parent_session_id.unscoped(&self.tenant)?;
+        record.executor = record.executor.map(|executor| self.outer_executor(&executor).unwrap_or(executor));
         Some(record)
     }
 
@@ -133,16 +114,17 @@ impl TaskStore for ScopedTaskStore {
             TaskChange::Claim { executor } => TaskChange::Claim { executor: self.inner_executor(&executor) },
             change => change,
         };
-        self.outer_result(id, self.whole.update(&self.inner_task(id), expected, change, now).await)
+        self.outer_result(id, self.whole.update(&id.scoped(&self.tenant), expected, change, now).await)
     }
 
     async fn get(&self, id: &TaskId) -> Result<Option<TaskRecord>, TaskError> {
-        let found = self.whole.get(&self.inner_task(id)).await.map_err(|error| self.outer_error(error))?;
+        let found =
+            self.whole.get(&id.scoped(&self.tenant)).await.map_err(|error| self.outer_error(error))?;
         Ok(found.and_then(|record| self.outer_record(record)))
     }
 
     async fn list(&self, filter: &TaskFilter) -> Result<Vec<TaskRecord>, TaskError> {
-        let session = |id: &Option<SessionId>| id.as_ref().map(|id| self.inner_session(id));
+        let session = |id: &Option<SessionId>| id.as_ref().map(|id| id.scoped(&self.tenant));
         let filter = TaskFilter {
             root: session(&filter.root),
             parent: session(&filter.parent),
@@ -153,7 +135,7 @@ impl TaskStore for ScopedTaskStore {
     }
 
     async fn remove(&self, id: &TaskId) -> Result<TaskRecord, TaskError> {
-        self.outer_result(id, self.whole.remove(&self.inner_task(id)).await)
+        self.outer_result(id, self.whole.remove(&id.scoped(&self.tenant)).await)
     }
 
     async fn renew(&self, executor: &ExecutorId, until: Timestamp) -> Result<(), TaskError> {
@@ -175,6 +157,6 @@ impl TaskStore for ScopedTaskStore {
 
 impl fmt::Debug for ScopedTaskStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ScopedTaskStore").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("ScopedTaskStore").field("tenant", &self.tenant).finish_non_exhaustive()
     }
 }

@@ -10,22 +10,24 @@ use mainstem_message::{AgentKey, SessionId, TaskId};
 
 use super::{Invocation, Violation};
 
-pub(super) fn check(events: &[AgentEvent], all: &[Invocation<'_>]) -> Result<(), Violation> {
-    let is_partial = all.first().is_some_and(|first| first.start() > 1);
+pub(super) fn check(events: &[AgentEvent], invocations: &[Invocation<'_>]) -> Result<(), Violation> {
+    let is_partial = invocations.first().is_some_and(|first| first.start() > 1);
     let tasks = events.iter().filter_map(|event| match &event.kind {
         EventKind::TaskUpdated { task_id, .. } => Some(task_id),
         _ => None,
     });
     let mut seen = State { is_partial, tasks: tasks.collect(), ..State::default() };
-    all.iter().try_for_each(|one| {
-        seen.check(one).map_err(|message| Violation::new(5, one.start(), format!("{}: {message}", one.key())))
+    invocations.iter().try_for_each(|invocation| {
+        let violation =
+            |message| Violation::new(5, invocation.start(), format!("{}: {message}", invocation.key()));
+        seen.check(invocation).map_err(violation)
     })
 }
 
 /// The state of the check.
 #[derive(Default)]
 struct State<'a> {
-    /// Whether the timeline begins later than the session.
+    /// The timeline begins later than the session.
     is_partial: bool,
     tasks: HashSet<&'a TaskId>,
     root: Option<&'a SessionId>,
@@ -36,32 +38,35 @@ struct State<'a> {
 }
 
 impl<'a> State<'a> {
-    fn check(&mut self, one: &Invocation<'a>) -> Result<(), String> {
-        self.stays_in_place(one)?;
-        let Some(source) = one.source else {
-            self.root = Some(one.events[0].session_id());
+    fn check(&mut self, invocation: &Invocation<'a>) -> Result<(), String> {
+        self.check_origin(invocation)?;
+        let Some(source) = invocation.source else {
+            self.root = Some(invocation.events[0].session_id());
             return Ok(());
         };
         if source.stream_id <= self.stream {
             return Err(format!("stream {} starts after {}", source.stream_id, self.stream));
         }
         self.stream = source.stream_id;
-        self.below_parent(source)?;
+        self.check_parent(source)?;
         let before =
             [self.agents.insert(&source.agent_key, source), self.sessions.insert(&source.session_id, source)];
         match before.into_iter().flatten().find(|before| identity(before) != identity(source)) {
-            Some(before) => Err(format!("{} in session {} before", before.agent_key, before.session_id)),
+            Some(before) => Err(format!(
+                "the agent or its session is used again: it was {} in session {}",
+                before.agent_key, before.session_id
+            )),
             None => Ok(()),
         }
     }
 
-    fn stays_in_place(&self, one: &Invocation<'_>) -> Result<(), String> {
-        let mut pairs = one.events.windows(2).map(|pair| (&pair[0].origin, &pair[1].origin));
+    fn check_origin(&self, invocation: &Invocation<'_>) -> Result<(), String> {
+        let mut pairs = invocation.events.windows(2).map(|pair| (&pair[0].origin, &pair[1].origin));
         let stays = pairs.all(|(before, now)| before == now || is_moved(before, now, &self.tasks));
-        if stays { Ok(()) } else { Err("it changes its place".to_owned()) }
+        if stays { Ok(()) } else { Err("its origin changes".to_owned()) }
     }
 
-    fn below_parent(&self, source: &EventSource) -> Result<(), String> {
+    fn check_parent(&self, source: &EventSource) -> Result<(), String> {
         let parent = &source.parent_session_id;
         let (depth, path) = match self.sessions.get(parent) {
             Some(above) => (above.depth, &*above.path),
@@ -93,8 +98,8 @@ fn identity(source: &EventSource) -> impl PartialEq + '_ {
     (agent_key, agent_id, agent_name, label, session_id, parent_session_id, depth, path)
 }
 
-/// Returns `true` for the change that is allowed within one invocation: it becomes part of a task;
-/// one that is part of a task may outlive its run.
+/// Returns `true` for the changes that are allowed within one invocation: it moves into a task, and
+/// then into another run, because a task may outlive its run.
 fn is_moved(before: &Origin, now: &Origin, tasks: &HashSet<&TaskId>) -> bool {
     let Some((was, is)) = before.source.as_deref().zip(now.source.as_deref()) else { return false };
     let task_id = is.task_id.clone();

@@ -167,9 +167,9 @@ fn renumber(event: &AgentEvent, seq: u64) -> AgentEvent {
 
 fn gap(from_seq: u64, to_seq: u64, missed: u64, per_agent: &[(&str, u64)]) -> AgentEvent {
     let per_agent: BTreeMap<_, _> =
-        per_agent.iter().map(|(who, count)| ((*who).to_owned(), *count)).collect();
-    let kind = EventKind::Gap { from_seq, to_seq, missed, per_agent, reason: None };
-    let session = Origin::session("s".into(), None);
+        per_agent.iter().map(|(who, count)| (who.parse().unwrap(), *count)).collect();
+    let kind = EventKind::gap(from_seq, to_seq, missed, per_agent);
+    let session = Origin::session("s".parse().unwrap(), None);
     AgentEvent::new(to_seq, Timestamp::from_micros(0), session.into(), kind)
 }
 
@@ -192,7 +192,7 @@ fn law_1_sequence() {
     broken(|events| _ = events.splice(5..9, [gap(9, 6, 4, &[])]));
     broken(|events| _ = events.splice(5..9, [gap(6, 4, 4, &[])]));
     broken(|events| {
-        let origin = Origin { session_id: "other".into(), ..(*events[7].origin).clone() };
+        let origin = Origin { session_id: "other".parse().unwrap(), ..(*events[7].origin).clone() };
         events[7] = AgentEvent::new(8, events[7].at, origin.into(), events[7].kind.clone());
     });
 }
@@ -338,14 +338,14 @@ fn law_4_blocks() {
 }
 
 fn text_delta(block: &str) -> EventKind {
-    EventKind::TextBlockDelta { block_id: block.into(), delta: "x".into() }
+    EventKind::TextBlockDelta { block_id: block.parse().unwrap(), delta: "x".into() }
 }
 
 fn set_block(kind: &mut EventKind, block: &str) {
     use EventKind::{TextBlockDelta, TextBlockEnd, TextBlockStart};
     match kind {
         TextBlockStart { block_id } | TextBlockDelta { block_id, .. } | TextBlockEnd { block_id, .. } => {
-            *block_id = block.into()
+            *block_id = block.parse().unwrap()
         }
         _ => unreachable!(),
     }
@@ -358,18 +358,20 @@ fn law_5_place() {
     check(5, |t| t.relabel("b", |source| source.path = "s/b".into()));
     check(5, |t| t.relabel("b", |source| source.path = "s/a/b/b".into()));
     check(5, |t| t.relabel("b", |source| source.agent_id = "d".into()));
-    check(5, |t| t.relabel("b", |source| source.parent_session_id = "sub-x".into()));
-    check(5, |t| t.relabel("b", |source| source.parent_session_id = "s".into()));
-    check(5, |t| t.relabel("a2", |source| source.session_id = "sub-a1".into()));
+    check(5, |t| t.relabel("b", |source| source.parent_session_id = "sub-x".parse().unwrap()));
+    check(5, |t| t.relabel("b", |source| source.parent_session_id = "s".parse().unwrap()));
+    check(5, |t| t.relabel("a2", |source| source.session_id = "sub-a1".parse().unwrap()));
     check(5, |t| t.relabel("a2", |source| source.stream_id = 1));
     check(5, |t| t.relabel("a1", |source| source.stream_id = 0));
     check(5, |t| t.relabel("a1+", |source| source.agent_name = Some("A".into())));
-    check(5, |t| t.relabel("a1+", |source| source.session_id = "sub-x".into()));
+    check(5, |t| t.relabel("a1+", |source| source.session_id = "sub-x".parse().unwrap()));
     // One event contradicts those before it.
-    check(5, |t| relabel_one(t, "a1 TEXT_BLOCK_DELTA", |source| source.agent_key = "agent:a:a2".into()));
+    check(5, |t| {
+        relabel_one(t, "a1 TEXT_BLOCK_DELTA", |source| source.agent_key = "agent:a:a2".parse().unwrap())
+    });
     check(5, |t| relabel_one(t, "a1 AGENT_END", |source| source.turn = 2));
     check(5, |t| relabel_one(t, "c MODEL_CALL_START", |source| source.task_id = None));
-    check(5, |t| relabel_one(t, "c AGENT_END", |source| source.task_id = Some("u".into())));
+    check(5, |t| relabel_one(t, "c AGENT_END", |source| source.task_id = Some("u".parse().unwrap())));
     check(5, |t| t.change("a1 TEXT_BLOCK_DELTA", |line| line.origin.source = None));
     check(5, |t| t.change("main TEXT_BLOCK_DELTA", |line| line.origin.run_id = None));
     check(5, |t| {
@@ -397,7 +399,11 @@ fn law_6_condensation() {
     // The model is called again before all results are there, or with something in between.
     check(6, |t| t.shift("main TOOL_RESULT_END tool success (1)", "main TOOL_RESULT_START tool null (5)"));
     check(6, |t| {
-        let hint = EventKind::HintBlock { block_id: "h".into(), hint_source: "x".into(), hint: "hi".into() };
+        let hint = EventKind::HintBlock {
+            block_id: "h".parse().unwrap(),
+            hint_source: "x".into(),
+            hint: "hi".into(),
+        };
         let (at, origin) = (t.at("main TOOL_RESULT_END tool success (1)"), t.0[0].origin.clone());
         t.0.insert(at, Line { name: "main HINT_BLOCK".into(), origin, kind: hint });
     });
@@ -604,7 +610,7 @@ fn a_held_call_lets_its_siblings_pass() {
     let mut timeline = script(twins);
     check_events(3, &timeline.events());
     let held = vec![ToolCall::new("1", "tool", "{}")];
-    let kind = EventKind::RequireUserConfirm { confirm_id: "c".into(), tool_calls: held };
+    let kind = EventKind::require_user_confirm("c".parse().unwrap(), held);
     let (at, origin) = (timeline.at("a2 AGENT_START"), timeline.0[0].origin.clone());
     timeline.0.insert(at, Line { name: "main REQUIRE_USER_CONFIRM".into(), origin, kind });
     accept(&timeline);

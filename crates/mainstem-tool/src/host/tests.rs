@@ -19,10 +19,11 @@ pub(crate) struct Bare {
 
 /// Returns the call `call-1` of the agent `main` in the session `s`.
 pub(crate) fn context() -> ToolContext {
-    let sink = EventSink::root(SessionLog::new("s".into()), Origin::session("s".into(), None));
+    let sink =
+        EventSink::root(SessionLog::new("s".parse().unwrap()), Origin::session("s".parse().unwrap(), None));
     ToolContext::new(Arc::new(Bare {
         call: "call-1".into(),
-        session: "s".into(),
+        session: "s".parse().unwrap(),
         attributes: Map::from_iter([("tenant".to_owned(), json!("acme"))]),
         value: Arc::new(7),
         sink,

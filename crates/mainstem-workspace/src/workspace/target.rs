@@ -17,7 +17,7 @@ use super::{Workspace, explain, regular};
 use crate::{WorkspaceError, path::Inside};
 
 /// The maximum number of links that are followed.
-const LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 
 /// A lock for each file, by the hash of its path: two agents that edit one file at once would
 /// otherwise lose an edit. They are shared in the process, because the workspaces of two agents may
@@ -30,14 +30,14 @@ pub(crate) struct Target<'a> {
     path: &'a Inside,
     parent: Dir,
     name: OsString,
-    /// Those of the existing file.
+    /// The permissions of the existing file; `None` if it is new.
     permissions: Option<Permissions>,
-    _turn: MutexGuard<'static, ()>,
+    _lock: MutexGuard<'static, ()>,
 }
 
 impl<'a> Target<'a> {
-    /// Locks the file for a tool, behind symbolic links too, or the place for a new one, whose
-    /// parent directories are created. A protected file is refused.
+    /// Locks the file that a tool writes. Symbolic links are followed; the parent directories of a
+    /// new file are created. A protected file is refused.
     pub(crate) fn claim(
         tool: &str,
         workspace: &'a Workspace,
@@ -51,12 +51,12 @@ impl<'a> Target<'a> {
         };
         let parent = if parent == "" { Path::new(".") } else { parent };
         let check = |parent: &Path| workspace.check_write(tool, path, &parent.join(name));
-        check(&existing(dir, parent).map_err(explain)?)?;
-        make(workspace, path, parent)?;
+        check(&resolve_existing(dir, parent).map_err(explain)?)?;
+        create_parents(workspace, path, parent)?;
         let parent = dir.canonicalize(parent).map_err(explain)?;
-        // Checked again, because it may have been replaced in the meantime.
+        // Checked again: a component may have been replaced by a link since the first check.
         check(&parent)?;
-        let turn = turn(&workspace.root().join(&parent), name);
+        let lock = lock(&workspace.root().join(&parent), name);
         let parent = descend(dir, &parent).map_err(explain)?;
         let permissions = match parent.symlink_metadata(name) {
             Ok(metadata) => {
@@ -66,7 +66,7 @@ impl<'a> Target<'a> {
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             Err(error) => return Err(explain(error)),
         };
-        Ok(Self { workspace, path, parent, name: name.to_owned(), permissions, _turn: turn })
+        Ok(Self { workspace, path, parent, name: name.to_owned(), permissions, _lock: lock })
     }
 
     /// Returns `true` if the file does not exist yet.
@@ -100,9 +100,8 @@ impl<'a> Target<'a> {
     }
 }
 
-/// Returns the path of the file behind links, followed one by one. Not by `canonicalize`, which
-/// asks the system for the name of an open file and gets one that never existed if the file is
-/// replaced meanwhile.
+/// Returns the path of the file behind links, followed one by one: `canonicalize` can return a
+/// wrong path if the file is replaced meanwhile.
 fn resolve(workspace: &Workspace, path: &Inside) -> Result<PathBuf, WorkspaceError> {
     let bad = |why| Err(WorkspaceError::BadPath { path: path.written.clone(), why });
     let explain = |error| explain(&path.written, error);
@@ -111,7 +110,7 @@ fn resolve(workspace: &Workspace, path: &Inside) -> Result<PathBuf, WorkspaceErr
     if file.as_os_str().as_encoded_bytes().ends_with(b"/") && !dir.is_dir(&file) {
         return bad("ends in a slash; give the path of a file");
     }
-    for links in 0..LINKS {
+    for links in 0..MAX_LINKS {
         match dir.symlink_metadata(&file) {
             Ok(metadata) if metadata.is_symlink() => {
                 let target = dir.read_link_contents(&file).map_err(explain)?;
@@ -120,7 +119,7 @@ fn resolve(workspace: &Workspace, path: &Inside) -> Result<PathBuf, WorkspaceErr
             }
             Ok(metadata) => return regular(path, metadata.file_type()).map(|()| file),
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(explain(error)),
-            Err(_) if links > 0 => return bad("is a symbolic link to nothing; write to another path"),
+            Err(_) if links > 0 => return bad("is a dangling symbolic link; write to another path"),
             Err(_) => return Ok(file),
         }
     }
@@ -129,11 +128,11 @@ fn resolve(workspace: &Workspace, path: &Inside) -> Result<PathBuf, WorkspaceErr
 
 /// Resolves the links of a directory's path as far as it exists; missing components stay as
 /// written.
-fn existing(dir: &Dir, path: &Path) -> io::Result<PathBuf> {
+fn resolve_existing(dir: &Dir, path: &Path) -> io::Result<PathBuf> {
     match (dir.canonicalize(path), path.parent(), path.file_name()) {
         (Err(error), Some(parent), Some(name)) if error.kind() == ErrorKind::NotFound => {
             let parent = if parent == "" { Path::new(".") } else { parent };
-            Ok(existing(dir, parent)?.join(name))
+            Ok(resolve_existing(dir, parent)?.join(name))
         }
         (found, ..) => found,
     }
@@ -162,8 +161,8 @@ fn open_itself(dir: &Dir, name: &OsStr) -> io::Result<Dir> {
     dir.open_dir(name)
 }
 
-/// Creates missing directories, except on a path with `..`, which may lead out.
-fn make(workspace: &Workspace, path: &Inside, parent: &Path) -> Result<(), WorkspaceError> {
+/// Creates missing directories, except on a path with `..`, which may lead out of the workspace.
+fn create_parents(workspace: &Workspace, path: &Inside, parent: &Path) -> Result<(), WorkspaceError> {
     let dir = workspace.dir();
     let explain = |error| explain(&path.written, error);
     match dir.metadata(parent) {
@@ -171,13 +170,13 @@ fn make(workspace: &Workspace, path: &Inside, parent: &Path) -> Result<(), Works
         result => return result.map(drop).map_err(explain),
     }
     if parent.components().any(|component| component == Component::ParentDir) {
-        let why = "leads back by .. from directories that don't exist; write the path without ..";
+        let why = "contains .. after a missing directory; write the path without ..";
         return Err(WorkspaceError::BadPath { path: path.written.clone(), why });
     }
     dir.create_dir_all(parent).map_err(explain)
 }
 
-fn turn(parent: &Path, name: &OsStr) -> MutexGuard<'static, ()> {
+fn lock(parent: &Path, name: &OsStr) -> MutexGuard<'static, ()> {
     let mut hasher = DefaultHasher::new();
     (parent, name).hash(&mut hasher);
     let index = hasher.finish() % WRITE_LOCKS.len() as u64;

@@ -21,6 +21,7 @@ use std::{
 use mainstem_declarations::Trust;
 use mainstem_event::{Clock, Ids, LogOptions, RandomIds, SystemClock};
 use mainstem_journal::Journal;
+use mainstem_message::TenantName;
 use mainstem_model::{Model, ModelOptions, ModelRegistry};
 use mainstem_policy::{Budget, Prices, Rules};
 use mainstem_react::Middleware;
@@ -149,9 +150,9 @@ impl HarnessBuilder {
         self.journal.as_ref()
     }
 
-    pub(super) fn task_set(&self, workspace: Option<&Path>, tenant: Option<&str>) -> TaskSet {
+    pub(super) fn task_set(&self, workspace: Option<&Path>, tenant: Option<&TenantName>) -> TaskSet {
         let store: Arc<dyn TaskStore> = match (&self.task_store, workspace, tenant) {
-            (Some(whole), _, Some(tenant)) => Arc::new(ScopedTaskStore::new(whole.clone(), tenant)),
+            (Some(whole), _, Some(tenant)) => Arc::new(ScopedTaskStore::new(whole.clone(), tenant.clone())),
             (Some(whole), ..) => whole.clone(),
             (None, Some(workspace), _) => Arc::new(FileTaskStore::new(workspace)),
             (None, None, _) => Arc::new(MemoryTaskStore::new()),

@@ -4,10 +4,13 @@ use mainstem_event::{AgentEvent, EventKind, SessionLog, fold};
 
 fn main() {
     // A program that follows an agent holds a cursor of its session's log.
-    let log = SessionLog::new("session-1".into());
+    let log = SessionLog::new("session-1".parse().expect("an id"));
     let mut reader = log.subscribe();
     for part in ["Rome ", "it is."] {
-        log.emit(EventKind::TextBlockDelta { block_id: "block-1".into(), delta: part.into() });
+        log.emit(EventKind::TextBlockDelta {
+            block_id: "block-1".parse().expect("an id"),
+            delta: part.into(),
+        });
     }
 
     // Each event is a line of JSON, and is read back equal: numbered and stamped by the log alone.

@@ -11,7 +11,7 @@ use mainstem_journal::{
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
     let journal = MemoryJournal::new();
-    let id = "session-1".into();
+    let id = "session-1".parse().expect("an id");
     let record = journal.open(&id).await.expect("a new session");
     let log = SessionLog::with_record(id.clone(), Arc::new(SystemClock), LogOptions::default(), record);
     for number in 1..=3 {

@@ -8,7 +8,7 @@ use mainstem_testing::{
 
 #[test]
 fn a_timeline_is_a_text_to_pin() {
-    let log = SessionLog::new("session-1".into());
+    let log = SessionLog::new("session-1".parse().unwrap());
     let mut reader = log.subscribe();
     for number in 1..=2 {
         log.emit(EventKind::Custom { name: "step".into(), value: number.into() });

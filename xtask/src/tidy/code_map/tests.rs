@@ -1,6 +1,6 @@
 //! A small tree with two crates, and lists that fit it or don't.
 
-use super::check as problems;
+use super::{CHANGES, check as problems, names};
 use crate::tidy::packages::{Dependency, Package};
 
 const FILES: [&str; 5] = [
@@ -79,4 +79,16 @@ fn names_in_the_text_exist() {
     for (text, message) in rows {
         check(&format!("{FITS}\n{text}\n"), &[&format!("ARCHITECTURE.md:4: {message}")]);
     }
+}
+
+#[test]
+fn names_in_another_page_exist() {
+    let found = |text: &str| {
+        let packages = [package("mainstem-event", "crates/mainstem-event", &[])];
+        let found = names(CHANGES, text, &packages, &FILES.map(String::from));
+        found.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(found("`mainstem-event/src/kind.rs`, then [tidy](../xtask/src/main.rs)"), [""; 0]);
+    let missing = "docs/changes.md:2: docs/event.md doesn't exist";
+    assert_eq!(found("1.\n2. `docs/event.md`"), [missing]);
 }

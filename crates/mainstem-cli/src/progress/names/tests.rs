@@ -6,12 +6,12 @@ use super::*;
 
 fn source(id: &str, session: &str, parent: &str, path: &str) -> EventSource {
     EventSource {
-        agent_key: format!("agent:{id}:{session}").into(),
+        agent_key: format!("agent:{id}:{session}").parse().unwrap(),
         agent_id: id.into(),
         agent_name: None,
         label: None,
-        session_id: session.into(),
-        parent_session_id: parent.into(),
+        session_id: session.parse().unwrap(),
+        parent_session_id: parent.parse().unwrap(),
         depth: 1,
         path: path.into(),
         task_id: None,
@@ -25,7 +25,8 @@ fn source(id: &str, session: &str, parent: &str, path: &str) -> EventSource {
 fn check(sources: &[EventSource], expected: &[&str]) {
     let mut names = Names::default();
     for source in sources {
-        let origin = Origin { source: Some(source.clone().into()), ..Origin::session("s".into(), None) };
+        let origin =
+            Origin { source: Some(source.clone().into()), ..Origin::session("s".parse().unwrap(), None) };
         let kind = EventKind::Custom { name: String::new(), value: 1.into() };
         names.event(&AgentEvent::new(1, Timestamp::default(), origin.into(), kind));
     }

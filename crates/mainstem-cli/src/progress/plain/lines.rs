@@ -1,6 +1,6 @@
 //! Events to lines for people: text line by line, actions, and results.
 
-use std::{collections::HashMap, fmt::Write as _};
+use std::collections::HashMap;
 
 use anstyle::AnsiColor;
 use mainstem::message::{AgentKey, SessionId, ToolCallId, ToolState};
@@ -42,11 +42,13 @@ struct AgentState {
     buffer: LineBuffer,
     /// Running calls, with the beginning of their results.
     calls: HashMap<ToolCallId, String>,
+    /// The last failure of the model that was shown, which is not repeated.
+    failure: String,
 }
 
 impl AgentState {
     fn new(session: SessionId, name: String) -> Self {
-        Self { session, name, buffer: LineBuffer::default(), calls: HashMap::new() }
+        Self { session, name, buffer: LineBuffer::default(), calls: HashMap::new(), failure: String::new() }
     }
 }
 
@@ -111,7 +113,7 @@ impl Lines {
                 self.text(event, lane, &line);
             }
             ToolCallStart { .. } | ModelCallStart { .. } => self.release(lane),
-            ToolResultStart { tool_call_id, tool_call_name, input } => {
+            ToolResultStart { tool_call_id, tool_call_name, input, .. } => {
                 self.agents[lane].calls.insert(tool_call_id.clone(), String::new());
                 if DELEGATING.contains(&&**tool_call_name) {
                     return;
@@ -123,29 +125,29 @@ impl Lines {
                 let output = self.agents[lane].calls.entry(tool_call_id.clone()).or_default();
                 output.extend(delta.chars().take((4 * SHORT).saturating_sub(output.len())));
             }
-            ToolResultEnd { tool_call_id, tool_call_name, state, duration_ms } => {
+            ToolResultEnd { tool_call_id, tool_call_name, state, duration_ms, .. } => {
                 let output = self.agents[lane].calls.remove(tool_call_id).unwrap_or_default();
                 self.answered(lane, tool_call_name, *state, *duration_ms, &output);
             }
-            ModelRetry { attempt, wait_ms, error } => {
-                let (wait, error) = (figures::time(*wait_ms), &error.message);
-                self.warn(lane, &format!("attempt {attempt} failed, next in {wait}: {error}"));
+            ModelRetry { attempt, wait_ms, error, .. } => {
+                let (wait, why) = (figures::time(*wait_ms), self.news(lane, &error.message));
+                self.warn(lane, &format!("attempt {attempt} failed, next in {wait}{why}"));
             }
-            ModelFallback { from, to, reason } => {
+            ModelFallback { from, to, reason, .. } => {
                 self.warn(lane, &format!("{from} failed, {to} is asked: {reason}"));
             }
             StreamFallback { reason } => self.warn(lane, &format!("the reply comes in one piece: {reason}")),
             ExceedMaxIters { max_iters, .. } => self.warn(lane, &format!("the limit of {max_iters} turns")),
             Custom { name, .. } if name == "delegating" => self.say(lane, "delegates", None),
-            AgentEnd { outcome, error, usage, duration_ms } => {
+            AgentEnd { outcome, error, usage, duration_ms, .. } => {
                 if !matches!(outcome, Outcome::Success | Outcome::MaxIterations) {
                     let line = self.agents[lane].buffer.end();
                     self.text(event, lane, &line);
                     self.release(lane);
                 }
                 let error = error.as_ref().filter(|_| *outcome != Outcome::Cancelled);
-                let error = error.map(|error| error.message.as_str());
-                self.ended(lane, *outcome, error, *duration_ms, usage.own.total_tokens());
+                let why = error.map_or_else(String::new, |error| self.news(lane, &error.message));
+                self.ended(lane, *outcome, &why, *duration_ms, usage.own.total_tokens());
             }
             _ => {}
         }
@@ -159,6 +161,15 @@ impl Lines {
     fn warn(&mut self, lane: usize, text: &str) {
         let text = format!("{} {}", self.glyphs.warning, self.glyphs.short(text, 2 * SHORT));
         self.say(lane, &text, Some(AnsiColor::Yellow));
+    }
+
+    /// Returns `: ` and an error, unless it was shown as the agent's last one.
+    fn news(&mut self, lane: usize, error: &str) -> String {
+        if self.agents[lane].failure == error {
+            return String::new();
+        }
+        error.clone_into(&mut self.agents[lane].failure);
+        format!(": {error}")
     }
 
     /// The root's lines may be its reply, which is on stdout.
@@ -183,7 +194,12 @@ impl Lines {
         let (text, color) = match state {
             ToolState::Success if DELEGATING.contains(&tool) => return,
             ToolState::Success => (format!("{ok} {tool} {time}"), AnsiColor::Green),
+            // The child's own line has the reason.
+            ToolState::Error if DELEGATING.contains(&tool) && has_cancelled(output) => {
+                (format!("{cancelled} {tool} cancelled, {time}"), AnsiColor::Yellow)
+            }
             ToolState::Error => {
+                let output = if DELEGATING.contains(&tool) { error_of(output) } else { output };
                 let output = self.glyphs.short(output, SHORT);
                 (format!("{failed} {tool} failed, {time}: {output}"), AnsiColor::Red)
             }
@@ -200,15 +216,23 @@ impl Lines {
     }
 
     /// Prints the end of an invocation; `tokens` are those of its own model calls.
-    fn ended(&mut self, lane: usize, outcome: Outcome, error: Option<&str>, millis: u64, tokens: u64) {
+    fn ended(&mut self, lane: usize, outcome: Outcome, why: &str, millis: u64, tokens: u64) {
         let (glyph, word) = self.glyphs.ending(outcome);
         let (time, tokens) = (figures::time(millis), figures::tokens(tokens));
-        let mut text = format!("{glyph} {word}, {time}, {tokens}");
-        if let Some(error) = error {
-            let _ = write!(text, ": {}", self.glyphs.short(error, 2 * SHORT));
-        }
+        let text = format!("{glyph} {word}, {time}, {tokens}{}", self.glyphs.short(why, 2 * SHORT));
         self.say(lane, &text, Some(glyphs::color(outcome)));
     }
+}
+
+/// Returns `true` for the result of a call whose children were all cancelled.
+fn has_cancelled(output: &str) -> bool {
+    let mut states = output.lines().filter_map(|line| line.strip_prefix("status: ")).peekable();
+    states.peek().is_some() && states.all(|status| status == "cancelled")
+}
+
+/// Returns the error in the result of a call that delegates, without the ids before it.
+fn error_of(output: &str) -> &str {
+    output.lines().find_map(|line| line.strip_prefix("error: ")).unwrap_or(output)
 }
 
 #[cfg(test)]

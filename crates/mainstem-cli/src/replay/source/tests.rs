@@ -11,7 +11,7 @@ use super::*;
 /// An event of a reply, as a line without its end.
 fn reply(text: &str) -> String {
     let result = Message::assistant(text).into();
-    let origin = Origin::session("s".into(), None).into();
+    let origin = Origin::session("s".parse().unwrap(), None).into();
     let event = AgentEvent::new(1, Timestamp::from_micros(0), origin, EventKind::AgentResult { result });
     serde_json::to_string(&event).unwrap()
 }

@@ -11,12 +11,12 @@ fn of(path: &str) -> AgentEvent {
     let id = path.rsplit('/').next().unwrap();
     let source = (path != "s").then(|| {
         Arc::new(EventSource {
-            agent_key: "k".into(),
+            agent_key: "k".parse().unwrap(),
             agent_id: id.into(),
             agent_name: None,
             label: None,
-            session_id: "sub".into(),
-            parent_session_id: "s".into(),
+            session_id: "sub".parse().unwrap(),
+            parent_session_id: "s".parse().unwrap(),
             depth: path.matches('/').count() as u16,
             path: path.into(),
             task_id: None,
@@ -29,7 +29,7 @@ fn of(path: &str) -> AgentEvent {
     AgentEvent::new(
         1,
         Timestamp::default(),
-        Origin { source, ..Origin::session("s".into(), None) }.into(),
+        Origin { source, ..Origin::session("s".parse().unwrap(), None) }.into(),
         kind,
     )
 }

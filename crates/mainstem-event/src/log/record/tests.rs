@@ -31,7 +31,7 @@ struct ByHand {
 impl ByHand {
     fn log(self: &Arc<Self>, ring: usize, lag: usize) -> Arc<SessionLog> {
         let options = LogOptions { ring, buffer: 4, lag };
-        SessionLog::with_record("s".into(), Arc::new(crate::SystemClock), options, self.clone())
+        SessionLog::with_record("s".parse().unwrap(), Arc::new(crate::SystemClock), options, self.clone())
     }
 
     fn wake(&self) {
@@ -248,7 +248,7 @@ fn a_slow_record_holds_all_producers_back() {
     let mut caller = log.attach();
     let root = fixture::root(&log);
     let task = fixture::child(&root, "t");
-    task.move_to_background("task".into());
+    task.move_to_background("task".parse().unwrap());
     (0..6).for_each(|_| _ = root.emit(fixture::ask()));
     assert_eq!(read(&mut caller).len(), 6);
     let mut waiting = [&root, &task, &root].map(|sink| task::spawn(sink.settle()));

@@ -105,14 +105,14 @@ fn a_producer_moved_to_the_background_does_not_wait() {
         let moved: Vec<_> =
             [a.clone(), below].map(|sink| thread::spawn(move || produce(&sink, 3))).into_iter().collect();
         let stays = thread::spawn(move || produce(&b, 3));
-        let mover = thread::spawn(move || assert!(a.move_to_background("task".into())));
+        let mover = thread::spawn(move || assert!(a.move_to_background("task".parse().unwrap())));
         // They end without a reader.
         moved.into_iter().for_each(|producer| producer.join().unwrap());
         mover.join().unwrap();
         let seen = read(&mut caller, 9);
         stays.join().unwrap();
         for path in ["a", "a/x"] {
-            let key = mainstem_message::AgentKey::from(format!("agent:{path}"));
+            let key = fixture::source(path).agent_key;
             let of = seen.iter().filter_map(AgentEvent::source).filter(|source| source.agent_key == key);
             let tasks: Vec<_> = of.map(|source| source.task_id.is_some()).collect();
             assert!(tasks.is_sorted(), "once a task, always a task: {tasks:?}");
@@ -125,7 +125,7 @@ fn on_disk(fails_at: Option<u64>) {
     let disk = Disk::new(fails_at);
     let options = LogOptions { ring: 4, buffer: 2, lag: 1 };
     let clock = fixture::log(1, 1).clock().clone();
-    let log = SessionLog::with_record("s".into(), clock, options, disk.clone());
+    let log = SessionLog::with_record("s".parse().unwrap(), clock, options, disk.clone());
     let (mut caller, mut remote) = (log.attach(), log.committed_from(1));
     let root = fixture::root(&log);
     let child = fixture::child(&root, "a");
@@ -186,7 +186,7 @@ fn a_remote_reader_is_woken_by_each_commit() {
     check(SCHEDULES, || {
         let disk = Disk::new(None);
         let clock = fixture::log(1, 1).clock().clone();
-        let log = SessionLog::with_record("s".into(), clock, LogOptions::default(), disk.clone());
+        let log = SessionLog::with_record("s".parse().unwrap(), clock, LogOptions::default(), disk.clone());
         let mut remote = log.committed_from(1);
         let [sink] = children(&log);
         let writer = thread::spawn(move || disk.write(3));

@@ -4,7 +4,7 @@
 use std::{collections::VecDeque, task::Waker};
 
 use super::state::Wakers;
-use crate::log::sink::Mode;
+use crate::log::mode::Mode;
 
 /// A place in the queue; a producer whose place is removed may continue.
 pub(crate) type Ticket = u64;

@@ -8,7 +8,7 @@ use std::{
 
 use mainstem_message::AgentKey;
 
-use crate::{AgentEvent, EventKind, Origin, Timestamp};
+use crate::{AgentEvent, EventKind, Origin, Timestamp, fold::ROOT};
 
 pub(crate) type ReaderId = u64;
 
@@ -166,7 +166,7 @@ impl Hole {
     }
 
     fn into_gap(self, session: Arc<Origin>) -> AgentEvent {
-        let name = |key: Option<AgentKey>| key.map_or_else(|| "root".to_owned(), |key| key.to_string());
+        let name = |key: Option<AgentKey>| key.unwrap_or_else(|| AgentKey::from_lossy(ROOT));
         let per_agent = self.per_agent.into_iter().flatten().map(|(key, count)| (name(key), count)).collect();
         let (from_seq, to_seq) = (self.from, self.to);
         let kind =

@@ -7,7 +7,6 @@ use std::{
 };
 
 use futures_util::{StreamExt, future::poll_immediate};
-use mainstem_message::AgentKey;
 use proptest::prelude::*;
 use tokio_test::{assert_pending, assert_ready, task};
 
@@ -41,8 +40,8 @@ fn events_are_numbered_and_stamped() {
     assert_eq!(streams, [1, 2], "in the order of their first events");
     assert_eq!(origins[..2], [fixture::origin(""), fixture::origin("a")]);
     // Session-level events belong to the active run, if there is one.
-    assert_eq!(origins[3], Origin::session("s".into(), fixture::origin("").run_id));
-    assert_eq!(origins[5], Origin::session("s".into(), None));
+    assert_eq!(origins[3], Origin::session("s".parse().unwrap(), fixture::origin("").run_id));
+    assert_eq!(origins[5], Origin::session("s".parse().unwrap(), None));
 }
 
 /// Runs a script against a log with a ring of this size and returns what is read.
@@ -54,7 +53,7 @@ fn play(ring: usize, script: &str) -> String {
     let log = fixture::log(ring, 1000);
     let root = fixture::root(&log);
     let sinks = ["a", "b", "t"].map(|path| fixture::child(&root, path));
-    sinks[2].move_to_background("task".into());
+    sinks[2].move_to_background("task".parse().unwrap());
     let mut reader = None;
     let mut shown = Vec::new();
     for step in script.chars() {
@@ -81,7 +80,8 @@ fn show(event: Option<AgentEvent>) -> String {
         return event.seq.to_string();
     };
     assert_eq!((event.seq, *missed), (*to_seq, to_seq - from_seq + 1));
-    let agents = per_agent.iter().map(|(agent, n)| format!("{}{n}", agent.trim_start_matches("agent:")));
+    let agents =
+        per_agent.iter().map(|(agent, n)| format!("{}{n}", agent.as_str().trim_start_matches("agent:")));
     format!("[{from_seq}-{to_seq} {}]", agents.collect::<Vec<_>>().join(","))
 }
 
@@ -255,7 +255,7 @@ fn assert_no_silent_loss(all: &[AgentEvent], from: u64, seen: &[AgentEvent], is_
         let lost = &all[next as usize - 1..*to_seq as usize];
         let mut counts = BTreeMap::new();
         for event in lost {
-            let agent = event.agent_key().map_or("root", AgentKey::as_str).to_owned();
+            let agent = event.agent_key().cloned().unwrap_or_else(|| crate::fold::ROOT.parse().unwrap());
             *counts.entry(agent).or_insert(0) += 1;
         }
         assert_eq!(*per_agent, counts);
@@ -276,7 +276,7 @@ proptest! {
         let mut readers = [log.attach(), log.subscribe(), log.subscribe()].map(|cursor| (cursor, Vec::new()));
         let root = fixture::root(&log);
         let sinks = [root.clone(), fixture::child(&root, "a"), fixture::child(&root, "t"), root.clone()];
-        sinks[2].move_to_background("task".into());
+        sinks[2].move_to_background("task".parse().unwrap());
         let mut all = Vec::new();
         for step in script {
             match usize::from(step) {

@@ -113,7 +113,7 @@ fn the_last_event_read_lets_everyone_go_on() {
 fn a_gap_counts_for_all_that_it_stands_for() {
     let log = fixture::log(1, 1);
     let [foreground, background] = children(&log);
-    background.move_to_background("task".into());
+    background.move_to_background("task".parse().unwrap());
     let mut caller = log.attach();
     (0..5).for_each(|_| pass(&background));
     let mut waiting = task::spawn(foreground.settle());
@@ -181,7 +181,7 @@ fn moving_to_the_background_frees_the_subtree_and_no_one_else() {
     let _caller = log.attach();
     let sinks = [&b, &a, &below, &deep];
     let mut waiting = sinks.map(park);
-    assert!(a.move_to_background("task".into()));
+    assert!(a.move_to_background("task".parse().unwrap()));
     assert_eq!(woken(&waiting), [false, true, true, true]);
     waiting[1..].iter_mut().for_each(|one| assert_ready!(one.poll()));
     assert_pending!(waiting[0].poll());
@@ -205,10 +205,10 @@ fn events_have_the_task_from_the_moment_of_the_move() {
         })
     };
     assert_eq!(tasks(), [None, None, None]);
-    assert!(a.move_to_background("task-1".into()));
-    let task = Some(TaskId::new("task-1"));
+    assert!(a.move_to_background("task-1".parse().unwrap()));
+    let task = Some(TaskId::try_from("task-1").unwrap());
     assert_eq!(tasks(), [None, task.clone(), task.clone()]);
-    assert!(!a.move_to_background("task-2".into()), "it was there already");
+    assert!(!a.move_to_background("task-2".parse().unwrap()), "it was there already");
     assert_eq!(tasks(), [None, task.clone(), task.clone()]);
     fixture::child(&below, "a/x/y").emit(kind());
     assert_eq!(task_of(reader.try_next()), task, "a child that comes later, too");
@@ -221,15 +221,15 @@ fn a_task_within_a_task_keeps_its_own() {
     let a = fixture::child(&fixture::root(&log), "a");
     let below = fixture::child(&a, "a/x");
     let late = fixture::child(&a, "a/y");
-    assert!(below.move_to_background("inner".into()));
-    assert!(a.move_to_background("outer".into()));
+    assert!(below.move_to_background("inner".parse().unwrap()));
+    assert!(a.move_to_background("outer".parse().unwrap()));
     late.emit(kind());
-    assert_eq!(task_of(reader.try_next()), Some("outer".into()));
-    assert!(late.move_to_background("late".into()), "also one that began in the outer");
+    assert_eq!(task_of(reader.try_next()), Some("outer".parse().unwrap()));
+    assert!(late.move_to_background("late".parse().unwrap()), "also one that began in the outer");
     [&a, &below, &late].into_iter().for_each(|sink| _ = sink.emit(kind()));
-    assert_eq!(task_of(reader.try_next()), Some("outer".into()));
-    assert_eq!(task_of(reader.try_next()), Some("inner".into()));
-    assert_eq!(task_of(reader.try_next()), Some("late".into()));
+    assert_eq!(task_of(reader.try_next()), Some("outer".parse().unwrap()));
+    assert_eq!(task_of(reader.try_next()), Some("inner".parse().unwrap()));
+    assert_eq!(task_of(reader.try_next()), Some("late".parse().unwrap()));
 }
 
 #[test]
@@ -238,13 +238,14 @@ fn what_is_in_the_background_belongs_to_the_run_during_which_it_happens() {
     let mut reader = log.subscribe();
     let root = fixture::root(&log);
     let a = fixture::child(&root, "a");
-    let next = EventSink::root(log, Origin { run_id: Some("run-2".into()), ..(**root.origin()).clone() });
+    let next =
+        EventSink::root(log, Origin { run_id: Some("run-2".parse().unwrap()), ..(**root.origin()).clone() });
     let mut run_of = |emit: &dyn Fn()| {
         emit();
         std::iter::from_fn(|| reader.try_next()).last().unwrap().run_id().map(ToString::to_string)
     };
     run_of(&|| _ = root.emit(fixture::start("go")));
-    a.move_to_background("task".into());
+    a.move_to_background("task".parse().unwrap());
     assert_eq!(run_of(&|| _ = a.emit(kind())).as_deref(), Some("run-1"));
     run_of(&|| _ = root.emit(fixture::end(crate::Outcome::Success)));
     assert_eq!(run_of(&|| _ = a.emit(kind())), None, "between runs");
@@ -265,7 +266,7 @@ fn events_of_one_invocation_share_their_origin() {
         assert!(Arc::ptr_eq(&one.origin, &two.origin));
     };
     pair();
-    sink.move_to_background("task".into());
+    sink.move_to_background("task".parse().unwrap());
     pair();
 }
 
@@ -273,7 +274,7 @@ fn events_of_one_invocation_share_their_origin() {
 fn after_sixteen_in_a_row_a_producer_yields() {
     let log = fixture::log(64, 1000);
     let [foreground, background] = children(&log);
-    background.move_to_background("task".into());
+    background.move_to_background("task".parse().unwrap());
     let _caller = log.attach();
     for sink in [foreground, background] {
         for round in 0..40 {
@@ -350,7 +351,7 @@ proptest! {
                 Step::Run(_) => {}
                 Step::Read => _ = caller.try_next(),
                 Step::GiveUp(one) => (waiting[one], done[one]) = (None, true),
-                Step::Promote(one) => done[one] |= sinks[one].move_to_background("task".into()),
+                Step::Promote(one) => done[one] |= sinks[one].move_to_background("task".parse().unwrap()),
                 Step::Attach => caller = log.attach(),
             }
             prop_assert!(ahead(&log, &caller) <= buffer + sinks.len());

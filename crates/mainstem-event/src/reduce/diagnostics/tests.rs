@@ -12,9 +12,9 @@ fn at(seq: u64, millis: u64, path: &str, turn: u32, kind: EventKind) -> AgentEve
 }
 
 fn lost(from_seq: u64, to_seq: u64, per_agent: &[(&str, u64)]) -> AgentEvent {
-    let per_agent = per_agent.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect();
+    let per_agent = per_agent.iter().map(|(name, count)| (name.parse().unwrap(), *count)).collect();
     let kind = EventKind::Gap { from_seq, to_seq, missed: to_seq - from_seq + 1, per_agent, reason: None };
-    AgentEvent::new(to_seq, NOW, Arc::new(Origin::session("s".into(), None)), kind)
+    AgentEvent::new(to_seq, NOW, Arc::new(Origin::session("s".parse().unwrap(), None)), kind)
 }
 
 fn ended(duration_ms: u64) -> EventKind {
@@ -115,7 +115,11 @@ fn what_nobody_read_and_what_nobody_knows_is_said() {
 #[test]
 fn twins_are_numbered_and_tasks_marked() {
     let twin = |seq, key: &str| {
-        let source = EventSource { agent_key: key.into(), task_id: Some("task-1".into()), ..source("a") };
+        let source = EventSource {
+            agent_key: key.parse().unwrap(),
+            task_id: Some("task-1".parse().unwrap()),
+            ..source("a")
+        };
         let origin = Origin { source: Some(Arc::new(source)), ..origin("a") };
         AgentEvent::new(seq, NOW, Arc::new(origin), start("x"))
     };

@@ -228,7 +228,7 @@ fn a_stream_joined_late_or_without_sense_does_no_harm() {
         "HINT!: psst",
         "results of tools that never began"
     );
-    let session = Arc::new(Origin::session("s".into(), None));
+    let session = Arc::new(Origin::session("s".parse().unwrap(), None));
     let nobodys = AgentEvent::new(1, NOW, session, text("1", "x"));
     assert_eq!(project(&whole(), &[nobodys, gap(2, 3)]), [""; 0]);
 }

@@ -44,8 +44,14 @@ fn a_fleet_says_what_each_agent_is_at() {
         (tool_start("x"), "Acting [x] So"),
         (tool_start("y"), "Acting [x,y] So"),
         (tool_end("x", ToolState::Success), "Acting [y] So"),
-        (EventKind::RequireUserConfirm { confirm_id: "q".into(), tool_calls: vec![] }, "Asking [y] So"),
-        (EventKind::UserConfirmResult { confirm_id: "q".into(), confirm_results: vec![] }, "Acting [y] So"),
+        (
+            EventKind::RequireUserConfirm { confirm_id: "q".parse().unwrap(), tool_calls: vec![] },
+            "Asking [y] So",
+        ),
+        (
+            EventKind::UserConfirmResult { confirm_id: "q".parse().unwrap(), confirm_results: vec![] },
+            "Acting [y] So",
+        ),
         (end(Outcome::Cancelled), "cancelled [] So"),
     ];
     for path in ["", "a"] {
@@ -71,14 +77,14 @@ fn agents_stand_in_the_order_of_their_first_start() {
             ("b", end(Outcome::Error)),
             ("a/x", ask()),
         ],
-        &["main Starting [] ", "agent:b error [] ", "agent:a Starting [] ", "agent:a/x Waiting [] "],
+        &["main Starting [] ", "agent:b error [] ", "agent:a Starting [] ", "agent:a.x Waiting [] "],
     );
 }
 
 /// Returns the same instance in a later turn: another reply, the same place.
 fn turn(seq: u64, path: &str, turn: u32, kind: EventKind) -> AgentEvent {
     let source = (!path.is_empty()).then(|| Arc::new(EventSource { turn, ..source(path) }));
-    let reply_id = Some(format!("reply-{path}-{turn}").into());
+    let reply_id = Some(format!("reply-{path}-{turn}").parse().unwrap());
     AgentEvent::new(seq, NOW, Arc::new(Origin { source, reply_id, ..origin(path) }), kind)
 }
 
@@ -109,10 +115,16 @@ fn a_further_turn_keeps_the_place() {
 
 #[test]
 fn the_whole_fleet_has_tasks_questions_and_a_bill() {
-    let updated =
-        |to| EventKind::TaskUpdated { task_id: "t".into(), from: TaskStatus::Pending, to, error: None };
-    let asked = |id: &str| EventKind::RequireUserConfirm { confirm_id: id.into(), tool_calls: vec![] };
-    let answer = |id: &str| EventKind::UserConfirmResult { confirm_id: id.into(), confirm_results: vec![] };
+    let updated = |to| EventKind::TaskUpdated {
+        task_id: "t".parse().unwrap(),
+        from: TaskStatus::Pending,
+        to,
+        error: None,
+    };
+    let asked =
+        |id: &str| EventKind::RequireUserConfirm { confirm_id: id.parse().unwrap(), tool_calls: vec![] };
+    let answer =
+        |id: &str| EventKind::UserConfirmResult { confirm_id: id.parse().unwrap(), confirm_results: vec![] };
     let uncounted = EventKind::ModelCallEnd { usage: None, stop_reason: StopReason::Error, duration_ms: 0 };
     let mut all = events([
         ("", start("go")),
@@ -131,11 +143,11 @@ fn the_whole_fleet_has_tasks_questions_and_a_bill() {
     assert_eq!((fleet.seq, fleet.at, fleet.missed), (15, NOW, 5));
     assert_eq!(fleet.session_id.as_ref().unwrap(), "s");
     assert_eq!(fleet.usage.total_tokens(), 24);
-    assert_eq!(fleet.tasks, BTreeMap::from([("t".into(), TaskStatus::Failed)]));
+    assert_eq!(fleet.tasks, BTreeMap::from([("t".parse().unwrap(), TaskStatus::Failed)]));
     assert_eq!(fleet.confirmations.keys().map(ConfirmId::as_str).collect::<Vec<_>>(), ["2"]);
     assert_eq!(fleet.root().unwrap().key(), None);
-    assert_eq!(fleet.agent(&"agent:a".into()).unwrap().depth(), 1);
-    assert_eq!(fleet.agent(&"agent:b".into()), None);
+    assert_eq!(fleet.agent(&"agent:a".parse().unwrap()).unwrap().depth(), 1);
+    assert_eq!(fleet.agent(&"agent:b".parse().unwrap()), None);
 }
 
 #[test]
@@ -160,7 +172,7 @@ fn an_agent_that_failed_says_why() {
 
 #[test]
 fn events_of_the_session_belong_to_no_agent() {
-    let session = Arc::new(Origin::session("s".into(), None));
+    let session = Arc::new(Origin::session("s".parse().unwrap(), None));
     let fleet = state(&[AgentEvent::new(1, NOW, session, answered())]);
     assert_eq!((fleet.agents.len(), fleet.usage.total_tokens()), (0, 12));
 }

@@ -23,8 +23,8 @@ pub struct Conversation {
 
 impl Conversation {
     /// Creates the conversation of this agent; the root's key is [`ROOT`].
-    pub fn of(agent: impl Into<AgentKey>) -> Self {
-        Self { agent: agent.into(), past: Vec::new(), latest: None }
+    pub fn of(agent: AgentKey) -> Self {
+        Self { agent, past: Vec::new(), latest: None }
     }
 
     /// Applies the next event of the session. Events of other agents change nothing.

@@ -10,7 +10,7 @@ use super::*;
 use crate::{EventKind, EventSink, Origin, Outcome, SessionLog, fixture::*};
 
 fn transcript(kinds: impl IntoIterator<Item = EventKind>) -> Transcript {
-    let mut transcript = Transcript::new("r".into());
+    let mut transcript = Transcript::new("r".parse().unwrap());
     kinds.into_iter().for_each(|kind| transcript.apply(&kind));
     transcript
 }
@@ -62,8 +62,12 @@ fn what_is_said_is_a_message() {
 
 #[test]
 fn blocks_keep_their_order_and_what_the_vendor_wants_back() {
-    let data = |id: &str| EventKind::DataBlockStart { block_id: id.into(), media_type: "image/png".into() };
-    let bytes = |delta: &str| EventKind::DataBlockDelta { block_id: "3".into(), delta: delta.into() };
+    let data = |id: &str| EventKind::DataBlockStart {
+        block_id: id.parse().unwrap(),
+        media_type: "image/png".into(),
+    };
+    let bytes =
+        |delta: &str| EventKind::DataBlockDelta { block_id: "3".parse().unwrap(), delta: delta.into() };
     check(
         [
             ask(),
@@ -72,11 +76,11 @@ fn blocks_keep_their_order_and_what_the_vendor_wants_back() {
             thinking_end("1", opaque("signature")),
             text_start("2"),
             text("2", "See:"),
-            EventKind::TextBlockEnd { block_id: "2".into(), opaque: opaque("text") },
+            EventKind::TextBlockEnd { block_id: "2".parse().unwrap(), opaque: opaque("text") },
             data("3"),
             bytes("iVBO"),
             bytes("Rw=="),
-            EventKind::DataBlockEnd { block_id: "3".into(), opaque: Opaque::new() },
+            EventKind::DataBlockEnd { block_id: "3".parse().unwrap(), opaque: Opaque::new() },
             thinking_start("4"),
             thinking_end("4", opaque("encrypted")),
             answered(),
@@ -178,7 +182,7 @@ fn the_last_answer_is_the_models() {
 #[test]
 fn a_transcript_says_what_is_open_and_what_has_started() {
     let mut transcript = transcript([ask(), text_start("1")]);
-    assert_eq!(transcript.open_block(), Some((BlockKind::Text, &"1".into())));
+    assert_eq!(transcript.open_block(), Some((BlockKind::Text, &"1".parse().unwrap())));
     let steps = [text_end("1"), call("c"), call("d"), called("c"), called("d"), answered()];
     steps.iter().for_each(|kind| transcript.apply(kind));
     assert_eq!(transcript.open_block(), None);
@@ -329,7 +333,7 @@ fn interleaved_invocations_are_told_apart_in_the_order_of_their_start() {
     let (a, b) = (of("a", "Paris"), of("b", "Rome"));
     let twins = b.into_iter().zip(a).flat_map(|(b, a)| [b, a]);
     let mut events = events([("", start("compare"))].into_iter().chain(twins));
-    let session = Arc::new(Origin::session("s".into(), None));
+    let session = Arc::new(Origin::session("s".parse().unwrap(), None));
     events.push(AgentEvent::new(99, NOW, session, EventKind::Custom { name: "x".into(), value: json!(1) }));
     let all = fold(&events);
     let shown: Vec<_> = all.iter().map(|one| (one.reply_id.as_str(), show(one.messages()))).collect();
@@ -452,7 +456,7 @@ impl Turn {
 
 impl Block {
     fn kinds(&self, id: &str) -> Vec<EventKind> {
-        let block_id = || id.into();
+        let block_id = || id.parse().unwrap();
         let (first, delta, pieces, last): (_, fn(&str, &str) -> EventKind, _, _) = match self {
             Self::Text(pieces, opaque) => {
                 let end = EventKind::TextBlockEnd { block_id: block_id(), opaque: opaque.clone() };
@@ -484,7 +488,7 @@ impl Block {
 }
 
 fn data(id: &str, delta: &str) -> EventKind {
-    EventKind::DataBlockDelta { block_id: id.into(), delta: delta.into() }
+    EventKind::DataBlockDelta { block_id: id.parse().unwrap(), delta: delta.into() }
 }
 
 fn any_invocation() -> impl Strategy<Value = Vec<Turn>> {
@@ -584,10 +588,11 @@ proptest! {
 
 #[test]
 fn a_checkpoint_replaces_what_was_said_before_it() {
-    let log = SessionLog::new("s".into());
+    let log = SessionLog::new("s".parse().unwrap());
     let mut cursor = log.subscribe_from(1);
     let turn = |reply: &str, input: &str, answer: &str, checkpoint: Option<&str>| {
-        let origin = Origin { reply_id: Some(reply.into()), ..Origin::session("s".into(), None) };
+        let origin =
+            Origin { reply_id: Some(reply.parse().unwrap()), ..Origin::session("s".parse().unwrap(), None) };
         let sink = EventSink::resumed(log.clone(), Arc::new(origin));
         let input = vec![Arc::new(Message::user(input))];
         let (name, role) = ("main".into(), Role::Assistant);
@@ -603,17 +608,17 @@ fn a_checkpoint_replaces_what_was_said_before_it() {
         });
         if let Some(summary) = checkpoint {
             let messages = vec![Arc::new(Message::user(summary))];
-            log.emit(EventKind::StateCheckpoint { agent_key: ROOT.into(), messages });
+            log.emit(EventKind::StateCheckpoint { agent_key: ROOT.parse().unwrap(), messages });
         }
         let hint = answer.to_owned();
-        sink.emit(EventKind::HintBlock { block_id: "1".into(), hint_source: "test".into(), hint });
+        sink.emit(EventKind::HintBlock { block_id: "1".parse().unwrap(), hint_source: "test".into(), hint });
     };
     turn("one", "first", "answer 1", None);
     turn("two", "second", "answer 2", Some("a summary"));
     turn("three", "third", "answer 3", None);
     let events: Vec<_> = std::iter::from_fn(|| cursor.try_next()).collect();
 
-    let mut root = Conversation::of(ROOT);
+    let mut root = Conversation::of(ROOT.parse().unwrap());
     events.iter().for_each(|event| root.apply(event));
     let texts: Vec<_> = root.messages().map(|message| message.text()).collect();
     assert_eq!(texts, ["a summary", "answer 2", "third", "answer 3"]);
@@ -624,7 +629,7 @@ fn a_checkpoint_replaces_what_was_said_before_it() {
         ["a summary", "answer 2", "third", "answer 3"]
     );
 
-    let mut another = Conversation::of("agent:kid:1");
+    let mut another = Conversation::of("agent:kid:1".parse().unwrap());
     events.iter().for_each(|event| another.apply(event));
     assert!(!another.has_begun() && another.messages().next().is_none());
 }

@@ -15,11 +15,12 @@ use crate::EventKind;
 /// ```
 /// use mainstem_event::{EventKind, fold::Transcript};
 ///
-/// let mut transcript = Transcript::new("reply-1".into());
+/// let mut transcript = Transcript::new("reply-1".parse()?);
 /// for kind in EventKind::examples() {
 ///     transcript.apply(&kind);
 /// }
 /// assert_eq!(transcript.messages()[0].text(), "review this");
+/// # Ok::<(), mainstem_message::IdError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Transcript {
@@ -201,7 +202,7 @@ impl Transcript {
     fn new_message(&mut self, role: Role) -> Message {
         let id = [self.reply_id.as_str(), ".", itoa::Buffer::new().format(self.answers)].concat();
         self.answers += 1;
-        Message::new(role, Vec::new()).with_id(MessageId::new(id))
+        Message::new(role, Vec::new()).with_id(MessageId::from_lossy(id))
     }
 
     fn push(&mut self, block: ContentBlock) {

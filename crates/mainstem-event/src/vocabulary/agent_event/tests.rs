@@ -10,10 +10,10 @@ fn an_event_knows_whose_it_is() {
     let child = event(2, "a/b", text("b", "x"));
     assert!(!child.is_root());
     assert_eq!((child.depth(), child.agent_label()), (2, "b"));
-    assert_eq!(child.agent_key().unwrap(), "agent:a/b");
+    assert_eq!(child.agent_key().unwrap(), "agent:a.b");
     assert_eq!(
         (child.session_id().as_str(), child.run_id().unwrap().as_str(), child.reply_id().unwrap().as_str()),
-        ("s", "run-1", "reply-a/b")
+        ("s", "run-1", "reply-a.b")
     );
 }
 

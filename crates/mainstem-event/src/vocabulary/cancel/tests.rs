@@ -19,7 +19,10 @@ fn each_reason_says_who_and_what() {
         Subtree { agent: "lead".into(), by: by.clone() },
         "agent_cancelled: cancelled by agent `main` (agent `lead` and all below it)",
     );
-    cancelled(Task { task: "t-1".into(), by }, "task_cancelled: cancelled by agent `main` (task `t-1`)");
+    cancelled(
+        Task { task: "t-1".parse().unwrap(), by },
+        "task_cancelled: cancelled by agent `main` (task `t-1`)",
+    );
     cancelled(RunEnded, "run_ended: cancelled by the end of the run");
     cancelled(Shutdown, "shutdown: cancelled by the shutdown of the harness");
     cancelled(Dropped, "dropped: the stream was dropped before the agent had ended");

@@ -1,5 +1,6 @@
 //! One value of each kind, for tests, docs and wire files.
 
+use mainstem_message::MessageId;
 use serde_json::json;
 
 use super::*;
@@ -41,7 +42,9 @@ fn lifecycle() -> Vec<EventKind> {
             spec_version: Some("5f0c3a9e1b7d2468".into()),
             spec: Some(Arc::new(json!({ "id": "reviewer", "description": "Reviews", "steps": 10 }))),
         },
-        AgentResult { result: Arc::new(Message::assistant("Looks good.").with_id("reply-1.0")) },
+        AgentResult {
+            result: Arc::new(Message::assistant("Looks good.").with_id(MessageId::from_lossy("reply-1.0"))),
+        },
         AgentEnd {
             outcome: Outcome::Error,
             error: Some(failure()),
@@ -62,7 +65,7 @@ fn lifecycle() -> Vec<EventKind> {
 
 fn blocks() -> Vec<EventKind> {
     use EventKind::*;
-    let id = || BlockId::new("b1");
+    let id = || BlockId::from_lossy("b1");
     vec![
         TextBlockStart { block_id: id() },
         TextBlockDelta { block_id: id(), delta: "Hello".into() },
@@ -105,9 +108,9 @@ fn people() -> Vec<EventKind> {
         state: ToolState::Success,
     };
     vec![
-        RequireUserConfirm { confirm_id: "confirm-1".into(), tool_calls: vec![call()] },
+        RequireUserConfirm { confirm_id: ConfirmId::from_lossy("confirm-1"), tool_calls: vec![call()] },
         UserConfirmResult {
-            confirm_id: "confirm-1".into(),
+            confirm_id: ConfirmId::from_lossy("confirm-1"),
             confirm_results: vec![ConfirmResult {
                 confirmed: false,
                 tool_call: call(),
@@ -125,34 +128,37 @@ fn the_rest() -> Vec<EventKind> {
     use EventKind::*;
     vec![
         HintBlock {
-            block_id: "b2".into(),
+            block_id: BlockId::from_lossy("b2"),
             hint_source: "task_delivery".into(),
             hint: "<system-reminder>…</system-reminder>".into(),
         },
         ExceedMaxIters { max_iters: 10, current_iter: 10 },
         StreamFallback { reason: "the server answered without a stream".into() },
         TaskUpdated {
-            task_id: "task-1".into(),
+            task_id: TaskId::from_lossy("task-1"),
             from: TaskStatus::Running,
             to: TaskStatus::Failed,
             error: Some(failure()),
         },
         MessageSent {
-            agent_key: "agent:reviewer:1".into(),
+            agent_key: AgentKey::from_lossy("agent:reviewer:1"),
             message: Arc::new(Message::user("and the tests?")),
             mode: SendMode::Steer,
         },
-        AgentClosed { agent_key: "agent:reviewer:1".into() },
+        AgentClosed { agent_key: AgentKey::from_lossy("agent:reviewer:1") },
         PlanModeChanged { active: true },
         StateCheckpoint {
-            agent_key: "agent:reviewer:1".into(),
+            agent_key: AgentKey::from_lossy("agent:reviewer:1"),
             messages: vec![Arc::new(Message::user("summary"))],
         },
         Gap {
             from_seq: 5,
             to_seq: 9,
             missed: 5,
-            per_agent: BTreeMap::from([("agent:reviewer:1".into(), 3), ("root".into(), 2)]),
+            per_agent: BTreeMap::from([
+                (AgentKey::from_lossy("agent:reviewer:1"), 3),
+                (AgentKey::from_lossy("root"), 2),
+            ]),
             reason: None,
         },
         Custom { name: "progress".into(), value: json!({ "percent": 40 }) },

@@ -83,7 +83,7 @@ macro_rules! is_required {
 macro_rules! kinds {
     ($(
         $(#[doc = $doc:literal])*
-        $variant:ident = $tag:literal $($durable:ident)? { $(
+        $variant:ident = $tag:literal $(#[$attribute:ident])? $($durable:ident)? { $(
             $(#[doc = $field_doc:literal])*
             $field:ident: $type:ty = $json:literal $($optional:ident)?
         ),* $(,)? }
@@ -101,6 +101,7 @@ macro_rules! kinds {
                 $(#[doc = $doc])*
                 #[doc = ""]
                 #[doc = concat!("`", $tag, "`")]
+                $(#[$attribute])?
                 $variant { $( $(#[doc = $field_doc])* $field: $type, )* },
             )*
             /// A kind of a later version.

@@ -12,7 +12,10 @@ fn order(made: &str, durable: bool) -> String {
     for letter in made.chars() {
         let op = match letter {
             'f' => Op::Flush(Answer::new(oneshot::channel().0)),
-            tenant => Op::IsOpen(SessionId::new(format!("{tenant}/s")), Answer::new(oneshot::channel().0)),
+            tenant => Op::IsOpen(
+                SessionId::parse_scoped(&format!("{tenant}/s")).unwrap(),
+                Answer::new(oneshot::channel().0),
+            ),
         };
         queues.push(op);
     }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use mainstem_event::Timestamp;
+use mainstem_message::SessionId;
 use tokio::sync::oneshot;
 
 use super::{
@@ -26,7 +27,7 @@ fn without_a_transaction_sessions_are_released_and_the_journal_is_closed() {
     let mut writer = Writer::new(schema::open(&path, None).unwrap(), path);
     let queue = Arc::new(Queue::default());
     let (caller, mut opened) = oneshot::channel();
-    queue.push(Op::Open("s".into(), Answer::new(caller)));
+    queue.push(Op::Open("s".parse().unwrap(), Answer::new(caller)));
     write(&mut writer, &queue);
     let (entry, _) = opened.try_recv().unwrap().unwrap().take();
     assert_eq!(writer.open.len(), 1);
@@ -49,7 +50,7 @@ fn writer(path: &Path) -> (Writer, Arc<Queue>) {
 /// Asks for a session to be opened.
 fn open(queue: &Queue, session: &str) -> oneshot::Receiver<Result<Opened, JournalError>> {
     let (caller, opened) = oneshot::channel();
-    queue.push(Op::Open(session.into(), Answer::new(caller)));
+    queue.push(Op::Open(SessionId::from_lossy(session), Answer::new(caller)));
     opened
 }
 
@@ -85,8 +86,9 @@ fn a_request_that_fails_costs_those_in_its_group_no_sync() {
     writer.connection.execute_batch(sql).unwrap();
     let claims: Vec<_> = (0..20)
         .map(|number| {
-            let (key, session) = (format!("k-{number}"), format!("t-{number}/s").into());
-            let (digest, run, at) = (String::new(), "r".into(), Timestamp::default());
+            let (key, session) =
+                (format!("k-{number}"), SessionId::parse_scoped(&format!("t-{number}/s")).unwrap());
+            let (digest, run, at) = (String::new(), "r".parse().unwrap(), Timestamp::default());
             let (caller, claimed) = oneshot::channel();
             queue.push(Op::Claim(Box::new(Claim { key, digest, session, run, at }), Answer::new(caller)));
             claimed

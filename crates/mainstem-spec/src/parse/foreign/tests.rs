@@ -278,7 +278,7 @@ fn ids_of_others_are_made_ours() {
     };
     let parsed = read("CLI UX Designer", ".github/agents/CLI UX Designer.agent.md").unwrap();
     assert_eq!((parsed.spec.id.as_str(), parsed.dialect), ("cli-ux-designer", Dialect::Copilot));
-    assert_snapshot!(parsed.warnings[0].message, @r#""CLI UX Designer" is no agent id: use a-z, 0-9, _ and -, starting with a letter or digit; it is called "cli-ux-designer" here"#);
+    assert_snapshot!(parsed.warnings[0].message, @r#"invalid agent id "CLI UX Designer": use a-z, 0-9, _ and -, starting with a letter or digit; it is called "cli-ux-designer" here"#);
     assert_eq!(parsed.warnings.len(), 1);
     assert!(read("CLI UX Designer", "subagents/CLI UX Designer.md").is_err());
     assert!(read("é", ".claude/agents/é.md").is_err());

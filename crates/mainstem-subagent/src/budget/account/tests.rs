@@ -18,7 +18,7 @@ fn tally(books: &Arc<Account>, of: &Arc<Account>) -> Option<Tally> {
 fn an_account_is_open_as_long_as_it_or_one_below_is_held() {
     let Spending { session } = Spending::new(tokens(100));
     let run = session.open("the run", None, Budget::default());
-    let child = run.open("kid", Some("agent:kid:1".into()), tokens(50));
+    let child = run.open("kid", Some("agent:kid:1".parse().unwrap()), tokens(50));
     let (run_id, child_id) = (run.id, child.id);
     drop(run);
     child.reserve(|| Amount::tokens(20)).unwrap().settle(Some(Amount::tokens(30)));

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use mainstem_spec::{AgentSpec, Permission, WorkspaceMode, parse};
+use mainstem_spec::{AgentSpec, Key, Permission, WorkspaceMode, parse};
 use serde_json::json;
 
 use super::*;
@@ -18,6 +18,35 @@ fn shown(front: &str) -> Vec<String> {
 
 const SERVERS: &str = "mcp_servers:\n  - known\n  - files:\n      command: npx\n      args: [-y, files]\n      env: {TOKEN: \"${MY_TOKEN}\"}\n  - docs:\n      url: https://me:pw@docs.example/mcp?key=1\n";
 
+/// A new key of a file is in effect without trust unless [`parts`] returns it.
+#[test]
+fn each_key_needs_trust_or_only_narrows() {
+    let guarded = ["mcp_servers", "url", "headers"];
+    let narrowing = [
+        "name",
+        "description",
+        "model",
+        "steps",
+        "temperature",
+        "top_p",
+        "tools",
+        "disallowed_tools",
+        "skills",
+        "hidden",
+        "mode",
+        "workspace.mode",
+        "workspace.path",
+        "permissions",
+        "persist_session",
+        "timeout_seconds",
+        "max_tokens_total",
+        "output_schema",
+    ];
+    let decided = |key: &&Key| guarded.contains(&key.name) || narrowing.contains(&key.name);
+    let undecided: Vec<_> = Key::all().filter(|key| !decided(key)).map(|key| key.name).collect();
+    assert!(undecided.is_empty(), "{undecided:?}: does it need trust?");
+}
+
 #[test]
 fn what_starts_reads_or_sends_is_a_part_each() {
     assert_eq!(
@@ -25,14 +54,6 @@ fn what_starts_reads_or_sends_is_a_part_each() {
         [
             "subagents/kid.md: starts `npx -y files`, as MCP server \"files\", with MY_TOKEN of the environment, starts MCP server \"files\" with `TOKEN=${MY_TOKEN}`",
             "subagents/kid.md: sends tool calls to https://docs.example/mcp, as MCP server \"docs\"",
-        ]
-    );
-    assert_eq!(
-        shown(
-            "url: https://me:pw@agents.example/x?key=1\nheaders: {X-Key: \"${GITHUB_TOKEN}\", X-Team: blue}\n"
-        ),
-        [
-            "subagents/kid.md: sends tasks to the agent at https://agents.example/x, with GITHUB_TOKEN of the environment"
         ]
     );
 }
@@ -83,6 +104,8 @@ fn what_only_narrows_is_none() {
         "workspace.mode: shared\n",
         "workspace.path: team\n",
         "skills: [pdf]\nhidden: true\nmode: primary\n",
+        // Not in effect: the agent is left out.
+        "url: https://agents.example/x\nheaders: {X-Key: \"${GITHUB_TOKEN}\"}\n",
     ] {
         assert_eq!(shown(front), [""; 0], "{front}");
     }

@@ -62,7 +62,7 @@ impl RecordedRoster {
                 self.calls.open(session(event), tool_call_id, input);
             }
             EventKind::AgentClosed { agent_key } => self.close(agent_key),
-            EventKind::StateCheckpoint { agent_key, messages } => self.replace(agent_key, messages),
+            EventKind::StateCheckpoint { agent_key, messages, .. } => self.replace(agent_key, messages),
             _ => {}
         }
         if let Some((_, turn)) = event.reply_id().and_then(|reply| self.turns.get_mut(reply)) {

@@ -27,12 +27,12 @@ fn source(path: &str, stream_id: u64) -> EventSource {
 }
 
 fn key(name: &str) -> AgentKey {
-    format!("agent:worker:{name}").into()
+    format!("agent:worker:{name}").parse().unwrap()
 }
 
 /// The session of an agent; that of the root has no name.
 fn session(name: &str) -> SessionId {
-    if name.is_empty() { "s".into() } else { format!("sub-{name}").into() }
+    if name.is_empty() { "s".parse().unwrap() } else { format!("sub-{name}").parse().unwrap() }
 }
 
 fn at(seconds: u64) -> Timestamp {

@@ -46,17 +46,12 @@ impl Runner for Remote {
 
 async fn remote_turn(turn: Turn, answer: &'static str, goes_on: Arc<Notify>) -> RunOutcome {
     let Turn { cx, task, mut aside, .. } = turn;
-    let id = || "b".into();
-    cx.emit(EventKind::AgentStart {
-        name: "far".into(),
-        role: Role::Assistant,
-        input: vec![Arc::new(Message::user(task))],
-        parent_tool_call_id: cx.call_id().cloned(),
-        settings: None,
-        spec_version: None,
-        spec: None,
-    });
-    cx.emit(EventKind::ModelCallStart { model_name: "m".into(), iteration: 1 });
+    let id = || "b".parse().unwrap();
+    cx.emit(
+        EventKind::agent_start("far", Role::Assistant, vec![Arc::new(Message::user(task))])
+            .with_parent_tool_call_id(cx.call_id().cloned()),
+    );
+    cx.emit(EventKind::model_call_start("m", 1));
     cx.emit(EventKind::TextBlockStart { block_id: id() });
     tokio::select! {
         () = goes_on.notified() => {}
@@ -66,14 +61,14 @@ async fn remote_turn(turn: Turn, answer: &'static str, goes_on: Arc<Notify>) -> 
     cx.emit(EventKind::TextBlockDelta { block_id: id(), delta: answer.to_owned() });
     cx.emit(EventKind::TextBlockEnd { block_id: id(), opaque: Default::default() });
     let (usage, stop_reason, duration_ms) = (None, StopReason::Stop, 0);
-    cx.emit(EventKind::ModelCallEnd { usage, stop_reason, duration_ms });
+    cx.emit(EventKind::model_call_end(stop_reason, duration_ms).with_usage(usage));
     end(&cx, Outcome::Success, cx.messages().last().cloned())
 }
 
 fn end(cx: &RunContext, outcome: Outcome, answer: Option<Arc<Message>>) -> RunOutcome {
     cx.close(&StopReason::Cancelled);
     let (error, usage) = (None, Rollup::default());
-    cx.emit(EventKind::AgentEnd { outcome, error, usage, duration_ms: 0 });
+    cx.emit(EventKind::agent_end(outcome, usage, 0).with_error(error));
     let mut ended = RunOutcome::cancelled(CancelReason::RunEnded);
     (ended.outcome, ended.answer) = (outcome, answer);
     if outcome == Outcome::Success {
@@ -97,8 +92,11 @@ impl Session {
         let agent = Agent::builder("far", ScriptedModel::new()).build().unwrap();
         let spec = Arc::new(AgentSpec::new("far", "Far away"));
         let lineage = Lineage::new(CatalogEntry { spec, agent, rules: Rules::new() }, None);
-        let log = SessionLog::new("s".into());
-        let sink = EventSink::root(log.clone(), Origin::session("s".into(), Some("run-1".into())));
+        let log = SessionLog::new("s".parse().unwrap());
+        let sink = EventSink::root(
+            log.clone(),
+            Origin::session("s".parse().unwrap(), Some("run-1".parse().unwrap())),
+        );
         let fleet = Arc::new(Fleet::new(Limits::default(), TaskSet::in_memory()));
         let assembly = Arc::new(Assembly::new(root));
         let cx = RunContext::root("main", sink);

@@ -10,14 +10,15 @@ use mainstem_event::{EventSink, EventSource, Origin, SessionLog};
 use super::*;
 
 fn child(session: &str) -> RunContext {
-    let sink = EventSink::root(SessionLog::new("s".into()), Origin::session("s".into(), None));
+    let sink =
+        EventSink::root(SessionLog::new("s".parse().unwrap()), Origin::session("s".parse().unwrap(), None));
     let source = EventSource {
-        agent_key: format!("agent:kid:{session}").into(),
+        agent_key: format!("agent:kid:{session}").parse().unwrap(),
         agent_id: "kid".into(),
         agent_name: None,
         label: None,
-        session_id: session.into(),
-        parent_session_id: "s".into(),
+        session_id: session.parse().unwrap(),
+        parent_session_id: "s".parse().unwrap(),
         depth: 1,
         path: "s/kid".into(),
         task_id: None,
@@ -25,7 +26,7 @@ fn child(session: &str) -> RunContext {
         parent_tool_call_id: None,
         stream_id: 0,
     };
-    RunContext::root("main", sink).build().child(source, format!("reply-{session}").into())
+    RunContext::root("main", sink).build().child(source, format!("reply-{session}").parse().unwrap())
 }
 
 /// An agent with its context and the number of its waiting calls.
@@ -92,7 +93,7 @@ fn an_agent_that_moves_to_the_background_waits_in_the_queue_there() {
     let _other = now(slots.enter(cx.caller())).unwrap().unwrap();
     let mut waits = Box::pin(slots.enter(one.caller()));
     assert!(now(waits.as_mut()).is_none());
-    one.cx.sink().move_to_background("task-1".into());
+    one.cx.sink().move_to_background("task-1".parse().unwrap());
     slots.notify_moved();
     let mut slot = now(waits.as_mut()).unwrap().unwrap();
     slot.belongs_to(&one.key());
@@ -148,12 +149,12 @@ fn a_child_that_moves_while_it_waits_takes_permits_of_one_kind() {
     let run = Arc::new(RunSlots::new(1));
     let child = |session| Agent { run: Some(run.clone()), ..Agent::new(session) };
     let (one, two, task) = (child("one"), child("two"), child("task"));
-    task.cx.sink().move_to_background("task-2".into());
+    task.cx.sink().move_to_background("task-2".parse().unwrap());
     let first = now(slots.enter(one.caller())).unwrap().unwrap();
     let mut second = Box::pin(slots.enter(two.caller()));
     assert!(now(second.as_mut()).is_none());
     // It is part of a task from now on; the set notifies it later.
-    two.cx.sink().move_to_background("task-1".into());
+    two.cx.sink().move_to_background("task-1".parse().unwrap());
     drop(first);
     let _second = now(second.as_mut()).unwrap().unwrap();
     assert!(now(slots.enter(one.caller())).is_none());

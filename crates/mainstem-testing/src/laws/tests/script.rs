@@ -76,8 +76,8 @@ impl Script {
             [] => {}
             ["session", "task", id, from, to] => {
                 let (from, to) = (status(from), status(to));
-                let kind = EventKind::TaskUpdated { task_id: id.into(), from, to, error: None };
-                self.emit("session", Origin::session("s".into(), None), kind);
+                let kind = EventKind::task_updated(id.parse().unwrap(), from, to);
+                self.emit("session", Origin::session("s".parse().unwrap(), None), kind);
             }
             [who, "start", ref by @ ..] => self.start(who, by),
             [who, ref act @ ..] => self.act(who, act),
@@ -90,28 +90,21 @@ impl Script {
 
     fn start(&mut self, who: &str, by: &[&str]) {
         let reply = |run: &str| Origin {
-            reply_id: Some(format!("reply-{who}").into()),
-            ..Origin::session("s".into(), Some(run.into()))
+            reply_id: Some(format!("reply-{who}").replace('+', "~").parse().unwrap()),
+            ..Origin::session("s".parse().unwrap(), Some(run.parse().unwrap()))
         };
         let (origin, caller) = match *by {
             [agent, "by", caller, call, ref task @ ..] => {
                 let mut source = self.child(who, agent, caller, call);
-                source.task_id = task.first().map_or(source.task_id, |task| Some((*task).into()));
+                source.task_id = task.first().map_or(source.task_id, |task| Some((*task).parse().unwrap()));
                 let source = Some(Arc::new(source));
                 (Origin { source, ..reply("run") }, Some(caller.to_owned()))
             }
             _ => (reply(who), None),
         };
-        let kind = EventKind::AgentStart {
-            name: who.into(),
-            role: Role::Assistant,
-            input: vec![Arc::new(Message::user("go"))],
-            parent_tool_call_id: by.get(3).map(|call| (*call).into()),
-            settings: None,
-            spec_version: None,
-            spec: None,
-        };
-        let mut transcript = Transcript::new(format!("reply-{who}").into());
+        let kind = EventKind::agent_start(who, Role::Assistant, vec![Arc::new(Message::user("go"))])
+            .with_parent_tool_call_id(by.get(3).map(|call| (*call).into()));
+        let mut transcript = Transcript::new(format!("reply-{who}").replace('+', "~").parse().unwrap());
         transcript.apply(&kind);
         self.emit(who, origin.clone(), kind);
         let agent = Agent { origin, caller, transcript, usage: Rollup::nothing(), asked: 0, blocks: 0 };
@@ -131,12 +124,12 @@ impl Script {
         let above = above.source.as_deref();
         let path = above.map_or("s", |above| &*above.path);
         EventSource {
-            agent_key: format!("agent:{agent}:{who}").into(),
+            agent_key: format!("agent:{agent}:{who}").parse().unwrap(),
             agent_id: agent.into(),
             agent_name: None,
             label: None,
-            session_id: format!("sub-{who}").into(),
-            parent_session_id: above.map_or_else(|| "s".into(), |above| above.session_id.clone()),
+            session_id: format!("sub-{who}").parse().unwrap(),
+            parent_session_id: above.map_or_else(|| "s".parse().unwrap(), |above| above.session_id.clone()),
             depth: above.map_or(1, |above| above.depth + 1),
             path: format!("{path}/{agent}").into(),
             task_id,
@@ -149,7 +142,7 @@ impl Script {
     fn act(&mut self, who: &str, words: &[&str]) {
         let agent = self.agents.get_mut(who).unwrap();
         if let ["moves", task] = *words {
-            Arc::make_mut(agent.origin.source.as_mut().unwrap()).task_id = Some(task.into());
+            Arc::make_mut(agent.origin.source.as_mut().unwrap()).task_id = Some(task.parse().unwrap());
         }
         let (kinds, origin) = (agent.act(words), agent.origin.clone());
         let (usage, caller) = (agent.usage, agent.caller.clone());
@@ -184,12 +177,12 @@ impl Agent {
             ["moves", _] => vec![],
             ["ask"] => {
                 self.asked += 1;
-                vec![ModelCallStart { model_name: "m".into(), iteration: self.asked }]
+                vec![EventKind::model_call_start("m", self.asked)]
             }
             ["answer", tokens] => {
                 let usage = Usage::new(tokens.parse().unwrap(), 1);
                 self.usage.add_own(usage, Some(usage.input_tokens));
-                vec![ModelCallEnd { usage: Some(usage), stop_reason: StopReason::Stop, duration_ms: 0 }]
+                vec![EventKind::model_call_end(StopReason::Stop, 0).with_usage(usage)]
             }
             ["text", word] => {
                 let (block_id, start) = self.block(BlockKind::Text);
@@ -207,7 +200,7 @@ impl Agent {
                 ToolCallEnd { tool_call_id: id.into(), tool_call_name: name(), opaque: Opaque::new() },
             ],
             ["work", id] => vec![
-                ToolResultStart { tool_call_id: id.into(), tool_call_name: name(), input: Value::Null },
+                EventKind::tool_result_start(id, name(), Value::Null),
                 ToolResultTextDelta { tool_call_id: id.into(), delta: "ok".into() },
             ],
             ["done", id, ref how @ ..] => {
@@ -216,7 +209,7 @@ impl Agent {
                     ["denied"] => ToolState::Denied,
                     _ => ToolState::Success,
                 };
-                vec![ToolResultEnd { tool_call_id: id.into(), tool_call_name: name(), state, duration_ms: 0 }]
+                vec![EventKind::tool_result_end(id, name(), state, 0)]
             }
             ["refused", ref ids @ ..] => {
                 let denied_tool_calls = ids.iter().map(|id| ToolCall::new(*id, "tool", "{}")).collect();
@@ -233,12 +226,12 @@ impl Agent {
             return (id.clone(), false);
         }
         self.blocks += 1;
-        (format!("b{}", self.blocks).into(), true)
+        (format!("b{}", self.blocks).parse().unwrap(), true)
     }
 
     fn end(&self, how: &[&str]) -> Vec<EventKind> {
         let usage = self.usage;
-        let end = |outcome| EventKind::AgentEnd { outcome, error: None, usage, duration_ms: 0 };
+        let end = |outcome| EventKind::agent_end(outcome, usage, 0);
         if how == ["cancelled"] {
             return vec![end(Outcome::Cancelled)];
         }

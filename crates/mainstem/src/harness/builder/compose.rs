@@ -65,25 +65,26 @@ impl HarnessBuilder {
         leader: Option<&AgentSpec>,
     ) -> Result<(RunAgents, Vec<Diagnostic>), BuildError> {
         let workspaces = scope.inputs.sources().workspaces();
-        let (specs, untrusted) = self.trust.without_untrusted_addresses(declarations.specs(), workspaces);
-        let spec = leader.or_else(|| specs.get(&self.name));
+        let specs = declarations.specs();
+        // A file that can't be in effect, such as a remote agent's, does not describe the root.
+        let own = specs.get(&self.name).filter(|spec| CatalogError::not_in_effect(spec).is_none());
+        let spec = leader.or(own);
         let root = spec.cloned().unwrap_or_else(|| AgentSpec::new(&*self.name, "the root"));
         let mut skills = declarations.skills().clone();
         skills.retain(|skill| root.skills.as_ref().is_none_or(|list| list.contains(&skill.name)));
         let (mut factory, replaced) = self.factory(scope, spec, &skills)?;
         let (offers, about_servers) =
-            scope.servers.renew(&specs, |spec| self.trust.untrusted(spec, workspaces));
+            scope.servers.renew(specs, |spec| self.trust.untrusted(spec, workspaces));
         factory.servers = offers;
         if let Some((id, name)) = leader.and_then(|spec| Some((&spec.id, spec.model.as_ref()?))) {
             let unusable = |source| BuildError::Agent(CatalogError::Model { id: id.clone(), source });
             factory.model = self.registry.resolve(name).map_err(unusable)?;
         }
-        let (mut catalog, problems) = factory.catalog(&specs);
+        let (mut catalog, problems) = factory.catalog(specs);
         let last = last.map(RunAgents::catalog);
         let mut found =
-            settle(problems, &scope.inputs, &specs, last, &mut catalog).map_err(BuildError::Agent)?;
+            settle(problems, &scope.inputs, specs, last, &mut catalog).map_err(BuildError::Agent)?;
         found.extend(about_servers);
-        found.extend(untrusted);
         found.extend(replaced.iter().map(|tool| tool_replaced(tool)));
         let prompt = self.system_prompt.clone().filter(|_| leader.is_none());
         let agent = self.root(&factory, &root, prompt)?;

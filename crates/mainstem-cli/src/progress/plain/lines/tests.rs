@@ -10,12 +10,12 @@ use super::*;
 fn event(of: Option<&str>, kind: EventKind) -> AgentEvent {
     let source = of.map(|id| {
         Arc::new(EventSource {
-            agent_key: format!("agent:{id}:1").into(),
+            agent_key: format!("agent:{id}:1").parse().unwrap(),
             agent_id: id.into(),
             agent_name: None,
             label: None,
-            session_id: format!("sub-{id}").into(),
-            parent_session_id: "s".into(),
+            session_id: format!("sub-{id}").parse().unwrap(),
+            parent_session_id: "s".parse().unwrap(),
             depth: 1,
             path: format!("s/{id}").into(),
             task_id: None,
@@ -24,7 +24,11 @@ fn event(of: Option<&str>, kind: EventKind) -> AgentEvent {
             stream_id: 1,
         })
     });
-    let origin = Origin { reply_id: Some("r".into()), source, ..Origin::session("s".into(), None) };
+    let origin = Origin {
+        reply_id: Some("r".parse().unwrap()),
+        source,
+        ..Origin::session("s".parse().unwrap(), None)
+    };
     AgentEvent::new(1, Timestamp::default(), origin.into(), kind)
 }
 
@@ -40,32 +44,21 @@ fn check(events: &[AgentEvent], expected: &[&str]) {
 
 fn start(of: Option<&str>, task: &str) -> AgentEvent {
     let input = vec![Arc::new(Message::user(task))];
-    let name = of.unwrap_or("lead").into();
-    event(
-        of,
-        EventKind::AgentStart {
-            name,
-            role: Role::Assistant,
-            input,
-            parent_tool_call_id: None,
-            settings: None,
-            spec_version: None,
-            spec: None,
-        },
-    )
+    let name = of.unwrap_or("lead");
+    event(of, EventKind::agent_start(name, Role::Assistant, input))
 }
 
 fn end(of: Option<&str>, outcome: Outcome, error: Option<&str>) -> AgentEvent {
     let error = error.map(|message| Failure::new("code", message));
-    event(of, EventKind::AgentEnd { outcome, error, usage: Rollup::default(), duration_ms: 1_250 })
+    event(of, EventKind::agent_end(outcome, Rollup::default(), 1_250).with_error(error))
 }
 
 fn text(of: Option<&str>, delta: &str) -> AgentEvent {
-    event(of, EventKind::TextBlockDelta { block_id: "b".into(), delta: delta.to_owned() })
+    event(of, EventKind::TextBlockDelta { block_id: "b".parse().unwrap(), delta: delta.to_owned() })
 }
 
 fn text_end(of: Option<&str>) -> AgentEvent {
-    event(of, EventKind::TextBlockEnd { block_id: "b".into(), opaque: Default::default() })
+    event(of, EventKind::TextBlockEnd { block_id: "b".parse().unwrap(), opaque: Default::default() })
 }
 
 fn call(of: Option<&str>) -> AgentEvent {
@@ -94,14 +87,8 @@ fn an_agents_life() {
 #[test]
 fn nothing_foreign_reaches_the_terminal_as_it_is() {
     let (name, evil) = (Some("a"), "\u{1b}]0;x\u{7}t\u{202e}");
-    let result = EventKind::ToolResultEnd {
-        tool_call_id: "c".into(),
-        tool_call_name: evil.into(),
-        state: ToolState::Success,
-        duration_ms: 1,
-    };
-    let fallback =
-        EventKind::ModelFallback { from: evil.into(), to: evil.into(), reason: Failure::new(evil, evil) };
+    let result = EventKind::tool_result_end("c", evil, ToolState::Success, 1);
+    let fallback = EventKind::model_fallback(evil, evil, Failure::new(evil, evil));
     check(&[event(name, result), event(name, fallback)], &["0 ✔ t 0.0s", "0 ! t failed, t is asked: t: t"]);
 }
 
@@ -144,21 +131,11 @@ fn tools_tell_what_they_do_and_why_they_fail() {
     let a = Some("a");
     let begin = |name: &str| {
         let input = serde_json::json!({ "q": "x".repeat(200) });
-        event(a, EventKind::ToolResultStart { tool_call_id: "c".into(), tool_call_name: name.into(), input })
+        event(a, EventKind::tool_result_start("c", name, input))
     };
     let said =
         event(a, EventKind::ToolResultTextDelta { tool_call_id: "c".into(), delta: "bad\nluck".into() });
-    let done = |name: &str, state| {
-        event(
-            a,
-            EventKind::ToolResultEnd {
-                tool_call_id: "c".into(),
-                tool_call_name: name.into(),
-                state,
-                duration_ms: 400,
-            },
-        )
-    };
+    let done = |name: &str, state| event(a, EventKind::tool_result_end("c", name, state, 400));
     let started = format!("0 → find {{\"q\":\"{}…", "x".repeat(114));
     check(
         &[
@@ -186,11 +163,11 @@ fn tools_tell_what_they_do_and_why_they_fail() {
 fn what_goes_wrong_on_the_way_is_told() {
     let failure = || Failure::new("rate_limited", "too many requests");
     let all = [
-        EventKind::ModelRetry { attempt: 1, wait_ms: 500, error: failure() },
-        EventKind::ModelFallback { from: "a".into(), to: "b".into(), reason: failure() },
+        EventKind::model_retry(1, 500, failure()),
+        EventKind::model_fallback("a", "b", failure()),
         EventKind::StreamFallback { reason: "no streams here".to_owned() },
         EventKind::ExceedMaxIters { max_iters: 3, current_iter: 3 },
-        EventKind::ModelCallEnd { usage: None, stop_reason: StopReason::Stop, duration_ms: 1 },
+        EventKind::model_call_end(StopReason::Stop, 1),
         EventKind::Custom { name: "delegating".to_owned(), value: 1.into() },
         EventKind::Custom { name: "other".to_owned(), value: 1.into() },
     ];

@@ -63,11 +63,11 @@ fn the_table_has_a_line_for_each_kind() {
     let table = markdown_table();
     let tags: Vec<_> = table.lines().skip(2).filter_map(|line| line.split('`').nth(1)).collect();
     assert_eq!(tags, EventKind::NAMES);
-    let line = "| `AGENT_START` | An invocation begins: always its first event. | `name`: The agent's name<br>`role`: What \
-        its messages are spoken as<br>`input`: What it was asked; the history before is in earlier invocations<br>\
-        `parentToolCallId?`: The parent's call that caused it<br>`settings?`: What the caller has set for the run; only at \
-        its root, and only if there is something<br>`specVersion?`: Which version of its declaration the agent was spawned \
-        as; only in the first invocation of a child<br>`spec?`: That declaration, in the first event that names the \
-        version; a server leaves it out for its readers |";
+    let line = "| `AGENT_START` | An invocation begins: always its first event. | `name`: The agent's name<br>`role`: The \
+        role of its messages<br>`input`: The input; earlier invocations have the history before<br>\
+        `parentToolCallId?`: The parent's call that caused it<br>`settings?`: The caller's settings of the run; only in \
+        the first event of its root, if there are any<br>`specVersion?`: The version of the declaration that the agent was \
+        spawned with; only in the first invocation of a child<br>`spec?`: That declaration, in the first event that names \
+        the version; a server leaves it out for its readers |";
     assert_eq!(table.lines().nth(2), Some(line));
 }

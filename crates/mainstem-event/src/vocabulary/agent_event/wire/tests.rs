@@ -11,6 +11,10 @@ use crate::fixture;
 /// The fields that hold one of a few words, or a time.
 const WORDS: [&str; 7] = ["type", "role", "outcome", "state", "mode", "stopReason", "createdAt"];
 
+/// The fields that hold an id with a grammar.
+const IDS: [&str; 8] =
+    ["sessionId", "parentSessionId", "runId", "replyId", "agentKey", "taskId", "blockId", "confirmId"];
+
 fn path(tag: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/wire/{tag}.json"))
 }
@@ -45,12 +49,17 @@ fn every_kind_has_a_file() {
 #[test]
 fn the_roots_id_comes_back_and_is_its_label() {
     for (id, field) in [("coordinator", Some("coordinator")), ("main", None)] {
-        let origin = Origin::root("s".into(), "run-1".into(), "reply-1".into(), &id.into());
+        let origin = Origin::root(
+            "s".parse().unwrap(),
+            "run-1".parse().unwrap(),
+            "reply-1".parse().unwrap(),
+            &id.into(),
+        );
         let event = AgentEvent::new(
             1,
             fixture::NOW,
             Arc::new(origin),
-            EventKind::TextBlockStart { block_id: "b".into() },
+            EventKind::TextBlockStart { block_id: "b".parse().unwrap() },
         );
         let json = serde_json::to_value(&event).unwrap();
         assert_eq!(json.get("rootId").and_then(Value::as_str), field);
@@ -195,7 +204,14 @@ fn fill(value: &mut Value, texts: &mut impl Iterator<Item = String>) {
         Value::Object(map) => {
             let is_task = map.get("type").is_some_and(|tag| tag == "TASK_UPDATED");
             let is_word = |name: &str| WORDS.contains(&name) || is_task && matches!(name, "from" | "to");
-            map.iter_mut().filter(|(name, _)| !is_word(name)).for_each(|(_, value)| fill(value, texts));
+            let is_message = map.contains_key("role");
+            let is_id = |name: &str| IDS.contains(&name) || is_message && name == "id";
+            for (name, value) in map.iter_mut().filter(|(name, _)| !is_word(name)) {
+                fill(value, texts);
+                if let Some(text) = value.as_str().filter(|_| is_id(name)) {
+                    *value = json!(RunId::from_lossy(text));
+                }
+            }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }

@@ -28,12 +28,12 @@ struct Session {
 /// A turn of a child of the root, which the root's call `call-1` caused.
 fn child(name: &str, turn: u32) -> EventSource {
     EventSource {
-        agent_key: format!("agent:kid:{name}").into(),
+        agent_key: format!("agent:kid:{name}").parse().unwrap(),
         agent_id: "kid".into(),
         agent_name: None,
         label: Some(name.into()),
-        session_id: format!("sub-{name}").into(),
-        parent_session_id: "s".into(),
+        session_id: format!("sub-{name}").parse().unwrap(),
+        parent_session_id: "s".parse().unwrap(),
         depth: 1,
         path: "s/kid".into(),
         task_id: None,
@@ -47,11 +47,11 @@ impl Session {
     /// An event of a child; `None` is the root.
     fn emit(&mut self, child: Option<&EventSource>, kind: EventKind) {
         self.last += 1;
-        let reply = child.map_or_else(String::new, |one| format!("{}-{}", one.agent_key, one.turn));
+        let reply = child.map_or_else(|| "reply".to_owned(), |one| format!("{}-{}", one.agent_key, one.turn));
         let origin = Origin {
-            session_id: "s".into(),
-            run_id: Some("run-1".into()),
-            reply_id: Some(reply.into()),
+            session_id: "s".parse().unwrap(),
+            run_id: Some("run-1".parse().unwrap()),
+            reply_id: Some(reply.parse().unwrap()),
             source: child.cloned().map(Arc::new),
             root_id: None,
         };
@@ -61,27 +61,22 @@ impl Session {
 
     /// A child starts a turn; `version` is that of its declaration, in its first one.
     fn start(&mut self, child: &EventSource, version: Option<&str>, settings: Option<RunSettings>) {
-        let kind = EventKind::AgentStart {
-            name: "kid".into(),
-            role: Role::Assistant,
-            input: vec![Arc::new(Message::user("task"))],
-            parent_tool_call_id: None,
-            settings: settings.map(Arc::new),
-            spec_version: version.map(Arc::from),
-            spec: version.map(|version| Arc::new(json!({ "id": version }))),
-        };
+        let kind = EventKind::agent_start("kid", Role::Assistant, vec![Arc::new(Message::user("task"))])
+            .with_settings(settings.map(Arc::new))
+            .with_spec_version(version.map(Arc::from))
+            .with_spec(version.map(|version| Arc::new(json!({ "id": version }))));
         self.emit(Some(child), kind);
     }
 
     fn answer(&mut self, child: &EventSource, text: &str) {
-        let id = || "b".into();
+        let id = || "b".parse().unwrap();
         let (usage, stop_reason, duration_ms) = (None, StopReason::Stop, 0);
         for kind in [
-            EventKind::ModelCallStart { model_name: "m".into(), iteration: 1 },
+            EventKind::model_call_start("m", 1),
             EventKind::TextBlockStart { block_id: id() },
             EventKind::TextBlockDelta { block_id: id(), delta: text.into() },
             EventKind::TextBlockEnd { block_id: id(), opaque: Default::default() },
-            EventKind::ModelCallEnd { usage, stop_reason, duration_ms },
+            EventKind::model_call_end(stop_reason, duration_ms).with_usage(usage),
         ] {
             self.emit(Some(child), kind);
         }
@@ -89,7 +84,7 @@ impl Session {
 
     fn end(&mut self, child: &EventSource, outcome: Outcome, error: Option<Failure>) {
         let usage = Rollup::default();
-        self.emit(Some(child), EventKind::AgentEnd { outcome, error, usage, duration_ms: 0 });
+        self.emit(Some(child), EventKind::agent_end(outcome, usage, 0).with_error(error));
     }
 
     /// A whole turn.
@@ -100,8 +95,7 @@ impl Session {
     }
 
     fn call(&mut self, input: Value) {
-        let (tool_call_id, tool_call_name) = ("call-1".into(), "agent_fanout".into());
-        self.emit(None, EventKind::ToolResultStart { tool_call_id, tool_call_name, input });
+        self.emit(None, EventKind::tool_result_start("call-1", "agent_fanout", input));
     }
 
     /// The children, as text: the name, the turn, the version, what was said.
@@ -117,13 +111,11 @@ impl Session {
 
     /// The text and state with which the open call is closed.
     fn closed(&self) -> (String, ToolState) {
-        let (id, name) = (|| "call-1".into(), || "agent_fanout".into());
         let (delta, state) = ("cut".to_owned(), ToolState::Interrupted);
-        let mut text = EventKind::ToolResultTextDelta { tool_call_id: id(), delta };
-        let (tool_call_id, tool_call_name) = (id(), name());
-        let mut end = EventKind::ToolResultEnd { tool_call_id, tool_call_name, state, duration_ms: 0 };
-        self.roster.amend(&"s".into(), &mut text);
-        self.roster.amend(&"s".into(), &mut end);
+        let mut text = EventKind::ToolResultTextDelta { tool_call_id: "call-1".into(), delta };
+        let mut end = EventKind::tool_result_end("call-1", "agent_fanout", state, 0);
+        self.roster.amend(&"s".parse().unwrap(), &mut text);
+        self.roster.amend(&"s".parse().unwrap(), &mut end);
         match (text, end) {
             (EventKind::ToolResultTextDelta { delta, .. }, EventKind::ToolResultEnd { state, .. }) => {
                 (delta, state)
@@ -160,17 +152,9 @@ fn a_child_has_the_settings_of_the_run_that_spawned_it_and_is_of_no_task() {
     let mut session = Session::default();
     let mut settings = RunSettings::default();
     settings.user = Some("ann".into());
-    let root = EventKind::AgentStart {
-        name: "main".into(),
-        role: Role::Assistant,
-        input: Vec::new(),
-        parent_tool_call_id: None,
-        settings: Some(Arc::new(settings)),
-        spec_version: None,
-        spec: None,
-    };
+    let root = EventKind::agent_start("main", Role::Assistant, Vec::new()).with_settings(Arc::new(settings));
     session.emit(None, root);
-    let source = EventSource { task_id: Some("task-1".into()), ..child("kid", 1) };
+    let source = EventSource { task_id: Some("task-1".parse().unwrap()), ..child("kid", 1) };
     session.turn(&source, Some("v1"), "one");
     let kid = session.roster.into_parts().0.next().unwrap();
     assert_eq!(kid.settings.unwrap().user.as_deref(), Some("ann"));
@@ -184,7 +168,7 @@ fn a_checkpoint_replaces_what_was_said_before_it() {
     session.turn(&first, Some("v1"), "one");
     session.start(&child("ann", 2), None, None);
     let messages = vec![Arc::new(Message::user("summary"))];
-    session.emit(None, EventKind::StateCheckpoint { agent_key: first.agent_key, messages });
+    session.emit(None, EventKind::state_checkpoint(first.agent_key, messages));
     session.answer(&child("ann", 2), "two");
     session.end(&child("ann", 2), Outcome::Success, None);
     assert_eq!(session.children(), ["ann 2 v1: summary two"]);
@@ -244,9 +228,7 @@ fn a_child_that_was_cut_or_has_failed_makes_its_call_so() {
 fn a_call_with_a_result_is_closed() {
     let mut session = Session::default();
     session.call(json!({ "agent_id": "kid" }));
-    let (tool_call_id, tool_call_name) = ("call-1".into(), "agent_spawn".into());
-    let state = ToolState::Running;
-    session.emit(None, EventKind::ToolResultEnd { tool_call_id, tool_call_name, state, duration_ms: 0 });
+    session.emit(None, EventKind::tool_result_end("call-1", "agent_spawn", ToolState::Running, 0));
     session.turn(&child("ann", 1), Some("v1"), "later");
     assert_eq!(session.closed().0, "cut");
 }
@@ -275,10 +257,12 @@ async fn the_fold_of_the_events_is_the_roster_of_the_session() {
     let (catalog, _) = factory.catalog(&specs);
     let root = factory.root(&AgentSpec::new("main", ""), Limits::default()).unwrap().build().unwrap();
     let fleet = Arc::new(Fleet::new(Limits::default(), TaskSet::in_memory()));
-    let log = SessionLog::new("s".into());
+    let log = SessionLog::new("s".parse().unwrap());
     let mut reader = log.subscribe_from(1);
-    let sink =
-        mainstem_event::EventSink::root(log.clone(), Origin::session("s".into(), Some("run-1".into())));
+    let sink = mainstem_event::EventSink::root(
+        log.clone(),
+        Origin::session("s".parse().unwrap(), Some("run-1".parse().unwrap())),
+    );
     let assembly = Arc::new(Assembly::new(root.clone()).with_catalog(catalog));
     let cx = RunContext::root("main", sink);
     let cx = fleet.enter(cx, assembly, SpawnOptions::new(), Budget::default()).build();

@@ -25,7 +25,7 @@ pub(crate) struct Store {
 }
 
 /// Folders with the hashes of their trusted parts, and what these do.
-pub(super) type Folders = BTreeMap<String, BTreeMap<String, String>>;
+pub(crate) type Folders = BTreeMap<String, BTreeMap<String, String>>;
 
 #[derive(Default, Serialize, Deserialize)]
 struct Contents {
@@ -34,27 +34,27 @@ struct Contents {
 
 impl Store {
     /// Returns the user's store; `None` if the system has no state directory.
-    pub(super) fn of_user() -> Option<Self> {
+    pub(crate) fn of_user() -> Option<Self> {
         let dirs = etcetera::choose_base_strategy().ok()?;
         let state = dirs.state_dir().unwrap_or_else(|| dirs.data_dir());
         Some(Self { path: state.join("mainstem").join("trust.json") })
     }
 
     /// Returns `true` if this is recorded. An unreadable store counts as empty.
-    pub(super) fn has(&self, folder: &Path, hash: &str) -> bool {
+    pub(crate) fn has(&self, folder: &Path, hash: &str) -> bool {
         let known = || Some(self.read().ok()?.get(folder.to_str()?)?.contains_key(hash));
         known().unwrap_or_default()
     }
 
     /// # Errors
     /// It can't be read.
-    pub(super) fn check(&self) -> anyhow::Result<()> {
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
         self.read().map(drop)
     }
 
     /// # Errors
     /// It can't be read.
-    pub(super) fn read(&self) -> anyhow::Result<Folders> {
+    pub(crate) fn read(&self) -> anyhow::Result<Folders> {
         let text = read::text(&self.path, MAX_BYTES)?;
         let contents = text.map(|text| serde_json::from_str::<Contents>(&text)).transpose();
         let contents = contents.with_context(|| format!("{}: correct or remove it", self.path.display()))?;
@@ -65,7 +65,7 @@ impl Store {
     ///
     /// # Errors
     /// It can't be written, or the name of a folder is not text.
-    pub(super) fn add(&self, parts: &[FolderPart]) -> anyhow::Result<()> {
+    pub(crate) fn add(&self, parts: &[FolderPart]) -> anyhow::Result<()> {
         self.change(|folders| {
             for FolderPart { folder, part, .. } in parts {
                 let name = folder.to_str().context("the folder's name is not UTF-8")?;
@@ -79,7 +79,7 @@ impl Store {
     ///
     /// # Errors
     /// It can't be read or written.
-    pub(super) fn remove(&self, folder: &Path) -> anyhow::Result<Option<BTreeMap<String, String>>> {
+    pub(crate) fn remove(&self, folder: &Path) -> anyhow::Result<Option<BTreeMap<String, String>>> {
         self.change(|folders| Ok(folder.to_str().and_then(|name| folders.remove(name))))
     }
 
@@ -112,11 +112,4 @@ fn lock(dir: &Path) -> io::Result<File> {
     let lock = File::options().create(true).truncate(false).write(true).open(dir.join("trust.lock"))?;
     lock.lock()?;
     Ok(lock)
-}
-
-/// Returns the directories of the user's configuration, sessions and trust.
-pub(super) fn own_directories() -> Vec<PathBuf> {
-    let Ok(dirs) = etcetera::choose_base_strategy() else { return Vec::new() };
-    let all = [Some(dirs.config_dir()), Some(dirs.data_dir()), dirs.state_dir()];
-    all.into_iter().flatten().map(|dir| dir.join("mainstem")).collect()
 }

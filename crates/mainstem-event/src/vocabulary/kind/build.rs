@@ -1,0 +1,142 @@
+//! Constructors of the kinds that get further fields in later versions: the required fields are
+//! parameters, `with_x` sets an optional one.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use mainstem_message::{
+    AgentKey, ConfirmId, Failure, Message, Role, StopReason, TaskId, ToolCall, ToolCallId, ToolState, Usage,
+};
+use serde_json::Value;
+
+use super::{EventKind, Outcome, Rollup, RunSettings, SendMode, TaskStatus};
+
+impl EventKind {
+    /// An [`AgentStart`](Self::AgentStart) that has no parent, settings or spec.
+    pub fn agent_start(name: impl Into<Arc<str>>, role: Role, input: Vec<Arc<Message>>) -> Self {
+        Self::AgentStart {
+            name: name.into(),
+            role,
+            input,
+            parent_tool_call_id: None,
+            settings: None,
+            spec_version: None,
+            spec: None,
+        }
+    }
+
+    /// An [`AgentEnd`](Self::AgentEnd) without an error.
+    pub fn agent_end(outcome: Outcome, usage: Rollup, duration_ms: u64) -> Self {
+        Self::AgentEnd { outcome, error: None, usage, duration_ms }
+    }
+
+    /// A [`ModelCallStart`](Self::ModelCallStart).
+    pub fn model_call_start(model_name: impl Into<Arc<str>>, iteration: u32) -> Self {
+        Self::ModelCallStart { model_name: model_name.into(), iteration }
+    }
+
+    /// A [`ModelCallEnd`](Self::ModelCallEnd) of unknown usage.
+    pub fn model_call_end(stop_reason: StopReason, duration_ms: u64) -> Self {
+        Self::ModelCallEnd { usage: None, stop_reason, duration_ms }
+    }
+
+    /// A [`ModelRetry`](Self::ModelRetry).
+    pub fn model_retry(attempt: u32, wait_ms: u64, error: Failure) -> Self {
+        Self::ModelRetry { attempt, wait_ms, error }
+    }
+
+    /// A [`ModelFallback`](Self::ModelFallback).
+    pub fn model_fallback(from: impl Into<Arc<str>>, to: impl Into<Arc<str>>, reason: Failure) -> Self {
+        Self::ModelFallback { from: from.into(), to: to.into(), reason }
+    }
+
+    /// A [`ToolResultStart`](Self::ToolResultStart).
+    pub fn tool_result_start(
+        tool_call_id: impl Into<ToolCallId>,
+        tool_call_name: impl Into<Arc<str>>,
+        input: Value,
+    ) -> Self {
+        let (tool_call_id, tool_call_name) = (tool_call_id.into(), tool_call_name.into());
+        Self::ToolResultStart { tool_call_id, tool_call_name, input }
+    }
+
+    /// A [`ToolResultEnd`](Self::ToolResultEnd).
+    pub fn tool_result_end(
+        tool_call_id: impl Into<ToolCallId>,
+        tool_call_name: impl Into<Arc<str>>,
+        state: ToolState,
+        duration_ms: u64,
+    ) -> Self {
+        let (tool_call_id, tool_call_name) = (tool_call_id.into(), tool_call_name.into());
+        Self::ToolResultEnd { tool_call_id, tool_call_name, state, duration_ms }
+    }
+
+    /// A [`RequireUserConfirm`](Self::RequireUserConfirm).
+    pub fn require_user_confirm(confirm_id: ConfirmId, tool_calls: Vec<ToolCall>) -> Self {
+        Self::RequireUserConfirm { confirm_id, tool_calls }
+    }
+
+    /// A [`RequireExternalExecution`](Self::RequireExternalExecution).
+    pub fn require_external_execution(tool_calls: Vec<ToolCall>) -> Self {
+        Self::RequireExternalExecution { tool_calls }
+    }
+
+    /// A [`RunCancelled`](Self::RunCancelled).
+    pub fn run_cancelled(error: Failure) -> Self {
+        Self::RunCancelled { error }
+    }
+
+    /// A [`TaskUpdated`](Self::TaskUpdated) without an error.
+    pub fn task_updated(task_id: TaskId, from: TaskStatus, to: TaskStatus) -> Self {
+        Self::TaskUpdated { task_id, from, to, error: None }
+    }
+
+    /// A [`MessageSent`](Self::MessageSent).
+    pub fn message_sent(agent_key: AgentKey, message: Arc<Message>, mode: SendMode) -> Self {
+        Self::MessageSent { agent_key, message, mode }
+    }
+
+    /// A [`StateCheckpoint`](Self::StateCheckpoint).
+    pub fn state_checkpoint(agent_key: AgentKey, messages: Vec<Arc<Message>>) -> Self {
+        Self::StateCheckpoint { agent_key, messages }
+    }
+
+    /// A [`Gap`](Self::Gap) whose events were dropped.
+    pub fn gap(from_seq: u64, to_seq: u64, missed: u64, per_agent: BTreeMap<AgentKey, u64>) -> Self {
+        Self::Gap { from_seq, to_seq, missed, per_agent, reason: None }
+    }
+}
+
+/// Sets an optional field, of the kinds that have it; another kind stays as it is.
+macro_rules! optional {
+    ($($(#[$doc:meta])* $setter:ident => $($kind:ident)|+ . $field:ident: $type:ty)*) => {
+        impl EventKind {
+            $(
+                $(#[$doc])*
+                #[must_use]
+                pub fn $setter(mut self, value: impl Into<Option<$type>>) -> Self {
+                    if let $(Self::$kind { $field, .. })|+ = &mut self {
+                        *$field = value.into();
+                    }
+                    self
+                }
+            )*
+        }
+    };
+}
+
+optional! {
+    /// Sets the parent's call of an `AgentStart`; another kind stays as it is.
+    with_parent_tool_call_id => AgentStart.parent_tool_call_id: ToolCallId
+    /// Sets the settings of an `AgentStart`; another kind stays as it is.
+    with_settings => AgentStart.settings: Arc<RunSettings>
+    /// Sets the version of the spec of an `AgentStart`; another kind stays as it is.
+    with_spec_version => AgentStart.spec_version: Arc<str>
+    /// Sets the spec of an `AgentStart`; another kind stays as it is.
+    with_spec => AgentStart.spec: Arc<Value>
+    /// Sets the error of an `AgentEnd` or a `TaskUpdated`; another kind stays as it is.
+    with_error => AgentEnd | TaskUpdated.error: Failure
+    /// Sets the usage of a `ModelCallEnd`; another kind stays as it is.
+    with_usage => ModelCallEnd.usage: Usage
+    /// Sets why the events of a `Gap` can't be read; another kind stays as it is.
+    with_reason => Gap.reason: String
+}

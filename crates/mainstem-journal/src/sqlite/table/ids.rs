@@ -1,0 +1,26 @@
+//! Ids of rows: a file may have been changed by another program.
+
+use mainstem_message::{IdError, RunId, SessionId, TenantName};
+use rusqlite::{Error, Result, Row, types::Type};
+
+/// Reads a run's id; `None` if the row has none.
+pub(super) fn run(row: &Row<'_>, index: usize) -> Result<Option<RunId>> {
+    let id = row.get::<_, Option<String>>(index)?;
+    id.map(|id| id.parse().map_err(|error| invalid(index, error))).transpose()
+}
+
+/// Reads the id of a session, which may be a tenant's.
+pub(super) fn session_id(row: &Row<'_>, index: usize) -> Result<SessionId> {
+    SessionId::parse_scoped(&row.get::<_, String>(index)?).map_err(|error| invalid(index, error))
+}
+
+pub(super) fn invalid(index: usize, error: IdError) -> Error {
+    Error::FromSqlConversionFailure(index, Type::Text, Box::new(error))
+}
+
+/// Returns an id for a row without a valid one, in the same tenant's part.
+pub(super) fn nearest(name: &str) -> SessionId {
+    let mut parts = name.rsplit('/');
+    let id = SessionId::from_lossy(parts.next().unwrap_or_default());
+    parts.fold(id, |id, tenant| id.scoped(&TenantName::from_lossy(tenant)))
+}
