@@ -57,8 +57,8 @@ fn start() -> Router {
     RUNTIME.block_on(async {
         let model = ScriptedModel::new().agent("main", [Turn::new().text("Hi.")]);
         let harness = Harness::builder("main", model).build().unwrap();
-        let tokens = Tokens::new().with(TOKEN, None).unwrap();
-        let router = Server::new(harness).tokens(tokens).build().unwrap().router();
+        let tokens = Tokens::new().with_token(TOKEN, None).unwrap();
+        let router = Server::new(harness).with_tokens(tokens).build().unwrap().router();
         let response = router.clone().oneshot(request(RUN.as_bytes()).unwrap()).await.unwrap();
         assert_eq!(response.status(), 200);
         router

@@ -53,7 +53,7 @@ fn fleet() -> Harness {
         .with_tool(tool_fn("poke", "Pokes", poke))
         .with_tool(ExternalTool::new("browse", "Opens a page at the caller's", json!({ "type": "object" })))
         .with_subagent(AgentSpec::new("kid", "K"))
-        .with_permissions(RuleSet::default().with(Effect::Ask, "poke").unwrap())
+        .with_permissions(RuleSet::default().with_pattern(Effect::Ask, "poke").unwrap())
         .with_journal(MemoryJournal::new())
         .build()
         .unwrap()
@@ -175,8 +175,8 @@ fn timeless(events: &[AgentEvent]) -> String {
 
 /// Returns a server on loopback.
 async fn serve(harness: Harness) -> (String, JoinHandle<()>) {
-    let tokens = mainstem_server::Tokens::new().with(TOKEN, None).unwrap();
-    let server = mainstem_server::Server::new(harness).tokens(tokens).build().unwrap();
+    let tokens = mainstem_server::Tokens::new().with_token(TOKEN, None).unwrap();
+    let server = mainstem_server::Server::new(harness).with_tokens(tokens).build().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     #[expect(clippy::disallowed_methods, reason = "aborted by the test")]

@@ -410,7 +410,7 @@ fn costs(events: &[AgentEvent]) -> Vec<(String, Option<u64>, Option<u64>)> {
 /// Returns prices of a dollar for a million tokens of input, and ten for output: a micro-dollar a
 /// token, and ten.
 fn prices() -> Prices {
-    Prices::default().with("known", Price::new(Cost::from_dollars(1), Cost::from_dollars(10)))
+    Prices::default().with_price("known", Price::new(Cost::from_dollars(1), Cost::from_dollars(10)))
 }
 
 #[tokio::test(start_paused = true)]

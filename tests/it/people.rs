@@ -28,7 +28,9 @@ fn tools(model: ScriptedModel) -> HarnessBuilder {
 }
 
 fn rules(rules: &[(Effect, &str)]) -> RuleSet {
-    rules.iter().fold(RuleSet::default(), |set, (effect, pattern)| set.with(*effect, pattern).unwrap())
+    rules
+        .iter()
+        .fold(RuleSet::default(), |set, (effect, pattern)| set.with_pattern(*effect, pattern).unwrap())
 }
 
 /// Returns the end of each call of a tool: its state and its text.

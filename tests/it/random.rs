@@ -158,7 +158,7 @@ fn session(case: &Case) -> Session {
         AgentSpec::new("worker", "Works").with_tools(["lookup", "flaky", "agent_spawn", "agent_fanout"]);
     // So that actual and reserved amounts must add up in any case.
     let price = Price::new(Cost::from_dollars(1), Cost::from_dollars(10));
-    let prices = Prices::default().with("scripted", price);
+    let prices = Prices::default().with_price("scripted", price);
     let budget = Budget::default().with_cost(Cost::from_dollars(1_000_000));
     harness(model)
         .with_prices(prices)

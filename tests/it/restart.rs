@@ -256,7 +256,8 @@ fn metered(journal: &FaultyJournal, limits: Budget) -> Harness {
         .with_clock(mainstem_testing::FakeClock::default())
         .with_model_options(options)
         .with_prices(
-            Prices::default().with("scripted", Price::new(Cost::from_dollars(1), Cost::from_dollars(1))),
+            Prices::default()
+                .with_price("scripted", Price::new(Cost::from_dollars(1), Cost::from_dollars(1))),
         )
         .with_budget(limits)
         .with_journal(journal.clone())

@@ -349,7 +349,7 @@ async fn written(ws: &Path, build: impl FnOnce(HarnessBuilder) -> HarnessBuilder
 
 #[tokio::test(start_paused = true)]
 async fn what_the_next_run_obeys_is_written_only_where_the_harness_allows_it_by_name() {
-    let allow = |pattern: &str| RuleSet::default().with(Effect::Allow, pattern).unwrap();
+    let allow = |pattern: &str| RuleSet::default().with_pattern(Effect::Allow, pattern).unwrap();
     let ws = dir();
     let protect = |harness: HarnessBuilder| harness.with_protected(ws.path().join("private"));
     assert_eq!(written(ws.path(), protect).await, ["main: notes.md"]);

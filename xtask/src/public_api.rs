@@ -1,10 +1,12 @@
 //! `cargo xtask public-api`: every public item of each published library, compared with the
-//! listings in `docs/api`, and the foreign crates whose items are in public signatures.
+//! listings in `docs/api`; the foreign crates whose items are in public signatures; and the names
+//! of setters.
 //!
 //! rustdoc describes items as JSON, which is unstable: the stable toolchain does it with
 //! `RUSTC_BOOTSTRAP`, for rustdoc alone, so that crates are not compiled again.
 
 mod foreign;
+mod setters;
 
 use std::{
     collections::BTreeMap,
@@ -60,8 +62,8 @@ type Files = BTreeMap<String, String>;
 /// Compares the listings with the code, or writes them.
 pub(crate) fn run(root: &Path, accept: bool) -> Result<()> {
     let listings = listings(root)?;
-    let mut files: Files =
-        listings.iter().map(|(name, items)| (format!("{FOLDER}{name}.txt"), lines(items))).collect();
+    report(&setters::check(&listings), "every setter has one form, see CONTRIBUTING.md")?;
+    let mut files: Files = listings.iter().map(|(name, items)| (listing(name), lines(items))).collect();
     files.insert(FOREIGN.to_owned(), foreign::page(&listings));
     let old: Vec<_> = crate::tree::files(root)?.into_iter().filter(|path| path.starts_with(FOLDER)).collect();
     if accept {
@@ -73,6 +75,11 @@ pub(crate) fn run(root: &Path, accept: bool) -> Result<()> {
         &compare(&files, &old),
         "`cargo xtask public-api --accept` writes the listings; read the difference",
     )
+}
+
+/// Returns the path of a library's listing.
+fn listing(library: &str) -> String {
+    format!("{FOLDER}{library}.txt")
 }
 
 /// Returns the public items of each published library, sorted.

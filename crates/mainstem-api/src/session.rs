@@ -175,27 +175,27 @@ impl EventQuery {
     pub fn filter(&self) -> Result<EventFilter, Problem> {
         let mut filter = EventFilter::new();
         if let Some(agent) = &self.agent {
-            filter = filter.agent(agent);
+            filter = filter.with_agent(agent);
         }
         if let Some(key) = &self.agent_key {
-            filter = filter.key(key.clone());
+            filter = filter.with_key(key.clone());
         }
         if let Some(depth) = self.depth {
-            filter = filter.depth(depth);
+            filter = filter.with_depth(depth);
         }
         if let Some(depth) = self.max_depth {
-            filter = filter.max_depth(depth);
+            filter = filter.with_max_depth(depth);
         }
         if let Some(path) = &self.under {
-            filter = filter.under(path);
+            filter = filter.with_path(path);
         }
         if let Some(task) = &self.task {
-            filter = filter.task(task.clone());
+            filter = filter.with_task(task.clone());
         }
         if let Some(kinds) = &self.kind {
             let kinds: Vec<_> = kinds.split(',').map(|kind| kind.trim().to_ascii_uppercase()).collect();
             kinds.iter().try_for_each(|kind| check_kind(kind))?;
-            filter = filter.kinds(kinds);
+            filter = filter.with_kinds(kinds);
         }
         Ok(filter)
     }

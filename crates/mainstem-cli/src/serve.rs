@@ -36,16 +36,16 @@ pub(crate) fn run(args: &Serve, source: &Source, terminal: Terminal) -> Result<E
     let (harness, model) = harness(args, &config, terminal)?;
     let (tokens, made) = tokens(args).or_exit(Exit::Config)?;
     ensure_private(args, made.is_some()).or_exit(Exit::Usage)?;
-    let hosts = args.allow_host.iter().fold(Hosts::new(), |hosts, name| hosts.with(name));
-    let mut server = Server::new(harness.clone()).tokens(tokens).hosts(hosts);
+    let hosts = args.allow_host.iter().fold(Hosts::new(), |hosts, name| hosts.with_name(name));
+    let mut server = Server::new(harness.clone()).with_tokens(tokens).with_hosts(hosts);
     for id in &args.allow_agent {
         harness.check_leader(id).context("--allow-agent").or_exit(Exit::Usage)?;
-        server = server.allow_agent(id);
+        server = server.with_allowed_agent(id);
     }
     let roles = config.settings.serve.input_roles.iter();
-    server = roles.fold(server, |server, role| server.allow_role((*role).into()));
+    server = roles.fold(server, |server, role| server.with_allowed_role((*role).into()));
     let server =
-        args.close_idle.into_iter().fold(server, Builder::close_idle).build().or_exit(Exit::Config)?;
+        args.close_idle.into_iter().fold(server, Builder::with_idle_timeout).build().or_exit(Exit::Config)?;
     let runtime = mainstem_server::runtime().build().or_exit(Exit::Failed)?;
     let mut signals = signals::watch().or_exit(Exit::Failed)?;
     let served = runtime.block_on(async {

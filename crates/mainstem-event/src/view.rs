@@ -31,22 +31,22 @@ pub trait EventStreamExt: Stream<Item = AgentEvent> + Sized {
 
     /// Selects the events of every instance of an agent.
     fn from_agent(self, agent_id: impl Into<String>) -> Filtered<Self> {
-        self.filtered(EventFilter::new().agent(agent_id))
+        self.filtered(EventFilter::new().with_agent(agent_id))
     }
 
     /// Selects the events of one instance.
     fn from_key(self, key: AgentKey) -> Filtered<Self> {
-        self.filtered(EventFilter::new().key(key))
+        self.filtered(EventFilter::new().with_key(key))
     }
 
     /// Selects the events of agents at this depth; 0 is the root.
     fn at_depth(self, depth: u16) -> Filtered<Self> {
-        self.filtered(EventFilter::new().depth(depth))
+        self.filtered(EventFilter::new().with_depth(depth))
     }
 
     /// Selects the events of agents down to this depth.
     fn max_depth(self, depth: u16) -> Filtered<Self> {
-        self.filtered(EventFilter::new().max_depth(depth))
+        self.filtered(EventFilter::new().with_max_depth(depth))
     }
 
     /// Selects the events of the root, and of the session itself.
@@ -56,23 +56,23 @@ pub trait EventStreamExt: Stream<Item = AgentEvent> + Sized {
 
     /// Selects the events of every descendant.
     fn children(self) -> Filtered<Self> {
-        self.filtered(EventFilter::new().children())
+        self.filtered(EventFilter::new().with_children_only(true))
     }
 
     /// Selects the events of the agent at this path and of those below it; whole segments are
     /// compared.
     fn under_path(self, path: impl Into<String>) -> Filtered<Self> {
-        self.filtered(EventFilter::new().under(path))
+        self.filtered(EventFilter::new().with_path(path))
     }
 
     /// Selects the events of a background task.
     fn in_task(self, task: TaskId) -> Filtered<Self> {
-        self.filtered(EventFilter::new().task(task))
+        self.filtered(EventFilter::new().with_task(task))
     }
 
     /// Selects the events of these kinds, by their `type`.
     fn kinds<K: Into<String>>(self, kinds: impl IntoIterator<Item = K>) -> Filtered<Self> {
-        self.filtered(EventFilter::new().kinds(kinds))
+        self.filtered(EventFilter::new().with_kinds(kinds))
     }
 
     /// Returns the pieces of prose, without their sources; filter first.

@@ -14,7 +14,7 @@ use std::{
 use futures_util::StreamExt;
 use mainstem_event::{LogOptions, SessionLog, SystemClock};
 use mainstem_journal::{Journal, MemoryJournal, SqliteJournal};
-use mainstem_testing::journal::{end, root, run, text};
+use mainstem_testing::journal::{agent_end, emit_run, root_sink, text_delta};
 
 const EVENTS: u32 = 200_000;
 
@@ -51,10 +51,11 @@ async fn append(
     log: &Arc<SessionLog>,
     journal: Option<&dyn Journal>,
 ) -> Result<(), Box<dyn Error>> {
-    let sink = root(log, "1");
+    let sink = root_sink(log, "1");
     let (begun, mut inside) = (Instant::now(), Duration::ZERO);
     for n in 1..=EVENTS {
-        let kind = if n % PROMISE == 0 { end() } else { text("a few words of text, as they come") };
+        let kind =
+            if n % PROMISE == 0 { agent_end() } else { text_delta("a few words of text, as they come") };
         let before = Instant::now();
         sink.emit(kind);
         inside += before.elapsed();
@@ -83,7 +84,7 @@ async fn endings(log: &Arc<SessionLog>) -> Result<(), Box<dyn Error>> {
     let mut reader = log.subscribe();
     let begun = Instant::now();
     for n in 0..200 {
-        run(log, &n.to_string(), 0);
+        emit_run(log, &n.to_string(), 0);
         reader.by_ref().take(2).for_each(|_| std::future::ready(())).await;
     }
     say(&format!("ending  {:.0?} until a reader sees it", begun.elapsed() / 200))

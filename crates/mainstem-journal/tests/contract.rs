@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mainstem_event::Timestamp;
 use mainstem_journal::{Claim, Claimed, Journal, MemoryJournal, Scoped};
-use mainstem_testing::journal::{check, log, text};
+use mainstem_testing::journal::{check, open_log, text_delta};
 
 #[tokio::test]
 async fn the_journal_in_memory_keeps_the_contract() {
@@ -15,7 +15,7 @@ async fn the_journal_in_memory_keeps_the_contract() {
 async fn a_part_of_a_journal_keeps_the_contract_and_to_itself() {
     let whole: Arc<dyn Journal> = Arc::new(MemoryJournal::new());
     let other = Scoped::new(whole.clone(), "acme2".parse().unwrap());
-    log(&other, "a").await.emit(text("of another"));
+    open_log(&other, "a").await.emit(text_delta("of another"));
     check(Arc::new(Scoped::new(whole.clone(), "acme".parse().unwrap()))).await;
     let names: Vec<_> = other.sessions().await.unwrap().into_iter().map(|one| one.id.to_string()).collect();
     assert_eq!(names, ["a"]);

@@ -10,7 +10,7 @@ use mainstem_event::{AgentEvent, Cursor, EventKind, EventSink, Outcome, Rollup, 
 use mainstem_journal::{Journal, SqliteJournal};
 use mainstem_testing::{
     in_all_orders,
-    journal::{log, root},
+    journal::{open_log, root_sink},
 };
 use shuttle::{future::block_on, thread};
 
@@ -66,10 +66,10 @@ fn what_a_log_hands_over_is_committed_shown_and_there_again() {
     in_all_orders(SCHEDULES, || {
         let place = place();
         let journal = open(&place);
-        let session = block_on(log(&journal, "s"));
+        let session = block_on(open_log(&journal, "s"));
         let (mut caller, mut remote) = (session.attach(), session.committed_from(1));
         let producer = thread::spawn({
-            let sink = root(&session, "r");
+            let sink = root_sink(&session, "r");
             move || produce(&sink)
         });
         let remote = thread::spawn(move || read(&mut remote, 4, true));
@@ -78,7 +78,7 @@ fn what_a_log_hands_over_is_committed_shown_and_there_again() {
         assert_eq!(remote.join().unwrap(), seen);
         drop((caller, session));
         // Opened again at once: the events before are in the queue.
-        let session: Arc<SessionLog> = block_on(log(&journal, "s"));
+        let session: Arc<SessionLog> = block_on(open_log(&journal, "s"));
         assert_eq!(session.emit(text("three")), 5);
         drop((session, journal));
         // Dropping the last of them has waited for the appended events.
@@ -94,11 +94,11 @@ fn sessions_that_share_a_writer_hold_one_another_up_in_no_order() {
         let place = place();
         let journal = open(&place);
         let threads = ["one", "two"].map(|name| {
-            let session = block_on(log(&journal, name));
+            let session = block_on(open_log(&journal, name));
             thread::spawn(move || {
                 let mut caller = session.attach();
                 let producer = thread::spawn({
-                    let sink = root(&session, name);
+                    let sink = root_sink(&session, name);
                     move || produce(&sink)
                 });
                 let seen = read(&mut caller, 4, false);

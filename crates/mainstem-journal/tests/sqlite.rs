@@ -20,7 +20,9 @@ use mainstem_event::{
 };
 use mainstem_journal::{Checkpoint, Claim, Journal, JournalError, MemoryJournal, Retention, SqliteJournal};
 use mainstem_message::SessionId;
-use mainstem_testing::journal::{all, end, log, root, run, start, text};
+use mainstem_testing::journal::{
+    agent_end, agent_start, emit_run, open_log, read_all, root_sink, text_delta,
+};
 use proptest::prelude::*;
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -38,21 +40,21 @@ fn seqs(events: &[AgentEvent]) -> Vec<u64> {
 /// Returns a journal with a session `s` of so many runs of ten events, on the disk.
 async fn written(path: &Path, runs: usize) -> Vec<AgentEvent> {
     let journal = SqliteJournal::open(path).unwrap();
-    let log = log(&journal, "s").await;
-    (0..runs).for_each(|n| run(&log, &n.to_string(), 8));
+    let log = open_log(&journal, "s").await;
+    (0..runs).for_each(|n| emit_run(&log, &n.to_string(), 8));
     journal.close().await.unwrap();
-    all(&journal, "s").await
+    read_all(&journal, "s").await
 }
 
 #[tokio::test]
 async fn dropping_a_journal_writes_what_was_appended() {
     let (_directory, path) = place();
     let journal = SqliteJournal::open(&path).unwrap();
-    let log = log(&journal, "s").await;
+    let log = open_log(&journal, "s").await;
     drop(journal);
-    (0..3000).for_each(|n| _ = log.emit(text(n.to_string())));
+    (0..3000).for_each(|n| _ = log.emit(text_delta(n.to_string())));
     drop(log);
-    assert_eq!(all(&SqliteJournal::open(&path).unwrap(), "s").await.len(), 3000);
+    assert_eq!(read_all(&SqliteJournal::open(&path).unwrap(), "s").await.len(), 3000);
     #[cfg(unix)]
     for file in ["journal.db", "journal.db-wal"] {
         let Ok(about) = std::fs::metadata(path.with_file_name(file)) else { continue };
@@ -65,9 +67,9 @@ async fn dropping_a_journal_writes_what_was_appended() {
 async fn events_are_committed_within_50_ms_without_being_asked() {
     let (_directory, path) = place();
     let journal = SqliteJournal::open(&path).unwrap();
-    let log = log(&journal, "s").await;
+    let log = open_log(&journal, "s").await;
     let begun = Instant::now();
-    log.emit(text("x"));
+    log.emit(text_delta("x"));
     while log.committed() == Some(0) {
         thread::sleep(Duration::from_millis(1));
     }
@@ -82,42 +84,45 @@ async fn events_are_committed_within_50_ms_without_being_asked() {
 async fn two_processes_have_the_file_and_one_writes_a_session() {
     let (_directory, path) = place();
     let [here, there] = [(); 2].map(|()| SqliteJournal::open(&path).unwrap());
-    let log_here = log(&here, "s").await;
+    let log_here = open_log(&here, "s").await;
     let busy = there.open(&"s".parse().unwrap()).await.err().unwrap();
     assert!(matches!(busy, JournalError::Busy { .. }), "{busy}");
-    let log_there = log(&there, "other").await;
+    let log_there = open_log(&there, "other").await;
     for n in 0..20 {
-        run(&log_here, &n.to_string(), 5);
-        run(&log_there, &n.to_string(), 5);
+        emit_run(&log_here, &n.to_string(), 5);
+        emit_run(&log_there, &n.to_string(), 5);
     }
     here.flush().await.unwrap();
     there.flush().await.unwrap();
-    assert_eq!(all(&there, "s").await, all(&here, "s").await);
-    assert_eq!(all(&here, "other").await.len(), 140);
+    assert_eq!(read_all(&there, "s").await, read_all(&here, "s").await);
+    assert_eq!(read_all(&here, "other").await.len(), 140);
     drop(log_here);
     here.flush().await.unwrap();
-    assert_eq!(log(&there, "s").await.last_seq(), 140, "now it is free");
+    assert_eq!(open_log(&there, "s").await.last_seq(), 140, "now it is free");
 }
 
 #[tokio::test]
 async fn a_writer_that_was_overtaken_fails_and_writes_nothing() {
     let (_directory, path) = place();
     let [here, there] = [(); 2].map(|()| SqliteJournal::open(&path).unwrap());
-    let old = log(&here, "s").await;
+    let old = open_log(&here, "s").await;
     let mut reader = old.attach();
-    run(&old, "1", 1);
+    emit_run(&old, "1", 1);
     here.flush().await.unwrap();
     // As on a file system without locks.
     std::fs::remove_dir_all(path.with_file_name("journal.db.locks")).unwrap();
-    let new = log(&there, "s").await;
-    run(&old, "2", 1);
-    run(&new, "3", 1);
+    let new = open_log(&there, "s").await;
+    emit_run(&old, "2", 1);
+    emit_run(&new, "3", 1);
     let ends = reader.by_ref().take(6).filter(|event| std::future::ready(event.is_run_end()));
     let outcomes: Vec<_> = ends.map(|event| event.to_string()).collect().await;
     assert!(outcomes[1].contains("taken over"), "{outcomes:?}");
     there.flush().await.unwrap();
-    let runs: Vec<_> =
-        all(&there, "s").await.iter().filter_map(|event| event.run_id().map(ToString::to_string)).collect();
+    let runs: Vec<_> = read_all(&there, "s")
+        .await
+        .iter()
+        .filter_map(|event| event.run_id().map(ToString::to_string))
+        .collect();
     assert_eq!(runs, ["1", "1", "1", "3", "3", "3"]);
 }
 
@@ -125,11 +130,11 @@ async fn a_writer_that_was_overtaken_fails_and_writes_nothing() {
 async fn a_full_disk_fails_the_record_and_keeps_what_was_acknowledged() {
     let (_directory, path) = place();
     let journal = SqliteJournal::open_bounded(&path, 200_000).unwrap();
-    let log = log(&journal, "s").await;
+    let log = open_log(&journal, "s").await;
     let mut reader = log.attach();
     let mut shown = 0;
     for n in 0..1000 {
-        run(&log, &n.to_string(), 20);
+        emit_run(&log, &n.to_string(), 20);
         while let Some(event) = reader.next().await {
             let EventKind::AgentEnd { outcome, .. } = &event.kind else { continue };
             if *outcome == Outcome::Success {
@@ -143,14 +148,14 @@ async fn a_full_disk_fails_the_record_and_keeps_what_was_acknowledged() {
     }
     let why = log.failure().unwrap().clone();
     assert!(why.contains("journal.db") && why.contains("full"), "{why}");
-    let kept = all(&journal, "s").await;
+    let kept = read_all(&journal, "s").await;
     assert!(shown > 22 && kept.len() as u64 >= shown, "{} of {shown}", kept.len());
     assert_eq!(seqs(&kept), (1..=kept.len() as u64).collect::<Vec<_>>());
-    assert!(poll_immediate(root(&log, "x").settle()).await.is_some(), "it is not awaited");
+    assert!(poll_immediate(root_sink(&log, "x").settle()).await.is_some(), "it is not awaited");
     drop((log, reader));
     drop(journal);
     let after = SqliteJournal::open(&path).unwrap();
-    let log = mainstem_testing::journal::log(&after, "s").await;
+    let log = open_log(&after, "s").await;
     assert_eq!(log.last_seq(), kept.len() as u64, "with room again, it goes on");
 }
 
@@ -158,11 +163,11 @@ async fn a_full_disk_fails_the_record_and_keeps_what_was_acknowledged() {
 async fn a_session_that_is_in_trouble_does_not_fail_the_others() {
     let (_directory, path) = place();
     let journal = SqliteJournal::open(&path).unwrap();
-    let (good, bad) = (log(&journal, "good").await, log(&journal, "bad").await);
+    let (good, bad) = (open_log(&journal, "good").await, open_log(&journal, "bad").await);
     let sql = "CREATE TRIGGER no BEFORE INSERT ON events WHEN new.event LIKE '%poison%' BEGIN SELECT raise(ABORT, 'poisoned'); END";
     Connection::open(&path).unwrap().execute_batch(sql).unwrap();
-    (0..10).for_each(|_| _ = (good.emit(text("fine")), bad.emit(text("poison"))));
-    run(&good, "1", 1);
+    (0..10).for_each(|_| _ = (good.emit(text_delta("fine")), bad.emit(text_delta("poison"))));
+    emit_run(&good, "1", 1);
     journal.flush().await.unwrap();
     assert_eq!((good.failure(), good.committed()), (None, Some(13)));
     assert!(bad.failure().unwrap().contains("poisoned"));
@@ -200,12 +205,12 @@ async fn files_of_the_first_format_are_read() {
     assert_eq!((session.last, session.runs, session.unfinished), (4, 1, Some("r".parse().unwrap())));
     let run = journal.run(&"r".parse().unwrap()).await.unwrap().unwrap();
     assert_eq!((run.session.as_str(), run.first), ("s", 1), "what later programs look for is found");
-    let events = all(&journal, "s").await;
+    let events = read_all(&journal, "s").await;
     assert_eq!(seqs(&events), [1, 2, 3, 4]);
     assert_eq!(events[2].kind.name(), "FROM_A_LATER_VERSION");
     assert!(events[2].to_json().contains(r#""what":{"ever":1}"#), "written back as it came");
-    let log = log(&journal, "s").await;
-    assert_eq!(log.emit(text("on")), 5);
+    let log = open_log(&journal, "s").await;
+    assert_eq!(log.emit(text_delta("on")), 5);
 }
 
 #[tokio::test]
@@ -221,11 +226,11 @@ async fn of_a_damaged_session_one_reads_what_is_before_and_is_told() {
     assert!(matches!(error, JournalError::Damaged { seq: 12, .. }), "{error}");
     assert_eq!(seqs(&journal.read(&id, 13, 100).await.unwrap()), (13..20).collect::<Vec<_>>());
     // Retention stops there, and goes on with others.
-    run(&log(&journal, "other").await, "1", 8);
+    emit_run(&open_log(&journal, "other").await, "1", 8);
     let dropped = journal.retain(&Retention::all().with_max_events(1), kept[29].at).await.unwrap();
     assert_eq!((dropped, journal.session(&id).await.unwrap().unwrap().first), (10, 11));
     // A cursor passes over it.
-    let log = log(&journal, "s").await;
+    let log = open_log(&journal, "s").await;
     let seen: Vec<_> = log.subscribe_from(11).take(11).collect().await;
     let gap = |event: &AgentEvent| match &event.kind {
         EventKind::Gap { from_seq, to_seq, missed: 1, reason, .. } if from_seq == to_seq => {
@@ -284,8 +289,8 @@ async fn a_damaged_row_of_a_session_costs_that_session_and_can_be_deleted() {
         let (_directory, path) = place();
         written(&path, 2).await;
         let journal = SqliteJournal::open(&path).unwrap();
-        let other = log(&journal, "other").await;
-        ["1", "2"].iter().for_each(|n| run(&other, n, 8));
+        let other = open_log(&journal, "other").await;
+        ["1", "2"].iter().for_each(|n| emit_run(&other, n, 8));
         journal.flush().await.unwrap();
         let damage = format!("UPDATE sessions SET {column} = x'c328' WHERE name = 's'");
         Connection::open(&path).unwrap().execute_batch(&damage).unwrap();
@@ -403,14 +408,14 @@ fn appends_until_it_is_killed() {
     let mut reader = log.subscribe();
     thread::spawn(move || {
         for n in 0_u64.. {
-            let sink = root(&log, &n.to_string());
-            sink.emit(start());
+            let sink = root_sink(&log, &n.to_string());
+            sink.emit(agent_start());
             for n in 0..n % 300 {
-                sink.emit(text((log.last_seq() + 1).to_string()));
+                sink.emit(text_delta((log.last_seq() + 1).to_string()));
                 runtime.block_on(sink.settle());
                 thread::sleep(Duration::from_millis(u64::from(n.is_multiple_of(32))));
             }
-            sink.emit(end());
+            sink.emit(agent_end());
         }
     });
     let mut out = std::io::stdout();
@@ -462,7 +467,7 @@ async fn after_a_kill_there_is_no_hole_and_all_that_was_promised() {
             let shown = kill_after(30 + (file * 23 + round * 37) % 190, &path);
             let journal = SqliteJournal::open(&path).unwrap();
             let Some(session) = journal.session(&"s".parse().unwrap()).await.unwrap() else { continue };
-            let kept = all(&journal, "s").await;
+            let kept = read_all(&journal, "s").await;
             assert_eq!(seqs(&kept), (1..=session.last).collect::<Vec<_>>());
             assert!(session.last >= before, "{before} were there already");
             for event in &kept {
@@ -474,7 +479,7 @@ async fn after_a_kill_there_is_no_hole_and_all_that_was_promised() {
             }
             (before, promised) = (session.last, promised + shown.len());
             // The dead process holds no locks.
-            assert_eq!(log(&journal, "s").await.last_seq(), before);
+            assert_eq!(open_log(&journal, "s").await.last_seq(), before);
         }
     }
     assert!(promised > files as usize * 3, "{promised} were shown and promised");
@@ -486,16 +491,16 @@ async fn after_a_kill_there_is_no_hole_and_all_that_was_promised() {
 async fn threads_agree_while_the_ring_and_the_record_hand_over() {
     let (_directory, path) = place();
     let journal = SqliteJournal::open(&path).unwrap();
-    let log = log(&journal, "s").await;
+    let log = open_log(&journal, "s").await;
     const EACH: u64 = 1500;
     let caller = log.attach();
     let observers: Vec<_> = (0..3).map(|_| log.subscribe()).collect();
     let producers: Vec<_> = (0..3)
         .map(|n| {
-            let sink = root(&log, &n.to_string());
+            let sink = root_sink(&log, &n.to_string());
             thread::spawn(move || {
                 for n in 0..EACH {
-                    sink.emit(if n % 97 == 0 { end() } else { text("x") });
+                    sink.emit(if n % 97 == 0 { agent_end() } else { text_delta("x") });
                     futures_util::FutureExt::now_or_never(sink.settle());
                     if n % 50 == 0 {
                         thread::sleep(Duration::from_millis(1));
@@ -513,7 +518,7 @@ async fn threads_agree_while_the_ring_and_the_record_hand_over() {
     let seen = tokio::time::timeout(Duration::from_secs(60), seen).await.expect("every reader is woken");
     producers.into_iter().for_each(|producer| producer.join().unwrap());
     journal.flush().await.unwrap();
-    let kept = all(&journal, "s").await;
+    let kept = read_all(&journal, "s").await;
     assert_eq!(seqs(&kept), (1..=3 * EACH).collect::<Vec<_>>());
     for events in seen {
         assert_eq!(seqs(&events), seqs(&kept));
@@ -531,19 +536,19 @@ proptest! {
         runtime.block_on(async {
             let (_directory, path) = place();
             let journal = SqliteJournal::open(&path).unwrap();
-            let mut session = log(&journal, "s").await;
+            let mut session = open_log(&journal, "s").await;
             let mut seen: Vec<AgentEvent> = Vec::new();
             let mut reader = session.subscribe_from(1);
-            session.emit(text("first"));
+            session.emit(text_delta("first"));
             for (step, count) in script {
                 match step {
-                    0 => (0..count).for_each(|n| _ = session.emit(text(n.to_string()))),
-                    1 => run(&session, "r", count),
+                    0 => (0..count).for_each(|n| _ = session.emit(text_delta(n.to_string()))),
+                    1 => emit_run(&session, "r", count),
                     2 => journal.flush().await.unwrap(),
                     3 | 4 => seen.extend((0..count).filter_map(|_| reader.try_next())),
                     _ if count % 2 == 0 => {
                         drop((reader, session));
-                        session = log(&journal, "s").await;
+                        session = open_log(&journal, "s").await;
                         reader = session.subscribe_from(seen.len() as u64 + 1);
                     }
                     _ => reader = session.subscribe_from(seen.len() as u64 + 1),
@@ -552,7 +557,7 @@ proptest! {
             journal.flush().await.unwrap();
             let rest = session.last_seq() as usize - seen.len();
             seen.extend(reader.take(rest).collect::<Vec<_>>().await);
-            assert_eq!(seen, all(&journal, "s").await);
+            assert_eq!(seen, read_all(&journal, "s").await);
             for from in 1..=seen.len() {
                 let first = session.subscribe_from(from as u64).next().await.unwrap();
                 assert_eq!(first, seen[from - 1]);
@@ -595,11 +600,11 @@ async fn while_the_writer_drops<'a, T>(
     request: impl AsyncFnOnce(&'a SqliteJournal, SessionId) -> T,
 ) -> T {
     let events = MemoryJournal::new();
-    run(&log(&events, "s").await, "1", 1);
+    emit_run(&open_log(&events, "s").await, "1", 1);
     let record = journal.open(&"s".parse().unwrap()).await.unwrap();
     let other = Connection::open(path).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    all(&events, "s").await.iter().for_each(|event| record.append(event));
+    read_all(&events, "s").await.iter().for_each(|event| record.append(event));
     let last = Arc::new(LastReference(Mutex::default()));
     record.watch(Waker::from(last.clone()));
     *last.0.lock().unwrap() = Some(record);
@@ -625,8 +630,8 @@ async fn a_session_that_the_writer_has_just_released_is_deleted_and_is_not_open(
 async fn whether_a_session_is_open_is_found_while_another_process_writes() {
     let (_directory, path) = place();
     let [here, there] = [(); 2].map(|()| SqliteJournal::open(&path).unwrap());
-    let open = (log(&here, "here").await, log(&there, "there").await);
-    run(&log(&here, "closed").await, "1", 1);
+    let open = (open_log(&here, "here").await, open_log(&there, "there").await);
+    emit_run(&open_log(&here, "closed").await, "1", 1);
     here.flush().await.unwrap();
     let other = Connection::open(&path).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
@@ -642,8 +647,8 @@ async fn whether_a_session_is_open_is_found_while_another_process_writes() {
 async fn events_that_a_group_leaves_do_not_wait_again() {
     let (_directory, path) = place();
     let journal = SqliteJournal::open(&path).unwrap();
-    let log = log(&journal, "s").await;
-    let write = || (0..200).for_each(|_| _ = log.emit(text("x".repeat(200_000))));
+    let log = open_log(&journal, "s").await;
+    let write = || (0..200).for_each(|_| _ = log.emit(text_delta("x".repeat(200_000))));
     // A flush waits for no group, so its time is that of the disk.
     let begun = Instant::now();
     write();
@@ -719,7 +724,7 @@ impl<J: Journal> Used<J> {
         let result = match step {
             Step::Append(session) => {
                 let log = self.logs.borrow()[session].clone();
-                log.into_iter().for_each(|log| run(&log, &log.last_seq().to_string(), 1));
+                log.into_iter().for_each(|log| emit_run(&log, &log.last_seq().to_string(), 1));
                 Ok(String::new())
             }
             Step::Open(session) => {
@@ -790,7 +795,7 @@ impl<J: Journal> Used<J> {
         let mut sessions = self.journal.sessions().await.unwrap();
         sessions.sort_by(|one, other| one.id.cmp(&other.id));
         for session in sessions {
-            let events = all(&self.journal, session.id.as_str()).await;
+            let events = read_all(&self.journal, session.id.as_str()).await;
             let events: Vec<_> = events.iter().map(|event| (event.seq, event.kind.name())).collect();
             let checkpoint = self.journal.checkpoint(&session.id).await.unwrap();
             let (id, last, runs) = (session.id, session.last, session.runs);

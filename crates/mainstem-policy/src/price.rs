@@ -78,7 +78,7 @@ pub struct Prices {
 impl Prices {
     /// Adds a price that overrides the built-in ones, and replaces one with the same pattern.
     #[must_use]
-    pub fn with(mut self, pattern: impl Into<String>, price: Price) -> Self {
+    pub fn with_price(mut self, pattern: impl Into<String>, price: Price) -> Self {
         self.own.insert(pattern.into(), price);
         self
     }

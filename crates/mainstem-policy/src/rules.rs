@@ -51,8 +51,8 @@ pub struct Rule {
 /// use mainstem_policy::{Effect, RuleSet, Rules};
 /// use serde_json::json;
 ///
-/// let parent = Rules::from(RuleSet::default().with(Effect::Deny, "shell")?);
-/// let child = parent.narrowed_by(&RuleSet::default().with(Effect::Allow, "*")?.into());
+/// let parent = Rules::from(RuleSet::default().with_pattern(Effect::Deny, "shell")?);
+/// let child = parent.narrowed_by(&RuleSet::default().with_pattern(Effect::Allow, "*")?.into());
 /// let decision = child.decide("shell", &json!({"command": "ls"}));
 /// assert_eq!(decision.effect, Effect::Deny);
 /// assert_eq!(decision.to_string(), "denied by the rule \"shell\"");

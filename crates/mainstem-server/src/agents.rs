@@ -1,4 +1,5 @@
-//! `/sessions/{id}/agents/{key}…` and `/sessions/{id}/confirmations/{id}`: steering from outside.
+//! `/sessions/{id}/agents/{key}…` and `/sessions/{id}/confirmations/{id}`: messages, cancels and
+//! approvals.
 
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ use crate::{
     app::App,
     body::{Body, Path},
     caller::Caller,
-    once::{self, Asked},
+    idempotency::{self, KeyedRequest},
     problem::Problem,
     sessions,
 };
@@ -46,14 +47,14 @@ pub(crate) async fn get(
     Ok(Json(agent.clone()))
 }
 
-/// What an agent was told and said: the root's key is `root`.
+/// Returns an agent's conversation; the key of the root is `root`.
 pub(crate) async fn transcript(
     State(app): State<Arc<App>>,
     caller: Caller,
     Path((id, key)): Path<(String, String)>,
 ) -> Result<Json<mainstem_api::Transcript>, Problem> {
     let session = app.session(&caller, &id).await?;
-    let mut said = Conversation::of(key.parse()?);
+    let mut conversation = Conversation::of(key.parse()?);
     let mut cursor = session.log().committed_from(1);
     let mut count = 0_usize;
     while let Some(event) = cursor.at_hand().await {
@@ -61,12 +62,12 @@ pub(crate) async fn transcript(
         if count.is_multiple_of(1024) {
             tokio::task::yield_now().await;
         }
-        said.apply(&event);
+        conversation.apply(&event);
     }
-    if !said.has_begun() && key != ROOT {
+    if !conversation.has_begun() && key != ROOT {
         return Err(Problem::not_found("agent", &key));
     }
-    let messages = said.messages().map(|message| Message::clone(message));
+    let messages = conversation.messages().map(|message| Message::clone(message));
     Ok(Json(mainstem_api::Transcript { agent_key: key, messages: messages.collect() }))
 }
 
@@ -79,19 +80,19 @@ pub(crate) async fn send(
 ) -> Result<StatusCode, Problem> {
     let session = app.session(&caller, &id).await?;
     let key: AgentKey = key.parse()?;
-    // What is refused is not remembered as said.
     let is_open = |child: &ChildSummary| child.agent_key == key && child.status != ChildStatus::Closed;
-    let is_heard = session.children().iter().any(is_open);
-    if let Some(name) = once::key(&headers)?.filter(|_| is_heard) {
-        let asked = Asked {
+    // A message that would be refused claims no key.
+    let is_deliverable = session.children().iter().any(is_open);
+    if let Some(name) = idempotency::key(&headers)?.filter(|_| is_deliverable) {
+        let request = KeyedRequest {
             key: name,
             digest: &digest,
             session: session.id().clone(),
             run: RunId::from_lossy(format!("to:{key}")),
         };
-        // At most once: what was claimed is not said again, even if the process ended before it was
-        // heard.
-        if app.once.claim(&app, &caller, asked).await?.1 {
+        // At most once: a message whose key was claimed is not sent again, even if the process
+        // ended before it was delivered.
+        if app.idempotency.claim(&app, &caller, request).await?.1 {
             return Ok(StatusCode::ACCEPTED);
         }
     }

@@ -1,4 +1,4 @@
-//! What all requests share: the harness, its callers, the limits, and what is counted.
+//! The state that all requests share: the harness, the limits, and counters.
 
 use std::{collections::BTreeSet, convert::Infallible, future::pending, sync::Arc, time::Duration};
 
@@ -15,25 +15,26 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    caller::Caller, capacity::Capacity, health::Health, hosts::Hosts, metrics::Metrics, once::Once,
-    problem::Problem, readers::Readers, tasks, tokens::Tokens, turns::Turns,
+    caller::Caller, capacity::Capacity, health::Health, hosts::Hosts, idempotency::Idempotency,
+    metrics::Metrics, problem::Problem, readers::Readers, tasks, tenant_semaphores::TenantSemaphores,
+    tokens::Tokens,
 };
 
-/// How much may go on at once.
+/// Limits of concurrent work.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     pub(crate) runs: usize,
-    /// How many sessions are open; as many as there is room for without.
+    /// How many sessions are open; `None` for what the limit of open files allows.
     pub(crate) sessions: Option<usize>,
     pub(crate) readers_per_session: usize,
     /// How long an idle session stays open; `None` for no limit.
     pub(crate) idle: Option<Duration>,
 }
 
-/// How many readers follow sessions, in all.
+/// How many readers follow sessions at once, in all.
 pub(crate) const READERS: usize = 512;
 
-/// How many requests of a tenant are worked on at once.
+/// How many requests of a tenant are handled at once.
 pub(crate) const REQUESTS: usize = 8;
 
 /// How many bodies are read at once.
@@ -44,23 +45,23 @@ pub(crate) struct App {
     pub(crate) tokens: Tokens,
     pub(crate) hosts: Hosts,
     pub(crate) limits: Limits,
-    /// Who may lead a run besides the harness's own agent.
+    /// The agents that may lead a run besides the harness's own.
     pub(crate) agents: BTreeSet<String>,
     /// The roles that an input may have.
     pub(crate) roles: Vec<Role>,
-    pub(crate) once: Once,
+    pub(crate) idempotency: Idempotency,
     pub(crate) metrics: Metrics,
-    /// Which tenant has how many of the runs.
+    /// The runs, shared among tenants.
     run_shares: Arc<Shares>,
     pub(crate) readers: Readers,
     pub(crate) body_shares: Arc<Shares>,
     pub(crate) connection_shares: Arc<Shares>,
     pub(crate) capacity: Capacity,
-    /// Each tenant's schemas are compiled one at a time: that takes a processor's time.
-    pub(crate) schema_turns: Turns,
-    pub(crate) request_turns: Turns,
+    /// One a tenant: to compile a schema takes a processor's time.
+    pub(crate) schema_permits: TenantSemaphores,
+    pub(crate) request_permits: TenantSemaphores,
     pub(crate) health: Health,
-    /// No more runs, and readers are sent away.
+    /// Cancelled when the server stops: runs are refused, and streams end.
     pub(crate) stop: CancellationToken,
 }
 
@@ -90,27 +91,27 @@ impl App {
             limits,
             agents,
             roles,
-            once: Once::new(),
+            idempotency: Idempotency::new(),
             metrics: Metrics::new(),
             run_shares,
             readers,
             body_shares,
             connection_shares,
             capacity,
-            schema_turns: Turns::new(1),
-            request_turns: Turns::new(REQUESTS),
+            schema_permits: TenantSemaphores::new(1),
+            request_permits: TenantSemaphores::new(REQUESTS),
             health: Health::default(),
             stop: CancellationToken::new(),
         }
     }
 
-    /// A caller's session, begun if need be.
+    /// Opens a caller's session, which may be new.
     pub(crate) async fn open(&self, caller: &Caller, id: &str) -> Result<Session, Problem> {
         let opened = caller.harness.open_session(id).await;
         self.usable(opened.map_err(|error| self.unopened(&error))?)
     }
 
-    /// A caller's session that is open or recorded.
+    /// Returns a caller's session that is open or recorded.
     pub(crate) async fn session(&self, caller: &Caller, id: &str) -> Result<Session, Problem> {
         self.find(caller, &id.parse::<SessionId>()?).await
     }
@@ -157,12 +158,12 @@ impl App {
         run.detach_with(ending)
     }
 
-    /// A caller's run, of this process or an earlier one.
+    /// Returns a caller's run, of this process or an earlier one.
     pub(crate) async fn run(&self, caller: &Caller, id: &str) -> Result<FoundRun, Problem> {
         self.find_run(caller, &id.parse()?).await
     }
 
-    /// A caller's run of this id.
+    /// Returns a caller's run of this id.
     pub(crate) async fn find_run(&self, caller: &Caller, id: &RunId) -> Result<FoundRun, Problem> {
         let unknown = || Problem::not_found("run", id.as_str());
         let session = caller.harness.sessions().session_of(id).await;
@@ -195,7 +196,7 @@ impl App {
         unrecorded()
     }
 
-    /// Takes a place for one more run of a tenant.
+    /// Reserves one of the runs for a tenant.
     pub(crate) fn admit(&self, tenant: &Tenant) -> Result<Share, Problem> {
         if self.stop.is_cancelled() {
             let detail = "the server is shutting down";
@@ -208,13 +209,13 @@ impl App {
         })
     }
 
-    /// How many runs are queued or active.
+    /// Returns how many runs are queued or active.
     pub(crate) fn live_runs(&self) -> usize {
         self.run_shares.taken()
     }
 }
 
-/// What a run holds until it is over.
+/// Held by a run until it is over.
 struct Ending {
     app: Arc<App>,
     run: RunHandle,

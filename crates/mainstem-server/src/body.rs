@@ -1,4 +1,4 @@
-//! Bodies and queries, and where in them something is wrong.
+//! Extractors of bodies, queries and paths, whose errors name the place.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -20,16 +20,16 @@ use mainstem_api::Code;
 /// The most that a body may have, in bytes.
 pub(crate) const MAX: usize = 1 << 20;
 
-/// The most that a body may have of a caller that is not known yet.
+/// The most that a body may have before its caller is known, in bytes.
 pub(crate) const MAX_UNKNOWN: usize = 4 << 10;
 
-/// How long a body may take to come.
+/// How long a body may take to arrive.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A JSON body, and what tells it from others.
+/// A JSON body, and its digest.
 pub(crate) struct Body<T>(pub(crate) T, pub(crate) Digest);
 
-/// SHA-256 of what was asked: the path and the body, byte by byte.
+/// SHA-256 of the path and the bytes of the body, which tells a repeated request from another.
 pub(crate) struct Digest([u8; 32]);
 
 impl Digest {
@@ -77,8 +77,8 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Body<T> {
         }
         let path = request.uri().path().to_owned();
         let bytes = timeout(PATIENCE, Bytes::from_request(request, app)).await;
-        if let Some(Identified { tenant, turn }) = caller {
-            turn.begin(app.request_turns.take(&tenant).await);
+        if let Some(Identified { tenant, permit }) = caller {
+            permit.set(app.request_permits.acquire(&tenant).await);
         }
         let bytes = bytes.map_err(|_| late().into_response())?;
         let bytes = bytes.map_err(|error| unread(&error, most).into_response())?;
@@ -96,11 +96,11 @@ fn crowded() -> Response {
 }
 
 fn late() -> Problem {
-    let detail = format!("the body did not come within {} s", PATIENCE.as_secs());
+    let detail = format!("the body did not arrive within {} s", PATIENCE.as_secs());
     Problem::new(Code::BodyTooSlow, detail)
 }
 
-/// The length that a body is announced with.
+/// Returns the length that the request announces.
 fn announced(request: &Request) -> Option<usize> {
     request.headers().get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
@@ -133,7 +133,7 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     Ok(value)
 }
 
-/// RFC 6901.
+/// Returns the place as a JSON pointer ([RFC 6901](https://www.rfc-editor.org/rfc/rfc6901)).
 fn pointer(path: &JsonPath) -> String {
     let segment = |segment: &Segment| match segment {
         Segment::Seq { index } => index.to_string(),
@@ -176,7 +176,7 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T>
 
 #[cfg(test)]
 mod tests {
-    //! What is wrong with a body, and where.
+    //! Errors of bodies, with their place.
 
     use std::collections::BTreeMap;
 

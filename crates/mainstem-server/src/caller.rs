@@ -1,4 +1,4 @@
-//! Who asks.
+//! Which tenant sends a request.
 
 use std::sync::Arc;
 
@@ -10,22 +10,22 @@ use axum::{
 use mainstem::{Harness, policy::Tenant};
 use mainstem_api::{COOKIE, Code};
 
-use crate::{app::App, connection::Connection, problem::Problem, turns::Turn};
+use crate::{app::App, connection::Connection, problem::Problem, tenant_semaphores::RequestPermit};
 
-/// Who asks, and the harness that is theirs.
+/// The caller of a request: a tenant, and its harness.
 #[derive(Clone)]
 pub(crate) struct Caller {
     pub(crate) tenant: Tenant,
     pub(crate) harness: Harness,
     /// The permit of this request among those of its tenant.
-    turn: Turn,
+    permit: RequestPermit,
 }
 
 impl Caller {
-    /// Lets another request of the tenant be worked on: this one waits for something, or is
-    /// answered.
-    pub(crate) fn rest(&self) {
-        self.turn.end();
+    /// Releases the permit of this request, which waits for something or is answered, so that
+    /// another request of the tenant can be handled.
+    pub(crate) fn release_permit(&self) {
+        self.permit.release();
     }
 }
 
@@ -34,7 +34,7 @@ impl FromRequestParts<Arc<App>> for Caller {
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Response> {
         let caller = identify(app, &parts.headers).map_err(IntoResponse::into_response)?;
-        // An application that serves the routes itself looks after its connections itself.
+        // An application that serves the routes itself limits its connections itself.
         let is_admitted = match parts.extensions.get::<Connection>() {
             Some(connection) => connection.admit(&app.connection_shares, &caller.tenant),
             None => true,
@@ -44,12 +44,12 @@ impl FromRequestParts<Arc<App>> for Caller {
             let problem = Problem::new(Code::TooManyConnections, detail);
             return Err(problem.retry_after(5).into_response());
         }
-        // Further requests wait, so that one tenant's flood does not delay others. A request with a
-        // body waits after the body is read.
+        // Further requests of the tenant wait, so that they do not delay those of others. A request
+        // with a body waits after the body is read.
         if parts.extensions.get::<TakesBody>().is_none() {
-            caller.turn.begin(app.request_turns.take(&caller.tenant).await);
+            caller.permit.set(app.request_permits.acquire(&caller.tenant).await);
         }
-        parts.extensions.insert(Identified { tenant: caller.tenant.clone(), turn: caller.turn.clone() });
+        parts.extensions.insert(Identified { tenant: caller.tenant.clone(), permit: caller.permit.clone() });
         Ok(caller)
     }
 }
@@ -62,12 +62,12 @@ pub(crate) struct TakesBody;
 #[derive(Clone)]
 pub(crate) struct Identified {
     pub(crate) tenant: Tenant,
-    pub(crate) turn: Turn,
+    pub(crate) permit: RequestPermit,
 }
 
 fn identify(app: &App, headers: &HeaderMap) -> Result<Caller, Problem> {
     if app.tokens.is_empty() {
-        return Ok(Caller { tenant: None, harness: app.harness.clone(), turn: Turn::default() });
+        return Ok(Caller { tenant: None, harness: app.harness.clone(), permit: RequestPermit::default() });
     }
     let token = presented(headers).ok_or_else(|| {
         Problem::new(Code::NoToken, "a token is required, as `Authorization: Bearer …` or `x-api-key`")
@@ -83,16 +83,16 @@ fn identify(app: &App, headers: &HeaderMap) -> Result<Caller, Problem> {
             Problem::new(Code::TenantUnusable, detail)
         })?,
     };
-    Ok(Caller { tenant: tenant.clone(), harness, turn: Turn::default() })
+    Ok(Caller { tenant: tenant.clone(), harness, permit: RequestPermit::default() })
 }
 
 fn presented(headers: &HeaderMap) -> Option<&str> {
-    let said = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    let bearer = said(header::AUTHORIZATION.as_str()).and_then(|value| {
+    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let bearer = header(header::AUTHORIZATION.as_str()).and_then(|value| {
         let (scheme, token) = value.split_once(' ')?;
         scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
     });
-    bearer.or_else(|| said("x-api-key")).or_else(|| cookie(said(header::COOKIE.as_str())?))
+    bearer.or_else(|| header("x-api-key")).or_else(|| cookie(header(header::COOKIE.as_str())?))
 }
 
 fn cookie(cookies: &str) -> Option<&str> {

@@ -1,26 +1,26 @@
-//! How much there is room for of what keeps a file of the process open.
+//! Limits of what holds a file open, from the process's limit of open files.
 
-/// Files that are left to the journal, to agents and to the commands that they run.
+/// Files that are reserved for the journal, for agents and for the commands that they run.
 const RESERVED: u64 = 128;
 
-/// The most of each, however many files may be open, and the least, however few.
+/// The bounds of each limit: the least, and the most.
 pub(crate) const SESSIONS: (u64, u64) = (16, 1024);
 pub(crate) const CONNECTIONS: (u64, u64) = (16, 1024);
 pub(crate) const GUESTS: (u64, u64) = (8, 256);
 
-/// How many there are at once, at most.
+/// How many can be open at once.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Capacity {
     /// Open sessions, each of which holds the file that locks it.
     pub(crate) sessions: usize,
     /// Connections whose callers are known.
     pub(crate) connections: usize,
-    /// Connections that have not shown a token.
+    /// Connections without a valid token.
     pub(crate) guests: usize,
 }
 
 impl Capacity {
-    /// What this process has room for.
+    /// Returns the capacity of this process.
     pub(crate) fn of_process() -> Self {
         Self::of(open_files())
     }
@@ -36,7 +36,7 @@ impl Capacity {
     }
 }
 
-/// How many files the process may have open.
+/// Returns the process's limit of open files.
 #[cfg(unix)]
 fn open_files() -> u64 {
     rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX)
@@ -49,7 +49,7 @@ fn open_files() -> u64 {
 
 #[cfg(test)]
 mod tests {
-    //! What fits into how many files.
+    //! The capacity for limits of open files.
 
     use super::*;
 

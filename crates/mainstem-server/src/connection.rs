@@ -1,4 +1,4 @@
-//! Connections: guests until a request of theirs shows a token, and then a share of their tenant's.
+//! Connections: guests until a request has a valid token, then counted for their tenant.
 
 use std::{
     collections::BTreeMap,
@@ -13,12 +13,12 @@ use tokio_util::sync::CancellationToken;
 
 use mainstem::policy::{Share, Shares, Tenant};
 
-/// How many requests without a token are answered on one connection; after that it is closed, so
-/// that what a guest sends ahead is not worked on.
+/// How many requests without a token are answered on one connection. Then it is closed, so that
+/// requests that a guest has pipelined are not handled.
 pub(crate) const GUEST_REQUESTS: u32 = 8;
 
-/// The connections that have not shown a token. When there are too many, a further one closes the
-/// one that has been there longest; half of them can come from one address.
+/// The connections without a valid token so far. If there are too many, a further one closes the
+/// oldest; half of them can come from one address.
 pub(crate) struct Guests {
     most: usize,
     list: Mutex<List>,
@@ -49,12 +49,12 @@ struct Inner {
 }
 
 impl Guests {
-    /// Room for so many.
+    /// Creates a list of at most this many.
     pub(crate) fn new(most: usize) -> Self {
         Self { most, list: Mutex::default() }
     }
 
-    /// Takes a new connection in; if there are too many, the oldest is closed.
+    /// Adds a connection; if there are too many, closes the oldest.
     pub(crate) fn enter(self: &Arc<Self>, address: IpAddr) -> Connection {
         let close = CancellationToken::new();
         let mut list = self.lock();
@@ -87,29 +87,30 @@ impl Guests {
 }
 
 impl Connection {
-    /// Resolves when the connection has to make room for another.
+    /// Waits until the connection is closed in favour of another.
     pub(crate) async fn closed(&self) {
         self.0.close.cancelled().await;
     }
 
     /// Counts a request.
-    pub(crate) fn ask(&self) {
+    pub(crate) fn count_request(&self) {
         self.0.requests.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns `true` if no more requests are answered: there were enough, and none showed a token.
+    /// Returns `true` if no more requests are answered: the connection has sent as many as a guest
+    /// may, and none had a valid token.
     pub(crate) fn is_used_up(&self) -> bool {
         self.0.share.get().is_none() && self.0.requests.load(Ordering::Relaxed) >= GUEST_REQUESTS
     }
 
-    /// Makes the connection one of a tenant's; `false` if the tenant has all its share.
+    /// Counts the connection for a tenant; returns `false` if the tenant's share is in use.
     pub(crate) fn admit(&self, shares: &Arc<Shares>, tenant: &Tenant) -> bool {
         if self.0.share.get().is_some() {
             return true;
         }
         let Some(share) = shares.take(tenant) else { return false };
         self.0.guests.leave(self.0.number);
-        // A second request at the same time gives its own back.
+        // A concurrent second request drops its own share here.
         let _ = self.0.share.set(share);
         true
     }

@@ -7,11 +7,11 @@ use std::{
 
 use bytes::Bytes;
 
-/// The bound of the frames that a session holds, in bytes.
-const MOST: usize = 256 << 10;
+/// The most that a session's frames have in all, in bytes.
+const CAPACITY: usize = 256 << 10;
 
-/// The longest frame that is held. The links in longer ones depend on the reader.
-const LONGEST: usize = 64 << 10;
+/// The longest frame that is shared. The links in longer ones depend on the reader.
+const MAX_FRAME: usize = 64 << 10;
 
 /// A form of frames, and the number of an event.
 type Key = (&'static str, u64);
@@ -23,13 +23,13 @@ pub(crate) struct Encoded(Mutex<Latest>);
 #[derive(Debug, Default)]
 struct Latest {
     frames: HashMap<Key, Bytes>,
-    /// The oldest first.
+    /// Oldest first.
     order: VecDeque<Key>,
     bytes: usize,
 }
 
 impl Encoded {
-    /// Returns the frame of an event in this form; encodes the event if no reader was the first.
+    /// Returns the frame of an event in this form; encodes the event for its first reader.
     pub(crate) fn frame(&self, form: &'static str, seq: u64, encode: impl FnOnce() -> Bytes) -> Bytes {
         if let Some(frame) = self.latest(|latest| latest.frames.get(&(form, seq)).cloned()) {
             return frame;
@@ -45,16 +45,17 @@ impl Encoded {
 }
 
 impl Latest {
-    /// A reader that catches up does not displace the frames of those that are up to date.
+    /// Stores a frame, unless it is older than the newest: a reader that is behind must not
+    /// displace the frames of those that are up to date.
     fn insert(&mut self, key: Key, frame: Bytes) {
         let is_old = self.order.back().is_some_and(|newest| key.1 < newest.1);
-        if is_old || frame.len() > LONGEST || self.frames.contains_key(&key) {
+        if is_old || frame.len() > MAX_FRAME || self.frames.contains_key(&key) {
             return;
         }
         self.bytes += frame.len();
         self.frames.insert(key, frame);
         self.order.push_back(key);
-        while self.bytes > MOST
+        while self.bytes > CAPACITY
             && let Some(oldest) = self.order.pop_front()
         {
             self.bytes -= self.frames.remove(&oldest).map_or(0, |frame| frame.len());
@@ -64,7 +65,7 @@ impl Latest {
 
 #[cfg(test)]
 mod tests {
-    //! What is encoded once, and what is not held.
+    //! Which frames are shared.
 
     use super::*;
 
@@ -86,9 +87,9 @@ mod tests {
         for seq in 1..=100 {
             encoded.frame("sse", seq, || vec![0; 8 << 10].into());
         }
-        encoded.frame("sse", 101, || vec![0; LONGEST + 1].into());
+        encoded.frame("sse", 101, || vec![0; MAX_FRAME + 1].into());
         let (bytes, held) = encoded.latest(|latest| (latest.bytes, latest.frames.len()));
-        assert_eq!((bytes, held), (MOST, MOST / (8 << 10)));
+        assert_eq!((bytes, held), (CAPACITY, CAPACITY / (8 << 10)));
         assert!(
             encoded.latest(|latest| latest.order.len() == held && latest.order.front() == Some(&("sse", 69)))
         );

@@ -1,4 +1,4 @@
-//! `GET /sessions/{id}/events`, `/tasks/{id}/events`: replay, then tail.
+//! `GET /sessions/{id}/events`, `/tasks/{id}/events`: recorded events, then live ones.
 
 use std::sync::Arc;
 
@@ -20,10 +20,10 @@ use crate::{
     app::App,
     body::{Path, Query},
     caller::Caller,
-    feed::{Look, Until, Wish, answer, look},
+    feed::{Available, Subscription, Until, available, respond},
     prefix::Prefix,
     problem::Problem,
-    readers::Seat,
+    readers::ReaderPermit,
     runs, tasks,
 };
 
@@ -44,10 +44,10 @@ pub(crate) async fn get(
         Some(run) => Scope { first: run.first(), is_over: run.is_over(), until: runs::until(&run) },
         None => Scope { first: 1, is_over: false, until: Until::Never },
     };
-    serve(&app, &caller, &session, Asked { params, prefix, headers }, scope).await
+    serve(&app, &caller, &session, Parts { params, prefix, headers }, scope).await
 }
 
-/// `GET /tasks/{id}/events`: what a background task does, to its end.
+/// `GET /tasks/{id}/events`: the events of a background task, to its end.
 pub(crate) async fn of_task(
     State(app): State<Arc<App>>,
     caller: Caller,
@@ -59,7 +59,7 @@ pub(crate) async fn of_task(
     let task = tasks::find(&caller, &id).await?;
     let session = app.session(&caller, task.root_session_id.as_str()).await?;
     let scope = Scope { first: 1, is_over: task.is_over(), until: Until::TaskIsOver(task.id) };
-    serve(&app, &caller, &session, Asked { params, prefix, headers }, scope).await
+    serve(&app, &caller, &session, Parts { params, prefix, headers }, scope).await
 }
 
 /// `GET /sessions/{id}/events/{seq}`: one event, however large it is.
@@ -79,15 +79,15 @@ pub(crate) async fn one(
 
 /// The requested part of a session.
 struct Scope {
-    /// None of its events is before this one.
+    /// The number of its first event, or of an earlier one.
     first: u64,
-    /// Whether nothing more will come of it.
+    /// Whether it gets no more events.
     is_over: bool,
     until: Until,
 }
 
-/// The parts of a request that decide its answer.
-struct Asked {
+/// The parts of a request that decide its response.
+struct Parts {
     params: EventQuery,
     prefix: Prefix,
     headers: HeaderMap,
@@ -97,11 +97,11 @@ async fn serve(
     app: &Arc<App>,
     caller: &Caller,
     session: &Session,
-    Asked { params, prefix, headers }: Asked,
+    Parts { params, prefix, headers }: Parts,
     scope: Scope,
 ) -> Result<Response, Problem> {
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let wish = Wish {
+    let subscription = Subscription {
         form: StreamForm::accepted(accept).unwrap_or(StreamForm::Sse),
         filter: params.filter()?,
         lifecycle: params.detail == Detail::Lifecycle,
@@ -119,14 +119,15 @@ async fn serve(
         return Err(Problem::new(Code::BadCursor, detail));
     }
     let from = (after + 1).max(scope.first);
-    match look(log.committed_from(from), &wish, !wish.follow || scope.is_over).await {
-        Look::Gone { oldest } => return Err(gone(oldest)),
-        // A browser's EventSource stops coming back.
-        Look::Nothing => return Ok(StatusCode::NO_CONTENT.into_response()),
-        Look::Something => {}
+    let is_complete = !subscription.follow || scope.is_over;
+    match available(log.committed_from(from), &subscription, is_complete).await {
+        Available::After { oldest } => return Err(gone(oldest)),
+        // A browser's EventSource reconnects unless it gets a 204.
+        Available::Nothing => return Ok(StatusCode::NO_CONTENT.into_response()),
+        Available::Something => {}
     }
-    let seat = Seat::take(app, caller, session)?;
-    Ok(answer(app, log.committed_from(from), wish, seat, None))
+    let permit = ReaderPermit::acquire(app, caller, session)?;
+    Ok(respond(app, log.committed_from(from), subscription, permit, None))
 }
 
 fn gone(oldest: u64) -> Problem {
@@ -135,14 +136,14 @@ fn gone(oldest: u64) -> Problem {
     Problem::new(Code::Gone, detail).with("oldest_seq", oldest)
 }
 
-/// A run, if it is one of this session.
+/// Returns a run of this session.
 async fn run_of(app: &App, caller: &Caller, session: &Session, id: &RunId) -> Result<FoundRun, Problem> {
     let run = app.find_run(caller, id).await?;
     let is_of_session = run.session().id() == session.id();
     if is_of_session { Ok(run) } else { Err(Problem::not_found("run", id.as_str())) }
 }
 
-/// Where a reader was cut off.
+/// Returns the last event that a reconnecting reader has seen.
 fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
     let Some(value) = headers.get("last-event-id") else { return Ok(None) };
     let number = value.to_str().ok().and_then(|text| text.trim().parse().ok());

@@ -1,4 +1,6 @@
-//! A session's events as the body of an answer.
+//! The events of a session as the body of a response.
+
+mod subscription;
 
 use std::{pin::Pin, sync::Arc, time::Duration};
 
@@ -10,170 +12,92 @@ use axum::{
 use bytes::{Bytes, BytesMut};
 use futures_util::{StreamExt, stream};
 use mainstem::{
-    encode::{Encoder, Ndjson, Sse},
-    event::{AgentEvent, CancelReason, Cursor, EventFilter, EventKind},
-    message::{RunId, TaskId},
+    encode::Encoder,
+    event::{AgentEvent, CancelReason, Cursor},
     prelude::RunHandle,
 };
-use mainstem_api::StreamForm;
 use tokio::time::{Instant, sleep_until};
 
+use self::subscription::is_gap;
+pub(crate) use self::subscription::{Available, Subscription, Until, available};
 use crate::{
     app::{App, unrecorded},
-    large,
-    prefix::Prefix,
-    readers::Seat,
+    readers::ReaderPermit,
 };
 
-/// How often a reader that hears nothing is told that the connection is alive.
+/// The interval of keep-alives on a stream without events.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
-/// How many events are sent in one piece at most, if they are there already.
-const AT_ONCE: usize = 64;
+/// The most events in one chunk of the body.
+const CHUNK_EVENTS: usize = 64;
 
-/// What a reader wants.
-pub(crate) struct Wish {
-    pub(crate) form: StreamForm,
-    pub(crate) filter: EventFilter,
-    /// Leaves out what is said piece by piece.
-    pub(crate) lifecycle: bool,
-    /// Whose events, and how long.
-    pub(crate) until: Until,
-    /// Whether to wait for what comes.
-    pub(crate) follow: bool,
-    /// Before links.
-    pub(crate) prefix: Prefix,
-}
-
-/// Whose events a reader wants, and when it has enough.
-pub(crate) enum Until {
-    /// All events of the session, without an end.
-    Never,
-    /// Those of a run, until that ends.
-    EndOf(RunId, Option<RunHandle>),
-    /// Those of a background task, until that is over.
-    TaskIsOver(TaskId),
-}
-
-impl Until {
-    fn wants(&self, event: &AgentEvent) -> bool {
-        match self {
-            Self::Never => true,
-            Self::EndOf(run, _) => event.run_id() == Some(run),
-            Self::TaskIsOver(task) => {
-                event.source().and_then(|source| source.task_id.as_ref()) == Some(task)
-                    || matches!(&event.kind, EventKind::TaskUpdated { task_id, .. } if task_id == task)
-            }
-        }
-    }
-
-    /// Waits until the session agrees with the end that the reader sees: another run can begin.
-    async fn is_over(&self) {
-        if let Self::EndOf(_, Some(run)) = self {
-            run.released().await;
-        }
-    }
-
-    fn is_reached_by(&self, event: &AgentEvent) -> bool {
-        match self {
-            Self::Never => false,
-            // The end itself may be among what was missed.
-            Self::EndOf(_, Some(run)) if is_gap(event) => {
-                run.status().is_over() && event.seq >= run.session().log().last_seq()
-            }
-            Self::EndOf(run, _) => {
-                event.run_id() == Some(run) && (event.is_run_end() || event.is_queued_run_cancel())
-            }
-            Self::TaskIsOver(task) => matches!(
-                &event.kind,
-                EventKind::TaskUpdated { task_id, to, .. } if task_id == task && to.is_terminal()
-            ),
-        }
-    }
-}
-
-impl Wish {
-    pub(crate) fn wants(&self, event: &AgentEvent) -> bool {
-        let wanted = (!self.lifecycle || event.kind.is_lifecycle()) && self.filter.matches(event);
-        is_gap(event) || (self.until.wants(event) && wanted)
-    }
-
-    /// Returns the encoder of the form: without the operator's prompts, and with large events cut.
-    fn encoder(&self) -> Box<dyn Encoder> {
-        let prefix = self.prefix.clone();
-        let json = move |event: &AgentEvent| large::json(&event.without_spec(), &prefix.0);
-        match self.form {
-            StreamForm::Sse => Box::new(Sse::with(json)),
-            StreamForm::Ndjson => Box::new(Ndjson::with(json)),
-        }
-    }
-}
-
-fn is_gap(event: &AgentEvent) -> bool {
-    matches!(event.kind, EventKind::Gap { .. })
-}
-
-/// An answer under way.
+/// A response that streams.
 struct Feed {
     app: Arc<App>,
     cursor: Cursor,
     encoder: Box<dyn Encoder>,
-    wish: Wish,
-    place: Place,
-    /// Whether the last piece was full.
+    subscription: Subscription,
+    phase: Phase,
+    /// Whether the last chunk was full.
     has_more: bool,
-    /// When the reader got something last.
+    /// When the last chunk was sent.
     sent: Instant,
-    /// Given back when the reader leaves.
-    seat: Seat,
-    /// Stopped when the reader leaves, if it asked for that.
-    _tied: Option<Tied>,
+    /// Released when the reader disconnects.
+    permit: ReaderPermit,
+    /// The run that is cancelled when the reader disconnects, if it asked for that.
+    _tied: Option<CancelOnDrop>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Place {
-    First,
+enum Phase {
+    Begin,
     Events,
-    /// The run is over, and the reader is told so.
+    /// The last event was sent.
     End,
-    /// The record has failed: what comes is not shown, as a restart would forget it.
+    /// The record has failed. Later events are not sent, because a restart would lose them.
     Failed,
     Over,
 }
 
-/// A run that ends with its reader.
-pub(crate) struct Tied(pub(crate) RunHandle);
+/// Cancels its run when it is dropped, which is when the reader disconnects.
+pub(crate) struct CancelOnDrop(pub(crate) RunHandle);
 
-impl Drop for Tied {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
-        self.0.cancel_because(CancelReason::user("the reader of the answer left"));
+        self.0.cancel_because(CancelReason::user("the reader of the response disconnected"));
     }
 }
 
-/// The answer that sends what a reader wants, from where the cursor stands.
-pub(crate) fn answer(app: &Arc<App>, cursor: Cursor, wish: Wish, seat: Seat, tied: Option<Tied>) -> Response {
-    let (app, encoder) = (app.clone(), wish.encoder());
+/// Returns a response that streams the events of a subscription from the cursor's position on.
+pub(crate) fn respond(
+    app: &Arc<App>,
+    cursor: Cursor,
+    subscription: Subscription,
+    permit: ReaderPermit,
+    tied: Option<CancelOnDrop>,
+) -> Response {
+    let (app, encoder) = (app.clone(), subscription.encoder());
     let media_type = encoder.media_type();
     let feed = Feed {
         app,
         cursor,
         encoder,
-        wish,
-        place: Place::First,
+        subscription,
+        phase: Phase::Begin,
         has_more: false,
         sent: Instant::now(),
-        seat,
+        permit,
         _tied: tied,
     };
     let body = stream::unfold(Box::pin(feed), |mut feed: Pin<Box<Feed>>| async move {
-        let piece = feed.next().await?;
-        Some((Ok::<_, std::convert::Infallible>(piece), feed))
+        let chunk = feed.next().await?;
+        Some((Ok::<_, std::convert::Infallible>(chunk), feed))
     });
     let mut response = Response::new(Body::from_stream(body));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    // nginx would collect the events before it passes them on.
+    // Otherwise nginx buffers the events.
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
     response
 }
@@ -181,144 +105,123 @@ pub(crate) fn answer(app: &Arc<App>, cursor: Cursor, wish: Wish, seat: Seat, tie
 impl Feed {
     async fn next(&mut self) -> Option<Bytes> {
         loop {
-            match self.place {
-                Place::First => {
-                    self.place = Place::Events;
-                    if let Some(frames) = some(self.encoder.begin()) {
+            match self.phase {
+                Phase::Begin => {
+                    self.phase = Phase::Events;
+                    if let Some(frames) = non_empty(self.encoder.begin()) {
                         return Some(frames);
                     }
                 }
-                Place::Events => {
-                    if let Some(piece) = self.piece().await {
-                        return Some(piece);
+                Phase::Events => {
+                    if let Some(chunk) = self.chunk().await {
+                        return Some(chunk);
                     }
                 }
-                Place::End => {
-                    if self.wish.follow {
-                        self.wish.until.is_over().await;
+                Phase::End => {
+                    if self.subscription.follow {
+                        self.subscription.until.released().await;
                     }
-                    self.place = Place::Over;
-                    return some(self.encoder.end());
+                    self.phase = Phase::Over;
+                    return non_empty(self.encoder.end());
                 }
-                Place::Failed => {
-                    self.place = Place::Over;
-                    return some(self.encoder.fail(&unrecorded().json()));
+                Phase::Failed => {
+                    self.phase = Phase::Over;
+                    return non_empty(self.encoder.fail(&unrecorded().json()));
                 }
-                Place::Over => return None,
+                Phase::Over => return None,
             }
         }
     }
 
     /// Returns `End`, or `Failed` if the record has failed.
-    fn after_last(&self) -> Place {
-        if self.cursor.log().failure().is_some() { Place::Failed } else { Place::End }
+    fn after_last(&self) -> Phase {
+        if self.cursor.log().failure().is_some() { Phase::Failed } else { Phase::End }
     }
 
-    /// The next events, a sign of life, or nothing if it is over.
-    async fn piece(&mut self) -> Option<Bytes> {
-        // A reader that has much to catch up with lets others run in between.
+    /// Waits for the next events or a keep-alive; `None` if no events are left.
+    async fn chunk(&mut self) -> Option<Bytes> {
+        // A reader that is far behind yields to others.
         if std::mem::take(&mut self.has_more) {
             tokio::task::yield_now().await;
         }
-        let there = if self.wish.follow { self.cursor.try_next() } else { self.cursor.at_hand().await };
-        let first = match there {
-            Some(event) => event,
-            None if !self.wish.follow => {
-                self.place = self.after_last();
-                return None;
+        match self.first().await {
+            Ok(Some(first)) => self.frames(first),
+            Ok(None) => Some(self.keep_alive()),
+            Err(phase) => {
+                self.phase = phase;
+                None
             }
-            None => tokio::select! {
-                biased;
-                // A reader that is sent away comes back with what it saw last; this is no end.
-                () = self.app.stop.cancelled() => {
-                    self.place = Place::Over;
-                    return None;
-                }
-                event = self.cursor.next() => match event {
-                    Some(event) => event,
-                    None => {
-                        self.place = self.after_last();
-                        return None;
-                    }
-                },
-                () = sleep_until(self.sent + HEARTBEAT) => return Some(self.sign_of_life()),
-            },
-        };
+        }
+    }
+
+    /// Waits for the first event of a chunk; `None` if a keep-alive is due. If no events are left,
+    /// the error is the next phase.
+    async fn first(&mut self) -> Result<Option<AgentEvent>, Phase> {
+        if !self.subscription.follow {
+            return self.cursor.at_hand().await.map(Some).ok_or_else(|| self.after_last());
+        }
+        if let Some(event) = self.cursor.try_next() {
+            return Ok(Some(event));
+        }
+        tokio::select! {
+            biased;
+            // The encoder's end is not sent, so that the reader reconnects after its last event.
+            () = self.app.stop.cancelled() => Err(Phase::Over),
+            event = self.cursor.next() => event.map(Some).ok_or_else(|| self.after_last()),
+            () = sleep_until(self.sent + HEARTBEAT) => Ok(None),
+        }
+    }
+
+    /// Encodes an event and those that are there already.
+    fn frames(&mut self, first: AgentEvent) -> Option<Bytes> {
         let mut out = BytesMut::new();
         let (mut next, mut count, mut sent) = (Some(first), 0, 0);
         while let Some(event) = next.take() {
-            if self.wish.wants(&event) {
+            if self.subscription.includes(&event) {
                 out.extend_from_slice(&self.encode(&event));
                 sent += 1;
             }
-            if self.wish.until.is_reached_by(&event) {
-                self.place = Place::End;
+            if self.subscription.until.is_reached_by(&event) {
+                self.phase = Phase::End;
                 break;
             }
             count += 1;
-            self.has_more = count == AT_ONCE;
+            self.has_more = count == CHUNK_EVENTS;
             if !self.has_more {
                 next = self.cursor.try_next();
             }
         }
         self.app.metrics.sent(sent);
         if out.is_empty() {
-            // Much may happen that this reader does not want to know.
-            return (self.sent.elapsed() >= HEARTBEAT).then(|| self.sign_of_life());
+            // The reader's filter may leave out all events for long.
+            return (self.sent.elapsed() >= HEARTBEAT).then(|| self.keep_alive());
         }
         self.sent = Instant::now();
         Some(out.freeze())
     }
 
-    fn sign_of_life(&mut self) -> Bytes {
+    fn keep_alive(&mut self) -> Bytes {
         self.sent = Instant::now();
         self.encoder.keep_alive()
     }
 
     /// Encodes an event, once for all readers of the form.
     fn encode(&mut self, event: &AgentEvent) -> Bytes {
-        let Self { app, encoder, seat, .. } = self;
+        let Self { app, encoder, permit, .. } = self;
         let form = encoder.shared_as();
         let mut encode = || {
             app.metrics.encoded();
             encoder.event(event)
         };
-        match (form, seat.shared()) {
-            // A gap is one reader's.
+        match (form, permit.shared()) {
+            // A gap belongs to one reader.
             (Some(form), Some(encoded)) if !is_gap(event) => encoded.frame(form, event.seq, encode),
             _ => encode(),
         }
     }
 }
 
-/// The frames, unless there are none.
-fn some(frames: Bytes) -> Option<Bytes> {
+/// Returns the frames, unless they are empty.
+fn non_empty(frames: Bytes) -> Option<Bytes> {
     Some(frames).filter(|frames| !frames.is_empty())
-}
-
-/// What was found before anything is sent: a reader that is behind the first stored event, or one
-/// for which there is nothing more.
-pub(crate) enum Look {
-    Gone { oldest: u64 },
-    Nothing,
-    Something,
-}
-
-/// Looks at what there is, from where the cursor stands; `over` says whether nothing more will
-/// come.
-pub(crate) async fn look(mut cursor: Cursor, wish: &Wish, over: bool) -> Look {
-    let mut next = cursor.at_hand().await;
-    if let Some(EventKind::Gap { to_seq, .. }) = next.as_ref().map(|event| &event.kind) {
-        return Look::Gone { oldest: to_seq + 1 };
-    }
-    if !over {
-        return Look::Something;
-    }
-    while let Some(event) = next {
-        if wish.wants(&event) {
-            return Look::Something;
-        }
-        next = cursor.at_hand().await;
-    }
-    Look::Nothing
 }

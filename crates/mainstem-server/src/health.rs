@@ -41,12 +41,12 @@ pub(crate) struct Health {
 }
 
 impl Health {
-    /// A session's record, or an attempt to open one, has failed.
+    /// Notes that a session's record, or an attempt to open one, has failed.
     pub(crate) fn failed(&self) {
         self.has_failed.store(true, Ordering::Release);
     }
 
-    /// Whether runs can be recorded.
+    /// Checks that runs can be recorded.
     pub(crate) async fn check(&self, app: &App) -> Result<(), Problem> {
         let sessions = app.harness.sessions().store();
         if sessions.has_failed() {

@@ -1,13 +1,13 @@
-//! Under which names it may be asked: a page of a stranger's can make a browser ask a server of the
-//! loopback under the stranger's own name.
+//! Host names that requests can be sent to. The check stops DNS rebinding: a foreign page whose
+//! name resolves to the loopback sends requests under that name.
 
 use axum::http::{HeaderMap, header};
 
 use crate::problem::Problem;
 use mainstem_api::Code;
 
-/// Names that requests may come to and pages may come from, without ports. Those of the loopback
-/// always may.
+/// Host names, without ports, that requests can be sent to and that pages can come from. The names
+/// of the loopback are always among them.
 #[derive(Clone, Debug, Default)]
 pub struct Hosts {
     names: Vec<String>,
@@ -15,26 +15,25 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// The loopback's names alone.
+    /// Creates a list of the names of the loopback.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// This one, too.
+    /// Adds a name.
     #[must_use]
-    pub fn with(mut self, name: impl Into<String>) -> Self {
+    pub fn with_name(mut self, name: impl Into<String>) -> Self {
         self.names.push(name.into().to_ascii_lowercase());
         self
     }
 
-    /// All names: for a server behind a proxy that looks at them.
+    /// Creates a list of all names, for a server behind a proxy that checks them.
     #[must_use]
     pub fn all() -> Self {
         Self { names: Vec::new(), all: true }
     }
 
-    /// Whether a request may be answered. [`Host`](header::HOST) must be known, and
-    /// [`Origin`](header::ORIGIN), if there is one.
+    /// Checks [`Host`](header::HOST), and [`Origin`](header::ORIGIN) if there is one.
     pub(crate) fn check(&self, authority: Option<&str>, headers: &HeaderMap) -> Result<(), Problem> {
         if headers.get_all(header::HOST).iter().count() > 1 {
             let detail = "the request has more than one Host header";
@@ -43,12 +42,12 @@ impl Hosts {
         if self.all {
             return Ok(());
         }
-        let said = |name: header::HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
-        let host = authority.or_else(|| said(header::HOST)).unwrap_or_default();
+        let header = |name: header::HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+        let host = authority.or_else(|| header(header::HOST)).unwrap_or_default();
         if !self.knows(host) {
             return Err(refused("Host", host));
         }
-        match said(header::ORIGIN).or_else(|| headers.contains_key(header::ORIGIN).then_some("?")) {
+        match header(header::ORIGIN).or_else(|| headers.contains_key(header::ORIGIN).then_some("?")) {
             Some(origin) if !self.knows_origin(origin) => Err(refused("Origin", origin)),
             _ => Ok(()),
         }
@@ -81,7 +80,7 @@ fn refused(header: &str, value: &str) -> Problem {
 
 #[cfg(test)]
 mod tests {
-    //! Which names pass.
+    //! Which names are allowed.
 
     use axum::http::HeaderValue;
 
@@ -94,7 +93,7 @@ mod tests {
         if let Some(origin) = origin {
             headers.insert(header::ORIGIN, HeaderValue::from_str(origin).unwrap());
         }
-        let hosts = Hosts::new().with("Agents.example");
+        let hosts = Hosts::new().with_name("Agents.example");
         assert_eq!(hosts.check(None, &headers).is_ok(), expected, "{host} {origin:?}");
         assert!(Hosts::all().check(None, &headers).is_ok());
     }

@@ -1,44 +1,44 @@
-//! Events that are larger than a reader of a stream should be given at once.
+//! Events that are too large for a stream, whose texts are cut.
 
 use mainstem::event::AgentEvent;
 use serde_json::{Value, json};
 
-/// The most that an event has in a stream, in bytes of JSON.
-pub(crate) const MOST: usize = 256 << 10;
+/// The largest event in a stream, in bytes of JSON.
+pub(crate) const MAX: usize = 256 << 10;
 
-/// A text that is cut has at least so much.
+/// A text is not cut to less than this, in bytes.
 const LEAST: usize = 64;
 
-/// What a text that was cut ends with.
+/// The end of a text that was cut.
 const CUT: &str = "…";
 
-/// An event as JSON. The texts of a large one are cut; `truncated` says how large it is, and where
-/// it is whole.
+/// Returns an event as JSON. The texts of a large one are cut; its `truncated` has the size of the
+/// whole event, and the path to it.
 pub(crate) fn json(event: &AgentEvent, prefix: &str) -> String {
     let whole = event.to_json();
-    if whole.len() <= MOST {
+    if whole.len() <= MAX {
         return whole;
     }
     let Ok(mut value) = serde_json::from_str::<Value>(&whole) else { return whole };
     let href = format!("{prefix}/v1/sessions/{}/events/{}", event.origin.session_id, event.seq);
     value["truncated"] = json!({ "bytes": whole.len(), "href": href });
-    let mut longest = MOST / 2;
+    let mut longest = MAX / 2;
     loop {
         let parts = value.as_object_mut().into_iter().flatten();
         parts.filter(|(name, _)| !ENVELOPE.contains(&&***name)).for_each(|(_, part)| shorten(part, longest));
         let short = value.to_string();
-        if short.len() <= MOST || longest == 0 {
+        if short.len() <= MAX || longest == 0 {
             return short;
         }
         longest /= 2;
     }
 }
 
-/// The fields that say whose event it is and where it belongs; they are never cut.
+/// The fields that identify an event and its producer, which are never cut.
 const ENVELOPE: [&str; 9] =
     ["type", "seq", "id", "sessionId", "runId", "createdAt", "source", "replyId", "truncated"];
 
-/// Cuts long texts; once these are short, lists.
+/// Cuts long texts, and lists once texts are as short as they can be.
 fn shorten(value: &mut Value, longest: usize) {
     match value {
         Value::String(text) if text.len() > longest.max(LEAST) + CUT.len() => {
@@ -54,7 +54,7 @@ fn shorten(value: &mut Value, longest: usize) {
 
 #[cfg(test)]
 mod tests {
-    //! What is cut, and what is not.
+    //! What is cut, and what stays.
 
     use super::*;
 
@@ -70,19 +70,19 @@ mod tests {
         assert_eq!(json(&small, ""), small.to_json());
         let large = event(&"é".repeat(100_000));
         let text = json(&large, "/agents");
-        assert!(text.len() <= MOST && text.len() > MOST / 8, "{}", text.len());
+        assert!(text.len() <= MAX && text.len() > MAX / 8, "{}", text.len());
         let short: Value = serde_json::from_str(&text).unwrap();
         let truncated = json!({ "bytes": large.to_json().len(), "href": "/agents/v1/sessions/s/events/7" });
         assert_eq!((&short["truncated"], &short["value"]["short"]), (&truncated, &json!("stays")));
         assert!(short["value"]["long"].as_str().unwrap().ends_with("é…"));
-        // One of many short texts fits as well, and says whose it is.
+        // An event of many short texts fits as well, and keeps its producer.
         let many: Vec<_> = (0..20_000).map(|n| format!("some text number {n}")).collect();
         let agent = format!("agent:kid:{}", "k".repeat(80));
         let listed = json!({ "type": "CUSTOM", "seq": 7, "sessionId": "s", "createdAt": "2026-11-22T10:00:00Z",
             "name": "n", "value": many, "replyId": agent });
         let text = json(&serde_json::from_value(listed).unwrap(), "");
-        assert!(text.len() <= MOST && text.contains(&agent), "{}", text.len());
-        // It is an event still.
+        assert!(text.len() <= MAX && text.contains(&agent), "{}", text.len());
+        // It can still be read as an event.
         assert_eq!(serde_json::from_value::<AgentEvent>(short).unwrap().seq, 7);
     }
 }

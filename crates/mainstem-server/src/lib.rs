@@ -1,12 +1,13 @@
 #![doc = include_str!("../README.md")]
 //!
-//! An application of one's own takes [`Server::router`] and nests it.
+//! [`Server::router`] returns the routes, for an application that nests them.
 //!
 //! [`openapi`](mainstem_api::openapi) describes the endpoints; the document is checked in as
 //! `docs/schema/openapi.json`.
 //!
 //! Errors are `application/problem+json` ([RFC 9457](https://www.rfc-editor.org/rfc/rfc9457)) with
-//! a stable `code`. Whatever is another tenant's is `404`, as if there were no such thing.
+//! a stable `code`. A request for something of another tenant is answered with `404`, as if it did
+//! not exist.
 
 mod agents;
 mod app;
@@ -20,13 +21,13 @@ mod events;
 mod feed;
 mod health;
 mod hosts;
+mod idempotency;
 mod large;
 mod limits;
 mod listen;
 mod login;
 mod metrics;
 mod observe;
-mod once;
 mod prefix;
 mod problem;
 mod readers;
@@ -36,8 +37,8 @@ mod runtime;
 mod server;
 mod sessions;
 mod tasks;
+mod tenant_semaphores;
 mod tokens;
-mod turns;
 
 pub use hosts::Hosts;
 pub use limits::{Bound, bounds};

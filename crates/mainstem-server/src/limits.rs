@@ -8,9 +8,8 @@ use crate::{
     body::{MAX, MAX_UNKNOWN, PATIENCE},
     capacity::{CONNECTIONS, GUESTS, SESSIONS},
     connection::GUEST_REQUESTS,
-    large,
+    idempotency, large,
     listen::{HEADER_BYTES, HEADERS, WRITES},
-    once,
     runs::MAX_WAIT,
     server::DEFAULTS,
 };
@@ -75,7 +74,7 @@ pub fn bounds() -> Vec<Bound> {
             "requests of a tenant in progress",
             REQUESTS.to_string(),
             "they wait",
-            "requests_of_a_tenant_are_worked_on_so_many_at_once",
+            "a_tenant_has_a_fixed_number_of_permits",
         ),
         row(
             "bodies that are read, or wait to be read",
@@ -111,13 +110,13 @@ pub fn bounds() -> Vec<Bound> {
         ),
         row(
             "an event in a stream",
-            bytes(large::MOST),
+            bytes(large::MAX),
             "its texts are cut; it has the path of the whole event",
             "a_large_event_is_cut_in_a_stream_and_whole_by_itself",
         ),
         row(
             "an `Idempotency-Key`",
-            format!("{} characters", once::LONGEST),
+            format!("{} characters", idempotency::MAX_KEY),
             "400 `bad_idempotency_key`",
             "fifty_who_ask_with_one_key_get_one_run",
         ),

@@ -1,4 +1,4 @@
-//! Connections: taken, served, and ended without losing an answer.
+//! Accepts and serves connections; a shutdown waits for the responses.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -27,24 +27,24 @@ use crate::connection::{Connection, Guests};
 /// How long a client may take to send its headers; the connection of a slower one is closed.
 pub(crate) const HEADERS: Duration = Duration::from_secs(10);
 
-/// How many bytes its headers may have.
+/// The largest headers of a request, in bytes.
 pub(crate) const HEADER_BYTES: usize = 64 << 10;
 
-/// How long a client may take to read what it is sent; a slower one is cut off.
+/// How long a client may take to read; a slower one is disconnected.
 pub(crate) const WRITES: Duration = Duration::from_secs(30);
 
-/// How long to wait when the system has no more room for connections.
-const FULL: Duration = Duration::from_millis(100);
+/// The pause after an error of `accept`, which may mean that no more files can be opened.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Serves until the token is cancelled and every request that was taken is answered.
+/// Serves until the token is cancelled and all requests are answered.
 pub(crate) async fn serve(listener: TcpListener, router: Router, guests: usize, stop: CancellationToken) {
     let guests = Arc::new(Guests::new(guests));
     let (graceful, connections) = (GracefulShutdown::new(), TaskTracker::new());
-    // What else a client may speak would have to be found out first, and for that it could take its
-    // time.
+    // HTTP/1 only: to detect another protocol, the server would wait for the client's first bytes
+    // without a timeout.
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEADERS).max_buf_size(HEADER_BYTES);
-    while let Some((stream, address)) = stop.run_until_cancelled(take(&listener)).await {
+    while let Some((stream, address)) = stop.run_until_cancelled(accept(&listener)).await {
         let connection = guests.enter(address.ip());
         let router = router.clone().layer(from_fn_with_state(connection.clone(), counted));
         let router = router.layer(Extension(connection.clone()));
@@ -53,7 +53,7 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, guests: usize, 
             tokio::select! {
                 biased;
                 () = connection.closed() => {}
-                () = talk(stream, &builder, router, watcher) => {}
+                () = serve_one(stream, &builder, router, watcher) => {}
             }
         });
     }
@@ -63,9 +63,9 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, guests: usize, 
     connections.wait().await;
 }
 
-/// Answers a request; the last one of a guest ends the connection.
+/// Counts a request; the response to the last one of a guest closes the connection.
 async fn counted(State(connection): State<Connection>, request: Request, next: Next) -> Response {
-    connection.ask();
+    connection.count_request();
     let mut response = next.run(request).await;
     if connection.is_used_up() {
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
@@ -74,7 +74,7 @@ async fn counted(State(connection): State<Connection>, request: Request, next: N
 }
 
 /// Serves one connection to its end.
-async fn talk(stream: TcpStream, builder: &http1::Builder, router: Router, watcher: Watcher) {
+async fn serve_one(stream: TcpStream, builder: &http1::Builder, router: Router, watcher: Watcher) {
     // The time for headers runs from their first byte on.
     if timeout(HEADERS, stream.readable()).await.is_err() {
         return;
@@ -83,24 +83,24 @@ async fn talk(stream: TcpStream, builder: &http1::Builder, router: Router, watch
     stream.set_write_timeout(Some(WRITES));
     let connection =
         builder.serve_connection(TokioIo::new(Box::pin(stream)), TowerToHyperService::new(router));
-    // A client that left, or spoke no HTTP, is its own affair.
+    // The client disconnected, or sent something other than HTTP.
     if let Err(error) = watcher.watch(connection).await {
         tracing::debug!(%error, "a connection has failed");
     }
 }
 
-/// The next connection.
-async fn take(listener: &TcpListener) -> (TcpStream, SocketAddr) {
+/// Accepts the next connection.
+async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     loop {
         match listener.accept().await {
             Ok((stream, address)) => {
-                // Events are small, and late if they wait for more.
+                // Events are small; with Nagle's algorithm they would be delayed.
                 let _ = stream.set_nodelay(true);
                 return (stream, address);
             }
             Err(error) => {
-                tracing::warn!(%error, "a connection can't be taken");
-                sleep(FULL).await;
+                tracing::warn!(%error, "a connection can't be accepted");
+                sleep(ACCEPT_PAUSE).await;
             }
         }
     }

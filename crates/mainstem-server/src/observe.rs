@@ -1,5 +1,4 @@
-//! Each request in the log and among the figures: its route, never what it asks for or by which
-//! token.
+//! A log line and metrics for each request, by its route: never its path, body or token.
 
 use std::sync::Arc;
 
@@ -12,20 +11,20 @@ use tokio::time::Instant;
 
 use crate::app::App;
 
-/// What is asked under no path that there is.
-const NOWHERE: &str = "-";
+/// The route of a request whose path is unknown, and the method of one with an unusual method.
+const UNKNOWN: &str = "-";
 
 pub(crate) async fn observe(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let begun = Instant::now();
     let route = request.extensions().get::<MatchedPath>().cloned();
     let method = match request.method().as_str() {
-        // Anybody can make up others, and each would be counted.
+        // A caller can invent others, and each would get a metric of its own.
         method @ ("GET" | "HEAD" | "POST" | "PUT" | "DELETE" | "PATCH" | "OPTIONS") => method.to_owned(),
-        _ => NOWHERE.to_owned(),
+        _ => UNKNOWN.to_owned(),
     };
     let response = next.run(request).await;
     let (status, took) = (response.status(), begun.elapsed());
-    let route = route.as_ref().map_or(NOWHERE, MatchedPath::as_str);
+    let route = route.as_ref().map_or(UNKNOWN, MatchedPath::as_str);
     app.metrics.answered(&method, route, status, took);
     let ms = took.as_secs_f64() * 1000.0;
     if status.is_server_error() {

@@ -1,4 +1,4 @@
-//! Where the routes are nested, so that links lead back to them.
+//! The path under which the routes are nested, for links.
 
 use std::{convert::Infallible, sync::Arc};
 

@@ -31,7 +31,7 @@ impl Problem {
 
     /// Adds a member.
     pub(crate) fn with(self, name: &str, value: impl Into<Value>) -> Self {
-        self.0.with(name, value).into()
+        self.0.with_member(name, value).into()
     }
 
     /// Adds the time after which the client may try again.

@@ -19,7 +19,7 @@ use crate::{
     problem::Problem, runs, server, sessions, tasks,
 };
 
-/// All of them.
+/// Returns all routes.
 pub(crate) fn routes() -> Router<Arc<App>> {
     Endpoint::ALL.iter().fold(Router::new(), |router, endpoint| {
         router.route(endpoint.operation().path(), limited(*endpoint, handler(*endpoint)))
@@ -71,7 +71,7 @@ fn route<H: Handler<T, Arc<App>>, T: 'static>(endpoint: Endpoint, handler: H) ->
     on(filter, handler)
 }
 
-/// Adds what the description of an endpoint requires of every request.
+/// Adds the limits that the description of an endpoint requires.
 fn limited(endpoint: Endpoint, mut handler: MethodRouter<Arc<App>>) -> MethodRouter<Arc<App>> {
     let operation = endpoint.operation();
     if operation.has_body() {
@@ -92,10 +92,10 @@ async fn without_query(request: Request, next: Next) -> Response {
     next.run(request).await
 }
 
-/// Stands in the document for the prefix.
+/// A placeholder for the prefix in the document.
 const MARK: &str = "<prefix>";
 
-/// The document before and after the prefix. It is made once: making it takes a thousand times as
+/// The document before and after the prefix. Generated once, because that takes a thousand times as
 /// long as sending it.
 static DOCUMENT: LazyLock<(String, String)> = LazyLock::new(|| {
     let document = openapi(MARK).to_string();
@@ -104,7 +104,7 @@ static DOCUMENT: LazyLock<(String, String)> = LazyLock::new(|| {
     parts.unwrap_or((document, String::new()))
 });
 
-/// The OpenAPI document, for the prefix under which the routes are nested.
+/// Returns the OpenAPI document, for the prefix under which the routes are nested.
 async fn document(prefix: Prefix) -> Response {
     let (before, after) = &*DOCUMENT;
     let url = Value::from(if prefix.0.is_empty() { "/" } else { &*prefix.0 });

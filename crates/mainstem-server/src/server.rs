@@ -1,4 +1,4 @@
-//! Putting the server together, and running it.
+//! The server: its builder, its router, and serving.
 
 use std::{collections::BTreeSet, io, sync::Arc, time::Duration};
 
@@ -31,17 +31,17 @@ pub(crate) const DEFAULTS: Limits = Limits { runs: 64, sessions: None, readers_p
 #[derive(Clone)]
 pub struct Server(Arc<App>);
 
-/// Why a server can't be.
+/// An error of building or running a server.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServerError {
     /// A tenant that has a token can't be opened.
     #[error(transparent)]
     Tenant(#[from] BuildError),
-    /// The address is reached from other machines, and there are no tokens.
-    #[error("{0} is reached from other machines: that needs a token")]
+    /// The address can be reached from other machines, and no token is required.
+    #[error("{0} can be reached from other machines; require a token")]
     Open(std::net::SocketAddr),
-    /// The network.
+    /// The listener failed.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
@@ -61,13 +61,13 @@ pub struct Builder {
 impl Builder {
     /// Sets the tokens of callers. By default no token is required: for a server on loopback, or an
     /// application that authenticates its callers itself.
-    pub fn tokens(mut self, tokens: Tokens) -> Self {
+    pub fn with_tokens(mut self, tokens: Tokens) -> Self {
         self.tokens = tokens;
         self
     }
 
-    /// Under which names it may be asked; those of the loopback by default.
-    pub fn hosts(mut self, hosts: Hosts) -> Self {
+    /// Sets the host names that requests can be sent to; by default those of the loopback.
+    pub fn with_hosts(mut self, hosts: Hosts) -> Self {
         self.hosts = hosts;
         self
     }
@@ -76,7 +76,7 @@ impl Builder {
     /// What the spec of the harness's own agent permits or forbids does not hold for runs that
     /// another leads, nor for the children that work in them: see
     /// [`RunRequest::with_agent`](mainstem::session::RunRequest::with_agent).
-    pub fn allow_agent(mut self, id: impl Into<String>) -> Self {
+    pub fn with_allowed_agent(mut self, id: impl Into<String>) -> Self {
         self.agents.insert(id.into());
         self
     }
@@ -84,7 +84,7 @@ impl Builder {
     /// Lets callers send inputs of this role, besides those of a user. An input of the role
     /// `system` speaks for the operator to the model, and one of the role `assistant` for the
     /// agent: only for callers that are trusted with that.
-    pub fn allow_role(mut self, role: Role) -> Self {
+    pub fn with_allowed_role(mut self, role: Role) -> Self {
         if !self.roles.contains(&role) {
             self.roles.push(role);
         }
@@ -93,40 +93,40 @@ impl Builder {
 
     /// Sets how many runs execute at once, queued ones included; 64 by default. Further ones are
     /// refused with 429.
-    pub fn max_runs(mut self, most: usize) -> Self {
-        self.limits.runs = most;
+    pub fn with_max_runs(mut self, max: usize) -> Self {
+        self.limits.runs = max;
         self
     }
 
     /// Sets how many sessions are open at once. The default is what half of the process's limit of
     /// open files allows, and at most 1024. Beyond it, the least recently used session is closed,
-    /// as by [`close_idle`](Self::close_idle); if none can be closed, because all have a run or a
-    /// reader or are not recorded, a further one is refused with 429.
-    pub fn max_sessions(mut self, most: usize) -> Self {
-        self.limits.sessions = Some(most);
+    /// as by [`with_idle_timeout`](Self::with_idle_timeout); if none can be closed, because all
+    /// have a run or a reader or are not recorded, a further one is refused with 429.
+    pub fn with_max_sessions(mut self, max: usize) -> Self {
+        self.limits.sessions = Some(max);
         self
     }
 
-    /// How many readers follow one session; 32 by default, more are refused with 429.
-    pub fn max_readers(mut self, most: usize) -> Self {
-        self.limits.readers_per_session = most;
+    /// Sets how many readers follow one session; 32 by default. Further ones are refused with 429.
+    pub fn with_max_readers(mut self, max: usize) -> Self {
+        self.limits.readers_per_session = max;
         self
     }
 
-    /// Closes sessions that were not requested for this time and have no readers, runs or tasks; by
-    /// default sessions stay open as long as the server runs. Without a journal it has no effect:
-    /// the next request opens a closed session again from the journal, as after a restart. A
-    /// session stays open, and is busy for the server, while the application itself holds its
-    /// [`Session`](mainstem::prelude::Session).
-    pub fn close_idle(mut self, after: Duration) -> Self {
+    /// Closes sessions that were not requested for this time and have no readers, runs or tasks. By
+    /// default sessions stay open as long as the server runs. The next request opens a closed
+    /// session again from the journal, as after a restart; without a journal, sessions stay open. A
+    /// session is in use while the application holds its
+    /// [`Session`](mainstem::prelude::Session), too.
+    pub fn with_idle_timeout(mut self, after: Duration) -> Self {
         self.limits.idle = Some(after);
         self
     }
 
-    /// The server. Opens the tenants that have a token; blocks on the file system.
+    /// Builds the server. Opens the tenants that have a token, and blocks on the file system.
     ///
     /// # Errors
-    /// A tenant that can't be.
+    /// [`ServerError::Tenant`] if a tenant can't be opened.
     pub fn build(self) -> Result<Server, ServerError> {
         let Self { harness, tokens, hosts, limits, agents, roles } = self;
         for tenant in tokens.tenants() {
@@ -137,17 +137,17 @@ impl Builder {
 }
 
 impl Server {
-    /// Begins a server of this harness.
-    #[expect(clippy::new_ret_no_self, reason = "as everywhere: what has many settings is built")]
+    /// Returns a builder of a server of this harness.
+    #[expect(clippy::new_ret_no_self, reason = "a server has many settings, so it is built")]
     pub fn new(harness: Harness) -> Builder {
         let (tokens, hosts) = (Tokens::new(), Hosts::new());
         Builder { harness, tokens, hosts, limits: DEFAULTS, agents: BTreeSet::new(), roles: vec![Role::User] }
     }
 
-    /// Its routes, to be served by an application of one's own.
+    /// Returns the routes, for an application that serves them itself.
     pub fn router(&self) -> Router {
         routes()
-            .fallback(async || Problem::new(Code::NoSuchPath, "there is nothing at this path"))
+            .fallback(async || Problem::new(Code::NoSuchPath, "no endpoint has this path"))
             .method_not_allowed_fallback(async || {
                 let detail = "this path does not take this method";
                 Problem::new(Code::MethodNotAllowed, detail)
@@ -158,12 +158,12 @@ impl Server {
             .with_state(self.0.clone())
     }
 
-    /// Serves until the token is cancelled. Then no more runs are begun and readers are sent away;
-    /// runs go on, and are the harness's to stop ([`Harness::shutdown`]).
+    /// Serves until the token is cancelled. Then runs are refused and streams end. Active runs
+    /// continue; [`Harness::shutdown`] stops them.
     ///
     /// # Errors
-    /// [`ServerError::Open`] if the address is reached from other machines and there are no tokens;
-    /// [`ServerError::Io`] of the network.
+    /// [`ServerError::Open`] if the address can be reached from other machines and no token is
+    /// required; [`ServerError::Io`] if the listener has no address.
     pub async fn serve(&self, listener: TcpListener, stop: CancellationToken) -> Result<(), ServerError> {
         let address = listener.local_addr()?;
         if !address.ip().is_loopback() && self.0.tokens.is_empty() {
@@ -204,7 +204,7 @@ pub(crate) async fn ready(State(app): State<Arc<App>>) -> Response {
     }
 }
 
-/// Before everything else: whether it is asked under a name of its own.
+/// Refuses requests to other host names, before all else.
 async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let authority = request.uri().authority().map(|authority| authority.as_str().to_owned());
     match app.hosts.check(authority.as_deref(), request.headers()) {

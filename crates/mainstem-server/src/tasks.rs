@@ -44,7 +44,7 @@ pub(crate) async fn wait(
     Path(id): Path<String>,
     Query(params): Query<WaitQuery>,
 ) -> Result<(StatusCode, Json<TaskRecord>), Problem> {
-    caller.rest();
+    caller.release_permit();
     let (tasks, id) = (caller.harness.tasks(), id.parse::<TaskId>()?);
     let patience = Duration::from_secs(params.timeout.unwrap_or(30)).min(MAX_WAIT);
     let over = tasks.wait(std::slice::from_ref(&id), patience).await.map_err(|error| failed(&error))?;
@@ -58,7 +58,7 @@ pub(crate) async fn cancel(
     caller: Caller,
     Path(id): Path<String>,
 ) -> Result<(StatusCode, Json<TaskRecord>), Problem> {
-    caller.rest();
+    caller.release_permit();
     let record =
         caller.harness.tasks().cancel(&id.parse()?, "the user (over HTTP)", Duration::from_secs(5)).await;
     Ok((StatusCode::ACCEPTED, Json(record.map_err(|error| failed(&error))?)))

@@ -1,4 +1,4 @@
-//! Who may ask, and for which tenant.
+//! Tokens of callers, and the tenants that they belong to.
 
 use std::fmt;
 
@@ -11,10 +11,10 @@ use mainstem::{
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-/// A token shorter than this is guessed.
+/// The shortest token, in bytes; a shorter one could be guessed.
 const SHORTEST: usize = 16;
 
-/// The valid tokens. It stores only their SHA-256, and compares in constant time.
+/// The valid tokens. Stores only their SHA-256, and compares in constant time.
 #[derive(Clone, Default)]
 pub struct Tokens(Vec<Token>);
 
@@ -32,22 +32,24 @@ pub enum TokenError {
     #[error("a token has at least {SHORTEST} characters, without blanks")]
     Short,
     /// The name of a tenant is invalid.
-    #[error("{0:?} is no tenant's name: use a-z, 0-9, _ and -, starting with a letter or digit")]
+    #[error("invalid tenant name {0:?}: use a-z, 0-9, _ and -, starting with a letter or digit")]
     Tenant(String),
     /// The token was added before.
-    #[error("a token is given twice")]
+    #[error("the token is there twice")]
     Twice,
-    /// In a file.
+    /// A line of a file is invalid.
     #[error("line {line}: {error}")]
     #[non_exhaustive]
     Line {
-        /// From 1.
+        /// The number of the line, from 1.
         line: usize,
-        /// What is wrong there.
+        /// Why it is invalid.
         error: Box<Self>,
     },
-    /// A file without any.
-    #[error("there is no token in it; write one a line, or a tenant's name, a blank and its token")]
+    /// A file has no tokens.
+    #[error(
+        "the file has no tokens; write one on each line, after the tenant's name and a space if it is a tenant's"
+    )]
     None,
 }
 
@@ -57,19 +59,19 @@ impl Tokens {
         Self::default()
     }
 
-    /// One new token for the harness itself.
+    /// Generates a token for the harness itself, and returns it with the set of it.
     pub fn generated() -> (String, Self) {
-        // Two random ids, for one begins with the time.
+        // Two random ids, because an id begins with the time.
         let token = format!("{}{}", RandomIds.next("mst-"), RandomIds.next("")).replace('-', "");
         let tokens = Self(vec![Token { digest: digest(&token), tenant: None }]);
         (token, tokens)
     }
 
-    /// Takes this token, too: for a tenant, or for the harness itself.
+    /// Adds a token of a tenant, or of the harness itself.
     ///
     /// # Errors
     /// The token is too short or was added before, or the name of the tenant is invalid.
-    pub fn with(mut self, token: &str, tenant: Option<&str>) -> Result<Self, TokenError> {
+    pub fn with_token(mut self, token: &str, tenant: Option<&str>) -> Result<Self, TokenError> {
         if token.len() < SHORTEST || token.contains(char::is_whitespace) {
             return Err(TokenError::Short);
         }
@@ -82,11 +84,11 @@ impl Tokens {
         Ok(self)
     }
 
-    /// Those of a file: a line each, with the tenant's name before it if it is a tenant's. Empty
-    /// lines and `#` comments are passed over.
+    /// Parses a file with a token on each line, after the tenant's name and a space if it is a
+    /// tenant's. Empty lines and `#` comments are skipped.
     ///
     /// # Errors
-    /// The line, and what is wrong with it, without the token.
+    /// The number of the invalid line and the reason, without the token.
     pub fn parse(text: &str) -> Result<Self, TokenError> {
         let mut tokens = Self::new();
         for (number, line) in text.lines().enumerate() {
@@ -99,7 +101,7 @@ impl Tokens {
                 None => (None, line),
             };
             tokens = tokens
-                .with(token, tenant)
+                .with_token(token, tenant)
                 .map_err(|error| TokenError::Line { line: number + 1, error: Box::new(error) })?;
         }
         if tokens.is_empty() { Err(TokenError::None) } else { Ok(tokens) }
@@ -110,12 +112,12 @@ impl Tokens {
         self.0.is_empty()
     }
 
-    /// The tenants that have one.
+    /// Returns the tenants that have tokens.
     pub(crate) fn tenants(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|token| token.tenant.as_ref()).map(TenantName::as_str)
     }
 
-    /// How many callers there are that share what is limited: the tenants, and the harness's own.
+    /// Returns how many callers share the limits: the tenants, and the harness itself.
     pub(crate) fn callers(&self) -> usize {
         let mut callers: Vec<_> = self.0.iter().map(|token| &token.tenant).collect();
         callers.sort_unstable();
@@ -165,14 +167,14 @@ mod tests {
         };
         check(
             "# none\n\n",
-            "there is no token in it; write one a line, or a tenant's name, a blank and its token",
+            "the file has no tokens; write one on each line, after the tenant's name and a space if it is a tenant's",
         );
         check("short", "line 1: a token has at least 16 characters, without blanks");
         check(
             "\nacme 0123456789abcdef\nBig 0123456789abcdeg",
-            "line 3: \"Big\" is no tenant's name: use a-z, 0-9, _ and -, starting with a letter or digit",
+            "line 3: invalid tenant name \"Big\": use a-z, 0-9, _ and -, starting with a letter or digit",
         );
-        check("acme 0123456789abcdef\n0123456789abcdef", "line 2: a token is given twice");
+        check("acme 0123456789abcdef\n0123456789abcdef", "line 2: the token is there twice");
         let tokens = Tokens::parse("# mine\n0123456789abcdef\nacme   fedcba9876543210  \n").unwrap();
         assert_eq!(tokens.tenant_of("0123456789abcdef"), Some(&None));
         assert_eq!(tokens.tenant_of("fedcba9876543210"), Some(&"acme".parse().ok()));

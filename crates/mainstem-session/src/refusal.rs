@@ -12,7 +12,7 @@ impl From<RunActive> for Problem {
     fn from(error: RunActive) -> Self {
         let problem = Self::new(Code::RunActive, error.to_string());
         match error.run {
-            Some(run) => problem.with("run_id", run.as_str()),
+            Some(run) => problem.with_member("run_id", run.as_str()),
             None => problem,
         }
     }

@@ -33,7 +33,7 @@ use crate::{WorkspaceError, error::Written};
 /// # let dir = dir.path();
 /// let protection = Protection::new()
 ///     .with_path(dir.join("secrets"))
-///     .unless(|tool, path| tool == "write_file" && path.starts_with("skills"));
+///     .with_exemption(|tool, path| tool == "write_file" && path.starts_with("skills"));
 /// let workspace = Workspace::open(dir)?.with_protection(protection);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -62,7 +62,7 @@ impl Protection {
     /// Exempts calls of file tools for which `allowed` returns `true`, given the tool's name and
     /// the path from the workspace without links.
     #[must_use]
-    pub fn unless(mut self, allowed: impl Fn(&str, &Path) -> bool + Send + Sync + 'static) -> Self {
+    pub fn with_exemption(mut self, allowed: impl Fn(&str, &Path) -> bool + Send + Sync + 'static) -> Self {
         self.allowed = Some(Arc::new(allowed));
         self
     }

@@ -15,7 +15,7 @@ fn every_code_has_a_word_of_its_own_and_a_status_with_a_name() {
 
 #[test]
 fn a_problem_reads_back() {
-    let problem = Problem::new(Code::RunActive, "another run is active").with("run_id", "r");
+    let problem = Problem::new(Code::RunActive, "another run is active").with_member("run_id", "r");
     let expected = json!({
         "type": "/problems/run-active",
         "title": "Conflict",

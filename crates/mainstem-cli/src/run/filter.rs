@@ -8,18 +8,21 @@ use crate::args;
 pub(super) fn filter(args: &args::Run, session: &str) -> EventFilter {
     let mut filter = EventFilter::new();
     if let Some(agent) = &args.only_agent {
-        filter = filter.agent(agent);
+        filter = filter.with_agent(agent);
     }
     if let Some(depth) = args.shown_depth {
-        filter = filter.max_depth(depth);
+        filter = filter.with_max_depth(depth);
     }
     if let Some(path) = &args.under {
         let path = path.trim_matches('/');
         let below =
             path.strip_prefix("main").filter(|rest| rest.is_empty() || rest.starts_with('/')).unwrap_or(path);
         let below = below.trim_start_matches('/');
-        filter =
-            filter.under(if below.is_empty() { session.to_owned() } else { format!("{session}/{below}") });
+        filter = filter.with_path(if below.is_empty() {
+            session.to_owned()
+        } else {
+            format!("{session}/{below}")
+        });
     }
     filter
 }

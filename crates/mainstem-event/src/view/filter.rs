@@ -1,4 +1,4 @@
-//! The filter of a reader: one pure test, the same for a stream, a command line and a query string.
+//! The filter of a reader, the same for a stream, a command line and a query string.
 
 use std::{
     pin::Pin,
@@ -19,7 +19,7 @@ pub struct EventFilter {
     key: Option<AgentKey>,
     depth: Option<u16>,
     max_depth: Option<u16>,
-    children: bool,
+    children_only: bool,
     under: Option<String>,
     task: Option<TaskId>,
     kinds: Option<Vec<String>>,
@@ -32,49 +32,49 @@ impl EventFilter {
     }
 
     /// Matches only instances of this agent; `main` is the root.
-    pub fn agent(mut self, agent_id: impl Into<String>) -> Self {
+    pub fn with_agent(mut self, agent_id: impl Into<String>) -> Self {
         self.agent = Some(agent_id.into());
         self
     }
 
     /// Matches only this instance.
-    pub fn key(mut self, key: AgentKey) -> Self {
+    pub fn with_key(mut self, key: AgentKey) -> Self {
         self.key = Some(key);
         self
     }
 
     /// Matches only this depth.
-    pub fn depth(mut self, depth: u16) -> Self {
+    pub fn with_depth(mut self, depth: u16) -> Self {
         self.depth = Some(depth);
         self
     }
 
     /// Matches agents down to this depth.
-    pub fn max_depth(mut self, depth: u16) -> Self {
+    pub fn with_max_depth(mut self, depth: u16) -> Self {
         self.max_depth = Some(depth);
         self
     }
 
-    /// Matches descendants, without the root.
-    pub fn children(mut self) -> Self {
-        self.children = true;
+    /// Sets whether the events of the root are left out, with those of the session.
+    pub fn with_children_only(mut self, children_only: bool) -> Self {
+        self.children_only = children_only;
         self
     }
 
     /// Matches this path and those below it; the root's path is its session.
-    pub fn under(mut self, path: impl Into<String>) -> Self {
+    pub fn with_path(mut self, path: impl Into<String>) -> Self {
         self.under = Some(path.into());
         self
     }
 
     /// Matches only this background task: the events of its agents, and its changes.
-    pub fn task(mut self, task: TaskId) -> Self {
+    pub fn with_task(mut self, task: TaskId) -> Self {
         self.task = Some(task);
         self
     }
 
     /// Matches only these kinds, by their `type`.
-    pub fn kinds<K: Into<String>>(mut self, kinds: impl IntoIterator<Item = K>) -> Self {
+    pub fn with_kinds<K: Into<String>>(mut self, kinds: impl IntoIterator<Item = K>) -> Self {
         self.kinds = Some(kinds.into_iter().map(Into::into).collect());
         self
     }
@@ -87,7 +87,7 @@ impl EventFilter {
             && self.key.as_ref().is_none_or(|key| event.agent_key() == Some(key))
             && self.depth.is_none_or(|wanted| depth == wanted)
             && self.max_depth.is_none_or(|most| depth <= most)
-            && (!self.children || source.is_some())
+            && (!self.children_only || source.is_some())
             && self.under.as_deref().is_none_or(|path| is_under(event, path))
             && self.task.as_ref().is_none_or(|task| task_of(event) == Some(task))
             && self.kinds.as_ref().is_none_or(|kinds| kinds.iter().any(|kind| kind == event.kind.name()))

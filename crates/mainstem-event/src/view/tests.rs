@@ -46,27 +46,34 @@ fn filters_let_through_what_they_say() {
     };
     let new = EventFilter::new;
     check(new(), &[1, 2, 3, 4, 5, 6]);
-    check(new().agent("a"), &[2, 5]);
-    check(new().agent("main"), &[1, 6]);
-    check(new().agent("unknown"), &[]);
-    check(new().key("agent:a".parse().unwrap()), &[2]);
-    check(new().key("agent:a:2".parse().unwrap()), &[5]);
-    check(new().depth(0), &[1, 6]);
-    check(new().depth(1), &[2, 4, 5]);
-    check(new().depth(2), &[3]);
-    check(new().max_depth(0), &[1, 6]);
-    check(new().max_depth(1), &[1, 2, 4, 5, 6]);
-    check(new().children(), &[2, 3, 4, 5]);
-    check(new().under("s"), &[1, 2, 3, 4, 5, 6]);
-    check(new().under("s/a"), &[2, 3, 5]);
-    check(new().under("s/a/x"), &[3]);
-    check(new().under("s/"), &[]);
-    check(new().task("task-1".parse().unwrap()), &[5]);
-    check(new().kinds(["MODEL_CALL_START", "STREAM_FALLBACK"]), &[3, 6]);
-    check(new().kinds([""; 0]), &[]);
-    check(new().agent("a").task("task-1".parse().unwrap()), &[5]);
-    check(new().children().max_depth(1).kinds(["TEXT_BLOCK_DELTA"]).key("agent:b".parse().unwrap()), &[4]);
-    check(new().depth(0).children(), &[]);
+    check(new().with_agent("a"), &[2, 5]);
+    check(new().with_agent("main"), &[1, 6]);
+    check(new().with_agent("unknown"), &[]);
+    check(new().with_key("agent:a".parse().unwrap()), &[2]);
+    check(new().with_key("agent:a:2".parse().unwrap()), &[5]);
+    check(new().with_depth(0), &[1, 6]);
+    check(new().with_depth(1), &[2, 4, 5]);
+    check(new().with_depth(2), &[3]);
+    check(new().with_max_depth(0), &[1, 6]);
+    check(new().with_max_depth(1), &[1, 2, 4, 5, 6]);
+    check(new().with_children_only(true), &[2, 3, 4, 5]);
+    check(new().with_path("s"), &[1, 2, 3, 4, 5, 6]);
+    check(new().with_path("s/a"), &[2, 3, 5]);
+    check(new().with_path("s/a/x"), &[3]);
+    check(new().with_path("s/"), &[]);
+    check(new().with_task("task-1".parse().unwrap()), &[5]);
+    check(new().with_kinds(["MODEL_CALL_START", "STREAM_FALLBACK"]), &[3, 6]);
+    check(new().with_kinds([""; 0]), &[]);
+    check(new().with_agent("a").with_task("task-1".parse().unwrap()), &[5]);
+    check(
+        new()
+            .with_children_only(true)
+            .with_max_depth(1)
+            .with_kinds(["TEXT_BLOCK_DELTA"])
+            .with_key("agent:b".parse().unwrap()),
+        &[4],
+    );
+    check(new().with_depth(0).with_children_only(true), &[]);
 }
 
 #[test]

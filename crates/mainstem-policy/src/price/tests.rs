@@ -56,11 +56,11 @@ fn known_models_cost_their_list_price() {
 #[test]
 fn own_prices_win_and_the_most_exact_of_them() {
     let prices = Prices::default()
-        .with("gpt-*", dollars(1, 1))
-        .with("gpt-4o*", dollars(2, 2))
-        .with("azure:gpt-4o*", dollars(3, 3))
-        .with("llama3:8b", dollars(4, 4))
-        .with("free:*", Price::new(Cost::ZERO, Cost::ZERO));
+        .with_price("gpt-*", dollars(1, 1))
+        .with_price("gpt-4o*", dollars(2, 2))
+        .with_price("azure:gpt-4o*", dollars(3, 3))
+        .with_price("llama3:8b", dollars(4, 4))
+        .with_price("free:*", Price::new(Cost::ZERO, Cost::ZERO));
     let check = |model: &str, expected: Option<u64>| {
         assert_eq!(prices.price(model).map(|price| price.input), expected.map(Cost::from_dollars), "{model}");
     };
@@ -73,7 +73,7 @@ fn own_prices_win_and_the_most_exact_of_them() {
     check("free:gpt", Some(0));
     check("claude-opus-4-1", Some(15));
     check("mistral", None);
-    let replaced = prices.with("gpt-*", dollars(9, 9));
+    let replaced = prices.with_price("gpt-*", dollars(9, 9));
     assert_eq!(replaced.price("gpt-9"), Some(dollars(9, 9)));
 }
 
@@ -150,7 +150,7 @@ proptest! {
 
     #[test]
     fn any_name_is_looked_up(name in ".{0,20}", digits in "[a-z]{0,3}[-@][0-9-]{7,11}") {
-        let _ = Prices::default().with(name.clone(), dollars(1, 1)).price(&name);
+        let _ = Prices::default().with_price(name.clone(), dollars(1, 1)).price(&name);
         let _ = Prices::default().price(&digits);
     }
 }

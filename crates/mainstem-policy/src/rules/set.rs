@@ -63,7 +63,7 @@ impl RuleSet {
     ///
     /// # Errors
     /// If the text is not a valid pattern.
-    pub fn with(self, effect: Effect, pattern: &str) -> Result<Self, PatternError> {
+    pub fn with_pattern(self, effect: Effect, pattern: &str) -> Result<Self, PatternError> {
         Ok(self.with_rule(Rule::new(effect, pattern)?))
     }
 

@@ -7,7 +7,9 @@ use super::{Effect, Rule, RuleSet, Rules};
 use Effect::{Allow, Ask, Deny};
 
 fn set(default: Effect, rules: &[(Effect, &str)]) -> RuleSet {
-    rules.iter().fold(RuleSet::new(default), |set, (effect, pattern)| set.with(*effect, pattern).unwrap())
+    rules
+        .iter()
+        .fold(RuleSet::new(default), |set, (effect, pattern)| set.with_pattern(*effect, pattern).unwrap())
 }
 
 fn shell(command: &str) -> Value {
@@ -218,7 +220,7 @@ proptest! {
 #[test]
 fn an_allowance_by_name_is_found_in_any_layer_and_a_refusal_is_none() {
     let call = json!({ "path": "skills/a/SKILL.md" });
-    let set = |effect, pattern: &str| Rules::from(RuleSet::default().with(effect, pattern).unwrap());
+    let set = |effect, pattern: &str| Rules::from(RuleSet::default().with_pattern(effect, pattern).unwrap());
     let named = set(Allow, "write_file(path: skills/**)");
     assert!(named.is_allowed_by_name("write_file", &call));
     assert!(set(Deny, "shell").narrowed_by(&named).is_allowed_by_name("write_file", &call));
@@ -228,7 +230,7 @@ fn an_allowance_by_name_is_found_in_any_layer_and_a_refusal_is_none() {
 
 #[test]
 fn only_what_is_allowed_is_open_to_a_tool() {
-    let set = |effect, pattern: &str| Rules::from(RuleSet::default().with(effect, pattern).unwrap());
+    let set = |effect, pattern: &str| Rules::from(RuleSet::default().with_pattern(effect, pattern).unwrap());
     let open = |rules: &Rules| rules.open_paths("shell").map(str::to_owned).collect::<Vec<_>>();
     let rules = set(Allow, "shell(path: .git/**)").narrowed_by(&set(Allow, "shell(path: vendor/**)"));
     assert_eq!(open(&rules), [".git", "vendor"]);

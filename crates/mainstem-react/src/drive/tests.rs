@@ -38,8 +38,8 @@ async fn play(agent: AgentBuilder, cancel: CancellationToken) -> (RunOutcome, Ve
 /// Runs an agent on a log whose record is full after so many events; returns its outcome and the
 /// last event of its reader.
 async fn play_until_full(events: u64, agent: AgentBuilder) -> (RunOutcome, AgentEvent) {
-    let log = mainstem_testing::journal::full_after(events).await;
-    let sink = mainstem_testing::journal::root(&log, "run");
+    let log = mainstem_testing::journal::log_on_full_disk(events).await;
+    let sink = mainstem_testing::journal::root_sink(&log, "run");
     let cx = RunContext::root("main", sink).with_ids(Arc::new(CountedIds::default())).build();
     let mut run = agent.build().unwrap().stream_in(cx, Vec::new(), vec![Arc::new(Message::user("go"))]);
     let mut seen = Vec::new();

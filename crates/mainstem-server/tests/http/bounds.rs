@@ -24,7 +24,7 @@ fn says(count: usize) -> ScriptedModel {
 }
 
 fn two() -> Tokens {
-    Tokens::new().with(TOKEN, Some("acme")).unwrap().with(GLOBEX, Some("globex")).unwrap()
+    Tokens::new().with_token(TOKEN, Some("acme")).unwrap().with_token(GLOBEX, Some("globex")).unwrap()
 }
 
 async fn problem(response: Response, status: u16, code: &str) -> Value {
@@ -40,7 +40,7 @@ async fn the_idlest_sessions_are_closed_when_there_are_too_many() {
     let journal = SqliteJournal::open(dir.path().join("j.db")).unwrap();
     let harness = fleet(says(3)).with_workspace(dir.path()).with_journal(journal).build().unwrap();
     let rig = Rig::start(harness, |builder| {
-        builder.tokens(Tokens::new().with(TOKEN, None).unwrap()).max_sessions(6)
+        builder.with_tokens(Tokens::new().with_token(TOKEN, None).unwrap()).with_max_sessions(6)
     })
     .await;
     let mut firsts = Vec::new();
@@ -78,7 +78,7 @@ async fn a_tenant_whose_sessions_are_all_at_work_is_refused_alone() {
     let dir = tempfile::tempdir().unwrap();
     let journal = SqliteJournal::open(dir.path().join("j.db")).unwrap();
     let harness = fleet(says(30)).with_workspace(dir.path()).with_journal(journal).build().unwrap();
-    let rig = Rig::start(harness, |builder| builder.tokens(two()).max_sessions(8)).await;
+    let rig = Rig::start(harness, |builder| builder.with_tokens(two()).with_max_sessions(8)).await;
     let begin = async |token: &str, session: &str, input: &str| {
         let path = format!("/v1/sessions/{session}/runs");
         let request =

@@ -105,10 +105,13 @@ async fn a_body_without_a_token_is_small() {
 async fn one_tenant_cannot_take_the_bodies_and_connections_of_another() {
     let dir = tempfile::tempdir().unwrap();
     let tokens = mainstem_server::Tokens::new();
-    let tokens =
-        tokens.with(TOKEN, Some("acme")).unwrap().with("the-token-of-globex", Some("globex")).unwrap();
+    let tokens = tokens
+        .with_token(TOKEN, Some("acme"))
+        .unwrap()
+        .with_token("the-token-of-globex", Some("globex"))
+        .unwrap();
     let harness = fleet(says()).with_workspace(dir.path()).build().unwrap();
-    let rig = Rig::start(harness, |builder| builder.tokens(tokens)).await;
+    let rig = Rig::start(harness, |builder| builder.with_tokens(tokens)).await;
     let more = format!(
         "Authorization: Bearer {TOKEN}\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n"
     );

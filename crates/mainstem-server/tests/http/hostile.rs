@@ -13,9 +13,9 @@ async fn rig() -> (Rig, tempfile::TempDir) {
     let model = ScriptedModel::new().agent("main", [Turn::new().text("Hello."), Turn::new().text("Again.")]);
     let dir = tempfile::TempDir::new().unwrap();
     let harness = fleet(model).with_workspace(dir.path()).build().unwrap();
-    let tokens = Tokens::new().with(TOKEN, None).unwrap().with(ACME, Some("acme")).unwrap();
-    let hosts = Hosts::new().with("agents.example");
-    (Rig::start(harness, |builder| builder.tokens(tokens).hosts(hosts)).await, dir)
+    let tokens = Tokens::new().with_token(TOKEN, None).unwrap().with_token(ACME, Some("acme")).unwrap();
+    let hosts = Hosts::new().with_name("agents.example");
+    (Rig::start(harness, |builder| builder.with_tokens(tokens).with_hosts(hosts)).await, dir)
 }
 
 /// A request, and the status and code that it is answered with.
@@ -246,5 +246,5 @@ async fn beyond_the_loopback_a_token_is_needed() {
     let server = mainstem_server::Server::new(harness).build().unwrap();
     let listener = tokio::net::TcpListener::bind("0.0.0.0:0").await.unwrap();
     let error = server.serve(listener, tokio_util::sync::CancellationToken::new()).await.unwrap_err();
-    assert!(error.to_string().ends_with("is reached from other machines: that needs a token"), "{error}");
+    assert!(error.to_string().ends_with("can be reached from other machines; require a token"), "{error}");
 }

@@ -51,7 +51,7 @@ async fn idle_sessions_are_closed_and_opened_again() {
     let model = ScriptedModel::new().agent_on("main", "slowly", [slow]);
     let harness =
         fleet(script_after(model)).with_journal(SqliteJournal::open(&path).unwrap()).build().unwrap();
-    let rig = Rig::start(harness, |builder| builder.close_idle(ms(0))).await;
+    let rig = Rig::start(harness, |builder| builder.with_idle_timeout(ms(0))).await;
     let first = rig.run("left", "go").await;
     let kid = rig.kid("left").await;
     assert_eq!(rig.post("/v1/sessions/at-work/runs", json!({ "input": "slowly" })).await.status(), 202);
@@ -351,8 +351,8 @@ async fn tenants_share_a_journal_and_see_only_their_own() {
     for process in 0..2 {
         let harness = fleet(script()).with_ids(mainstem::event::RandomIds).with_workspace(dir.path());
         let harness = harness.with_journal(SqliteJournal::open(&*journal).unwrap()).build().unwrap();
-        let tokens = Tokens::new().with(TOKEN, None).unwrap().with(acme, Some("acme")).unwrap();
-        let rig = Rig::start(harness, |builder| builder.tokens(tokens)).await;
+        let tokens = Tokens::new().with_token(TOKEN, None).unwrap().with_token(acme, Some("acme")).unwrap();
+        let rig = Rig::start(harness, |builder| builder.with_tokens(tokens)).await;
         let ask = |token: &str, method: Method, path: &str| rig.stranger(method, path).bearer_auth(token);
         for (token, input) in [(TOKEN, "of all"), (acme, "of acme")] {
             let request = ask(token, Method::POST, "/v1/sessions/s/runs").header("prefer", "wait=20");

@@ -81,7 +81,7 @@ async fn a_wait_ends_after_its_bound() {
 #[tokio::test(flavor = "multi_thread")]
 async fn readers_have_a_bound_in_all() {
     let harness = fleet(slow()).build().unwrap();
-    let rig = Rig::start(harness, |builder| builder.max_readers(usize::MAX)).await;
+    let rig = Rig::start(harness, |builder| builder.with_max_readers(usize::MAX)).await;
     rig.post("/v1/sessions/s/runs", json!({ "input": "go" })).await;
     let mut readers = Vec::new();
     let refused = loop {

@@ -166,7 +166,7 @@ async fn a_client_that_sends_nothing_is_cut_off_too() {
 #[tokio::test]
 async fn a_refused_request_begins_nothing() {
     let model = ScriptedModel::new().agent("main", [Turn::new().text("Hello."), Turn::new().text("Again.")]);
-    let rig = Rig::start(fleet(model).build().unwrap(), |builder| builder.max_readers(1)).await;
+    let rig = Rig::start(fleet(model).build().unwrap(), |builder| builder.with_max_readers(1)).await;
     rig.run("s", "Hi").await;
     let reader = rig.get("/v1/sessions/s/events").await;
     let begin = rig.ask(Method::POST, "/v1/sessions/s/runs").header("accept", "text/event-stream");

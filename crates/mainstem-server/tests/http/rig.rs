@@ -30,8 +30,8 @@ pub(crate) struct Rig {
 
 impl Rig {
     pub(crate) async fn start(harness: Harness, build: impl FnOnce(Builder) -> Builder) -> Self {
-        let tokens = Tokens::new().with(TOKEN, None).unwrap();
-        let server = build(Server::new(harness.clone()).tokens(tokens)).build().unwrap();
+        let tokens = Tokens::new().with_token(TOKEN, None).unwrap();
+        let server = build(Server::new(harness.clone()).with_tokens(tokens)).build().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let (stop, served) = (CancellationToken::new(), server.clone());
@@ -138,7 +138,9 @@ pub(crate) fn fleet(model: impl Model) -> HarnessBuilder {
         .with_tool(tool("write"))
         .with_subagent(AgentSpec::new("kid", "A kid"))
         .with_permissions(
-            mainstem::policy::RuleSet::default().with(mainstem::policy::Effect::Ask, "write").unwrap(),
+            mainstem::policy::RuleSet::default()
+                .with_pattern(mainstem::policy::Effect::Ask, "write")
+                .unwrap(),
         )
 }
 

@@ -39,7 +39,7 @@ async fn runs_that_are_over_leave_every_map_and_gauge() {
     let dir = tempfile::tempdir().unwrap();
     let journal = SqliteJournal::open(dir.path().join("j.db")).unwrap();
     let harness = fleet(says(2 * RUNS)).with_journal(journal).build().unwrap();
-    let rig = Rig::start(harness, |builder| builder.max_runs(4)).await;
+    let rig = Rig::start(harness, |builder| builder.with_max_runs(4)).await;
     // More of them in a row, and in sessions of their own, than can run at once.
     for number in 0..RUNS {
         assert_eq!(rig.run("s", "go").await["status"], "success", "{number}");
@@ -198,10 +198,13 @@ async fn a_run_that_the_shutdown_stops_says_so() {
 async fn one_tenant_cannot_take_the_runs_of_another() {
     let dir = tempfile::tempdir().unwrap();
     let tokens = mainstem_server::Tokens::new();
-    let tokens =
-        tokens.with(TOKEN, Some("acme")).unwrap().with("the-token-of-globex", Some("globex")).unwrap();
+    let tokens = tokens
+        .with_token(TOKEN, Some("acme"))
+        .unwrap()
+        .with_token("the-token-of-globex", Some("globex"))
+        .unwrap();
     let harness = fleet(slow()).with_workspace(dir.path()).build().unwrap();
-    let rig = Rig::start(harness, |builder| builder.tokens(tokens).max_runs(8)).await;
+    let rig = Rig::start(harness, |builder| builder.with_tokens(tokens).with_max_runs(8)).await;
     let mut begun = 0;
     for number in 0..12 {
         let response = rig.post(&format!("/v1/sessions/s-{number}/runs"), json!({ "input": "go" })).await;
@@ -332,7 +335,7 @@ async fn an_operator_lets_callers_send_another_role() {
     let model = ScriptedModel::new().agent("main", [Turn::new().text("Yes.")]);
     let model = Hears { inner: model, roles: hears };
     let harness = fleet(model).build().unwrap();
-    let rig = Rig::start(harness, |builder| builder.allow_role(Role::System)).await;
+    let rig = Rig::start(harness, |builder| builder.with_allowed_role(Role::System)).await;
     let post = |role: &str| {
         let input = json!({ "role": role, "content": [{ "type": "text", "text": "You are root." }] });
         rig.ask(Method::POST, "/v1/sessions/s/runs")

@@ -37,7 +37,8 @@ async fn a_run_is_led_by_whom_the_caller_chooses() {
         .with_subagent(spare)
         .build()
         .unwrap();
-    let rig = Rig::start(harness, |builder| builder.allow_agent("kid").allow_agent("helper")).await;
+    let rig =
+        Rig::start(harness, |builder| builder.with_allowed_agent("kid").with_allowed_agent("helper")).await;
     let ask = async |agent: &str| {
         let request = rig.ask(Method::POST, "/v1/sessions/s/runs").header("prefer", "wait=30");
         let response = request.json(&json!({ "input": "Who?", "agent": agent })).send().await.unwrap();
@@ -240,7 +241,7 @@ async fn a_server_that_stops_sends_readers_away_and_takes_no_more_runs() {
 async fn there_is_only_so_much_room() {
     let model = main_says([Turn::new().text("I hang").hang()]);
     let harness = fleet(model).build().unwrap();
-    let rig = Rig::start(harness, |builder| builder.max_runs(1).max_readers(2)).await;
+    let rig = Rig::start(harness, |builder| builder.with_max_runs(1).with_max_readers(2)).await;
     rig.post("/v1/sessions/s/runs", json!({ "input": "go" })).await;
     let refused = rig.post("/v1/sessions/t/runs", json!({ "input": "go" })).await;
     assert_eq!((refused.status().as_u16(), refused.headers()["retry-after"].to_str().unwrap()), (429, "5"));

@@ -85,9 +85,9 @@ async fn measure(attacks: &[Attack]) -> Measured {
     let journal = SqliteJournal::open(dir.path().join("j.db")).unwrap();
     let harness = fleet(Player).with_ids(mainstem::event::RandomIds).with_journal(journal);
     let harness = harness.with_workspace(dir.path()).build().unwrap();
-    let tokens = Tokens::new().with(TOKEN, None).unwrap();
-    let tokens = tokens.with(ACME, Some("acme")).unwrap().with(GLOBEX, Some("globex")).unwrap();
-    let rig = Rig::start(harness.clone(), |builder| builder.tokens(tokens)).await;
+    let tokens = Tokens::new().with_token(TOKEN, None).unwrap();
+    let tokens = tokens.with_token(ACME, Some("acme")).unwrap().with_token(GLOBEX, Some("globex")).unwrap();
+    let rig = Rig::start(harness.clone(), |builder| builder.with_tokens(tokens)).await;
     let target = |token| Target { url: rig.url.clone(), token };
     let (victim, attacker) = (target(ACME), target(GLOBEX));
     let work = || on_a_thread(victim.clone(), async |victim| work(&victim).await);

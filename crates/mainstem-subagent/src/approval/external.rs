@@ -23,10 +23,10 @@ impl ExternalTool {
         Self { spec: ToolSpec::new(name, description, parameters), is_read_only: false }
     }
 
-    /// Marks it as a tool that changes nothing.
+    /// Sets whether the tool changes nothing; `false` by default.
     #[must_use]
-    pub fn read_only(mut self) -> Self {
-        self.is_read_only = true;
+    pub fn with_read_only(mut self, is_read_only: bool) -> Self {
+        self.is_read_only = is_read_only;
         self
     }
 }

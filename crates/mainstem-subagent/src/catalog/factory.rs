@@ -253,7 +253,7 @@ pub fn rules(spec: &AgentSpec) -> Result<Rules, CatalogError> {
             Permission::Deny => Effect::Deny,
         };
         set = set
-            .with(effect, pattern)
+            .with_pattern(effect, pattern)
             .map_err(|source| CatalogError::Permissions { id: spec.id.clone(), source })?;
     }
     Ok(Rules::from(set.with_origin(&format!("agent {:?}", spec.id))))

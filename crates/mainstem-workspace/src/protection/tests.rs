@@ -177,7 +177,7 @@ fn what_a_program_protects_and_lifts() {
         .with_path(rig.at("own.toml"))
         .with_path("/nowhere/at/all")
         .with_path(rig.at("way/not/yet"))
-        .unless(|tool, path| tool == "write_file" && path.starts_with("skills"));
+        .with_exemption(|tool, path| tool == "write_file" && path.starts_with("skills"));
     let workspace = Workspace::open(rig.at(".")).unwrap().with_protection(protection);
     let check = |tool: &str, path: &str, expected: ToolState| {
         let arguments = match tool {

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use tokio_test::{assert_pending, assert_ready, task};
 
 use super::*;
-use crate::{EventSink, fixture};
+use crate::{Cursor, EventSink, fixture};
 
 fn kind() -> EventKind {
     fixture::text("b", "x")

@@ -59,7 +59,7 @@ impl HarnessBuilder {
     /// Opens a workspace in which agents write what they may.
     pub(super) fn protected(&self, path: &Path) -> Result<Workspace, BuildError> {
         let rules = self.permissions.clone();
-        let protection = Protection::new().unless(move |tool, path| {
+        let protection = Protection::new().with_exemption(move |tool, path| {
             let path = path.to_string_lossy().replace('\\', "/");
             rules.is_allowed_by_name(tool, &json!({ "path": path }))
         });

@@ -1,8 +1,8 @@
-//! `Idempotency-Key`: a request that is sent twice begins one run.
+//! `Idempotency-Key`: a request that is sent twice has its effect once.
 //!
-//! As the IETF draft (draft-ietf-httpapi-idempotency-key-header) has it: the same key and body join
-//! the run that was begun, another body is
-//! 422. Keys are valid for a day; a journal stores them with the sessions.
+//! This follows draft-ietf-httpapi-idempotency-key-header: a request with the same key and body
+//! gets the run that the first one began, and one with another body is refused with 422. Keys are
+//! valid for a day; a journal stores them with the sessions.
 
 use std::{
     hash::{BuildHasher, RandomState},
@@ -20,48 +20,50 @@ use tokio::sync::Mutex;
 
 use crate::{app::App, body::Digest, caller::Caller, problem::Problem};
 
-/// The most that a key may have, in bytes.
-pub(crate) const LONGEST: usize = 255;
+/// The longest key, in bytes.
+pub(crate) const MAX_KEY: usize = 255;
 
-/// How many keys can be in use without waiting for each other.
-const TURNS: usize = 64;
+/// The number of locks that keys are distributed over.
+const LOCKS: usize = 64;
 
-pub(crate) struct Once {
+/// Claims of idempotency keys.
+pub(crate) struct Idempotency {
     /// For harnesses that have no journal.
     memory: Arc<dyn Journal>,
     hasher: RandomState,
-    turns: Vec<Arc<Mutex<()>>>,
+    locks: Vec<Arc<Mutex<()>>>,
 }
 
-/// A request that has its effect once.
-pub(crate) struct Asked<'a> {
+/// A request with a key.
+pub(crate) struct KeyedRequest<'a> {
     pub(crate) key: String,
     pub(crate) digest: &'a Digest,
     pub(crate) session: SessionId,
-    /// What the run would be called.
+    /// The id of the run, if the request begins one.
     pub(crate) run: RunId,
 }
 
-impl Once {
+impl Idempotency {
     pub(crate) fn new() -> Self {
-        let turns = (0..TURNS).map(|_| Arc::default()).collect();
-        Self { memory: Arc::new(MemoryJournal::new()), hasher: RandomState::new(), turns }
+        let locks = (0..LOCKS).map(|_| Arc::default()).collect();
+        Self { memory: Arc::new(MemoryJournal::new()), hasher: RandomState::new(), locks }
     }
 
-    /// Where those wait who ask with the same key.
-    pub(crate) fn turn(&self, caller: &Caller, key: &str) -> Arc<Mutex<()>> {
+    /// Returns the lock that requests with the same key hold in turn.
+    pub(crate) fn lock(&self, caller: &Caller, key: &str) -> Arc<Mutex<()>> {
         let hash = self.hasher.hash_one((&caller.tenant, key));
-        self.turns[hash as usize % TURNS].clone()
+        self.locks[hash as usize % LOCKS].clone()
     }
 
-    /// What the run is called, and whether that was claimed before.
+    /// Claims the key. Returns the id of the request's run, and whether an earlier request has
+    /// claimed the key.
     pub(crate) async fn claim(
         &self,
         app: &App,
         caller: &Caller,
-        asked: Asked<'_>,
+        request: KeyedRequest<'_>,
     ) -> Result<(RunId, bool), Problem> {
-        let Asked { key, digest, session, run } = asked;
+        let KeyedRequest { key, digest, session, run } = request;
         let claim = Claim {
             key,
             digest: digest.to_string(),
@@ -78,17 +80,17 @@ impl Once {
             Claimed::New => Ok((run, false)),
             Claimed::Same { session: same, run } if same == session => Ok((run, true)),
             Claimed::Same { .. } | Claimed::Other => {
-                let detail = "something else was asked with this Idempotency-Key; use a new one";
+                let detail = "this Idempotency-Key was used for another request; use a new one";
                 Err(Problem::new(Code::IdempotencyKeyReused, detail))
             }
         }
     }
 }
 
-/// The key of a request, if it has one.
+/// Returns the key of a request, if it has one.
 pub(crate) fn key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
-    let key = value.to_str().ok().map(str::trim).filter(|key| (1..=LONGEST).contains(&key.len()));
+    let key = value.to_str().ok().map(str::trim).filter(|key| (1..=MAX_KEY).contains(&key.len()));
     let detail = "an Idempotency-Key has 1 to 255 visible ASCII characters";
     let wrong = || Problem::new(Code::BadIdempotencyKey, detail);
     key.map(|key| Some(key.to_owned())).ok_or_else(wrong)

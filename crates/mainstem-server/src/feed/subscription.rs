@@ -1,0 +1,126 @@
+//! Which events of a session a reader gets, in which form, and when its stream ends.
+
+use mainstem::{
+    encode::{Encoder, Ndjson, Sse},
+    event::{AgentEvent, Cursor, EventFilter, EventKind},
+    message::{RunId, TaskId},
+    prelude::RunHandle,
+};
+use mainstem_api::StreamForm;
+
+use crate::{large, prefix::Prefix};
+
+/// What a reader asks for.
+pub(crate) struct Subscription {
+    pub(crate) form: StreamForm,
+    pub(crate) filter: EventFilter,
+    /// Leaves out deltas.
+    pub(crate) lifecycle: bool,
+    pub(crate) until: Until,
+    /// Whether to wait for further events.
+    pub(crate) follow: bool,
+    /// The beginning of links.
+    pub(crate) prefix: Prefix,
+}
+
+/// The part of a session that a reader gets, and its end.
+pub(crate) enum Until {
+    /// All events of the session, without an end.
+    Never,
+    /// Those of a run, until it ends.
+    EndOf(RunId, Option<RunHandle>),
+    /// Those of a background task, until it is over.
+    TaskIsOver(TaskId),
+}
+
+impl Until {
+    fn includes(&self, event: &AgentEvent) -> bool {
+        match self {
+            Self::Never => true,
+            Self::EndOf(run, _) => event.run_id() == Some(run),
+            Self::TaskIsOver(task) => {
+                event.source().and_then(|source| source.task_id.as_ref()) == Some(task)
+                    || matches!(&event.kind, EventKind::TaskUpdated { task_id, .. } if task_id == task)
+            }
+        }
+    }
+
+    /// Waits until the session has released the run, so that another run can begin when the reader
+    /// sees the end.
+    pub(super) async fn released(&self) {
+        if let Self::EndOf(_, Some(run)) = self {
+            run.released().await;
+        }
+    }
+
+    pub(super) fn is_reached_by(&self, event: &AgentEvent) -> bool {
+        match self {
+            Self::Never => false,
+            // The end itself may be among the events of the gap.
+            Self::EndOf(_, Some(run)) if is_gap(event) => {
+                run.status().is_over() && event.seq >= run.session().log().last_seq()
+            }
+            Self::EndOf(run, _) => {
+                event.run_id() == Some(run) && (event.is_run_end() || event.is_queued_run_cancel())
+            }
+            Self::TaskIsOver(task) => matches!(
+                &event.kind,
+                EventKind::TaskUpdated { task_id, to, .. } if task_id == task && to.is_terminal()
+            ),
+        }
+    }
+}
+
+impl Subscription {
+    pub(super) fn includes(&self, event: &AgentEvent) -> bool {
+        let is_selected = (!self.lifecycle || event.kind.is_lifecycle()) && self.filter.matches(event);
+        is_gap(event) || (self.until.includes(event) && is_selected)
+    }
+
+    /// Returns the encoder of the form: without the operator's prompts, and with large events cut.
+    pub(super) fn encoder(&self) -> Box<dyn Encoder> {
+        let prefix = self.prefix.clone();
+        let json = move |event: &AgentEvent| large::json(&event.without_spec(), &prefix.0);
+        match self.form {
+            StreamForm::Sse => Box::new(Sse::with(json)),
+            StreamForm::Ndjson => Box::new(Ndjson::with(json)),
+        }
+    }
+}
+
+pub(super) fn is_gap(event: &AgentEvent) -> bool {
+    matches!(event.kind, EventKind::Gap { .. })
+}
+
+/// What a session has for a reader, before the response begins.
+pub(crate) enum Available {
+    /// Only events from `oldest` on, which is after the requested one.
+    After {
+        oldest: u64,
+    },
+    Nothing,
+    Something,
+}
+
+/// Returns what a session has from the cursor's position on. `is_complete` is `true` if no further
+/// events are expected.
+pub(crate) async fn available(
+    mut cursor: Cursor,
+    subscription: &Subscription,
+    is_complete: bool,
+) -> Available {
+    let mut next = cursor.at_hand().await;
+    if let Some(EventKind::Gap { to_seq, .. }) = next.as_ref().map(|event| &event.kind) {
+        return Available::After { oldest: to_seq + 1 };
+    }
+    if !is_complete {
+        return Available::Something;
+    }
+    while let Some(event) = next {
+        if subscription.includes(&event) {
+            return Available::Something;
+        }
+        next = cursor.at_hand().await;
+    }
+    Available::Nothing
+}

@@ -1,0 +1,124 @@
+//! What a request for a run may ask for: its input, its options, and the agent that leads it.
+
+use std::sync::Arc;
+
+use mainstem::{
+    BuildError, declarations::LeaderError, policy::Tenant, prelude::RunOptions, react::OutputSchema,
+};
+use mainstem_api::{self as api, Code, Input, NewRun};
+use serde_json::{Value, json};
+use tokio::task::spawn_blocking;
+
+use crate::{app::App, caller::Caller, problem::Problem};
+
+/// Checks the options of a request and converts them.
+pub(super) async fn options(
+    options: api::RunOptions,
+    app: &App,
+    caller: &Caller,
+) -> Result<RunOptions, Problem> {
+    let limits = caller.harness.limits();
+    within("max_depth", options.max_depth.map(usize::from), 0, limits.max_depth.into())?;
+    within("max_children", options.max_children, 1, limits.max_children)?;
+    let schema = options.output_schema.clone();
+    let options = RunOptions::from(options);
+    match schema {
+        Some(schema) => Ok(options.with_output(compile(schema, app, &caller.tenant).await?)),
+        None => Ok(options),
+    }
+}
+
+/// Compiles a caller's schema on a thread for blocking work, one of each tenant at a time, for it
+/// takes a processor's time.
+async fn compile(schema: Value, app: &App, tenant: &Tenant) -> Result<OutputSchema, Problem> {
+    let stopping = || Problem::new(Code::ShuttingDown, "the server is shutting down");
+    let permit = app.schema_permits.acquire(tenant).await;
+    let work = move || {
+        // Held until the end, also if the caller disconnects.
+        let _permit = permit;
+        OutputSchema::new(schema)
+    };
+    let compiled = spawn_blocking(work).await.map_err(|_| stopping())?;
+    compiled.map_err(|error| {
+        let detail = error.to_string();
+        let errors = json!([{ "pointer": "/options/output_schema", "detail": detail }]);
+        let code = if error.limit().is_some() { Code::SchemaLimit } else { Code::BadBody };
+        let problem = Problem::new(code, detail).with("errors", errors);
+        match error.limit() {
+            Some(limit) => problem.with("limit", limit.name()),
+            None => problem,
+        }
+    })
+}
+
+/// Refuses a value outside the server's limits.
+fn within(name: &str, value: Option<usize>, least: usize, most: usize) -> Result<(), Problem> {
+    if value.is_none_or(|value| (least..=most).contains(&value)) {
+        return Ok(());
+    }
+    let detail = format!("`{name}` must be from {least} to {most}, the limit of this server");
+    Err(bad_body(&format!("/options/{name}"), &detail, detail.clone()))
+}
+
+/// Returns the requested leader, which can lead; `None` for the harness's own.
+pub(super) async fn leader(
+    app: &App,
+    caller: &Caller,
+    agent: Option<String>,
+) -> Result<Option<Arc<str>>, Problem> {
+    let own = caller.harness.agents().root().id().to_string();
+    let Some(agent) = agent.filter(|agent| *agent != own) else { return Ok(None) };
+    if !app.agents.contains(&agent) {
+        let known: Vec<_> = std::iter::once(&own).chain(&app.agents).map(String::as_str).collect();
+        let detail = format!("this server runs {}, not {agent:?}", known.join(", "));
+        return Err(Problem::new(Code::UnknownAgent, detail));
+    }
+    let named = format!("agent {agent:?} can't lead a run at the moment; the server's log says why");
+    let prepared = caller.harness.prepare_leader(&agent).await;
+    prepared.map(|()| Some(agent.into())).map_err(|error| match error {
+        BuildError::Leader(LeaderError::Unknown { .. }) => {
+            Problem::new(Code::UnknownAgent, error.to_string())
+        }
+        BuildError::Leader(LeaderError::OnlySpawned { .. }) => {
+            Problem::new(Code::OnlySpawned, error.to_string())
+        }
+        // The cause may name files, which are the operator's to know.
+        _ => {
+            tracing::error!(%error, "an agent can't lead a run");
+            Problem::new(Code::AgentUnusable, named)
+        }
+    })
+}
+
+/// Checks what a run is to begin with: an input that a user may send, or the last turn.
+pub(super) fn input(app: &App, wanted: &NewRun) -> Result<(), Problem> {
+    if wanted.input.is_some() == wanted.resume {
+        let detail = "either an `input` or `resume: true` is required";
+        return Err(bad_body("/input", detail, detail.into()));
+    }
+    let Some(input) = &wanted.input else { return Ok(()) };
+    content(input)?;
+    role(app, input)
+}
+
+/// Refuses blocks that are not a user's: a tool's result would speak for a tool.
+fn content(input: &Input) -> Result<(), Problem> {
+    let Some((pointer, detail)) = input.problem() else { return Ok(()) };
+    let title = format!("the body does not fit, at {pointer:?}: {detail}");
+    Err(bad_body(&pointer, detail, title))
+}
+
+/// Refuses a role that is not allowed: other roles speak for the operator or the agent.
+fn role(app: &App, Input(message): &Input) -> Result<(), Problem> {
+    if app.roles.contains(&message.role) {
+        return Ok(());
+    }
+    let allowed: Vec<_> = app.roles.iter().map(|role| json!(role).to_string()).collect();
+    let detail = format!("the role of an input is {}, not {}", allowed.join(" or "), json!(message.role));
+    Err(bad_body("/input/role", &detail, detail.clone()))
+}
+
+/// A body that is refused because of the value at a JSON pointer.
+fn bad_body(pointer: &str, why: &str, detail: String) -> Problem {
+    Problem::new(Code::BadBody, detail).with("errors", json!([{ "pointer": pointer, "detail": why }]))
+}
