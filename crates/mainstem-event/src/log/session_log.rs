@@ -57,9 +57,9 @@ impl Default for LogOptions {
 /// Every event of every agent of the session is recorded here, by
 /// [`EventSink::emit`](crate::EventSink::emit), and read from here, by
 /// [`Cursor`](crate::Cursor)s. Recording never waits and never fails. The ring drops the oldest
-/// events; readers that are behind get a [`Gap`](EventKind::Gap) instead. For the *caller's* cursor
-/// ([`attach`](Self::attach)) foreground events are retained however far it is behind, and in return
-/// [`EventSink::settle`](crate::EventSink::settle) holds foreground producers back.
+/// events; readers that are behind get a [`Gap`](EventKind::Gap) instead. For the *caller's*
+/// cursor ([`attach`](Self::attach)) foreground events are retained however far it is behind, and
+/// in return [`EventSink::settle`](crate::EventSink::settle) holds foreground producers back.
 ///
 /// With a [`Record`] ([`with_record`](Self::with_record)), readers get events that the ring has
 /// dropped from the record, and a gap only if the record has dropped them, too. [Durable

@@ -19,7 +19,7 @@ impl SessionLog {
     }
 
     /// Returns an observer that begins at `seq` (0 and 1 are the beginning); events that the ring
-    /// has dropped come from the record, or are its first [`Gap`](EventKind::Gap).
+    /// has dropped come from the record, or are its first [`Gap`](crate::EventKind::Gap).
     pub fn subscribe_from(self: &Arc<Self>, seq: u64) -> Cursor {
         let reader = self.lock().add_reader(seq.max(1), self.recorded.is_some());
         Cursor::new(self.clone(), reader)
@@ -35,7 +35,7 @@ impl SessionLog {
     }
 
     /// Returns an observer that does not wait for a disk: events that the ring has dropped are a
-    /// [`Gap`](EventKind::Gap), even if the record has them.
+    /// [`Gap`](crate::EventKind::Gap), even if the record has them.
     pub fn recent_from(self: &Arc<Self>, seq: u64) -> Cursor {
         let reader = self.lock().add_reader(seq.max(1), false);
         Cursor::new(self.clone(), reader)
