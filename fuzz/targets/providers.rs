@@ -9,14 +9,14 @@ use futures_util::StreamExt;
 use mainstem::{
     model::{Model, ModelDelta, ModelRequest},
     prelude::Message,
-    vendor::{Setup, VENDORS, vendor},
+    provider::{PROVIDERS, Setup, provider},
 };
 
 use self::server::{Reply, Server};
 use crate::{fuzz, input::Input};
 
 /// A provider, and the server that it asks.
-struct Vendor {
+struct Provider {
     model: Arc<dyn Model>,
     /// Asked for refusals only: a provider remembers what a server refused.
     refused: Arc<dyn Model>,
@@ -24,9 +24,9 @@ struct Vendor {
     media_type: &'static str,
 }
 
-impl Vendor {
+impl Provider {
     fn new(name: &str, media_type: &'static str) -> Self {
-        let (row, server) = (vendor(name).unwrap(), Server::start());
+        let (row, server) = (provider(name).unwrap(), Server::start());
         let var = |name: &str| (name == row.base_url).then(|| server.url.clone());
         let model = || row.bare_model("m", &Setup { var: &var, headers: &[] }).unwrap();
         let (model, refused) = (model(), model());
@@ -85,8 +85,8 @@ macro_rules! vendors {
         $(
             #[test]
             fn $name() {
-                static VENDOR: LazyLock<Vendor> =
-                    LazyLock::new(|| Vendor::new(stringify!($name), $media_type));
+                static VENDOR: LazyLock<Provider> =
+                    LazyLock::new(|| Provider::new(stringify!($name), $media_type));
                 VENDOR.assert_reached(stringify!($name));
                 fuzz!(crate::corpus::read(stringify!($name)), |input| VENDOR.check(input));
             }
@@ -94,7 +94,7 @@ macro_rules! vendors {
 
         #[test]
         fn each_vendor_is_a_target() {
-            let vendors: Vec<_> = VENDORS.iter().map(|vendor| vendor.name).collect();
+            let vendors: Vec<_> = PROVIDERS.iter().map(|vendor| vendor.name).collect();
             assert_eq!(vendors, [$(stringify!($name)),*]);
         }
     };

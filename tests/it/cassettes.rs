@@ -11,7 +11,7 @@ use mainstem::{
     message::Message,
     model::{Model, ModelError, ModelRequest, scripted::Turn},
     prelude::*,
-    vendor::{Setup, VENDORS, Vendor},
+    provider::{PROVIDERS, Provider, Setup},
 };
 use mainstem_cassette::{Cassette, CassetteBuilder, Mode};
 use mainstem_testing::{CountedIds, FakeClock, ModelServer, laws, render};
@@ -23,7 +23,7 @@ use crate::support::{Spawns, ms};
 const KEY: &str = "a-key-that-is-secret";
 
 /// Returns a model of this vendor, behind the cassette.
-fn model(vendor: &Vendor, cassette: &Cassette, name: &str) -> Arc<dyn Model> {
+fn model(vendor: &Provider, cassette: &Cassette, name: &str) -> Arc<dyn Model> {
     let url = cassette.url().to_owned();
     let var = move |name: &str| match name {
         name if name == vendor.base_url => Some(url.clone()),
@@ -34,7 +34,7 @@ fn model(vendor: &Vendor, cassette: &Cassette, name: &str) -> Arc<dyn Model> {
 }
 
 /// Returns the end of the vendor's base URL.
-fn path_of(vendor: &Vendor) -> &'static str {
+fn path_of(vendor: &Provider) -> &'static str {
     if vendor.base_url == "OPENAI_BASE_URL" { "/v1" } else { "" }
 }
 
@@ -46,18 +46,18 @@ impl Shelf {
         Self(tempfile::tempdir().unwrap())
     }
 
-    fn tape(&self, vendor: &Vendor) -> PathBuf {
+    fn tape(&self, vendor: &Provider) -> PathBuf {
         self.0.path().join(format!("{}.jsonl", vendor.name))
     }
 
-    fn text(&self, vendor: &Vendor) -> String {
+    fn text(&self, vendor: &Provider) -> String {
         std::fs::read_to_string(self.tape(vendor)).unwrap()
     }
 
     /// Records this script in the vendor's API. The server is dropped afterwards.
     async fn record<T>(
         &self,
-        vendor: &Vendor,
+        vendor: &Provider,
         script: ScriptedModel,
         work: impl AsyncFnOnce(&Cassette) -> T,
     ) -> T {
@@ -71,7 +71,7 @@ impl Shelf {
     }
 
     /// Replays it, without the vendor.
-    async fn replay(&self, vendor: &Vendor) -> Cassette {
+    async fn replay(&self, vendor: &Provider) -> Cassette {
         let absent = format!("http://127.0.0.1:1{}", path_of(vendor));
         Cassette::builder(self.tape(vendor), &absent).with_mode(Mode::Replay).open().await.unwrap()
     }
@@ -91,7 +91,7 @@ async fn deltas(model: &Arc<dyn Model>, said: &str) -> Vec<String> {
 
 /// Checks that a script's answer is the same, recorded and replayed, over each vendor's API.
 async fn check(turn: impl Fn() -> Turn, expected: &str) {
-    for vendor in VENDORS {
+    for vendor in PROVIDERS {
         let (shelf, script) = (Shelf::new(), ScriptedModel::new().agent("m", [turn()]));
         let recorded = shelf
             .record(vendor, script, async |cassette| deltas(&model(vendor, cassette, "m"), "Hi").await)
@@ -122,7 +122,7 @@ async fn what_goes_wrong_at_a_vendor_goes_wrong_again() {
         .await;
     let echo = || ModelError::from_status(401, format!("no such key: {KEY}"));
     // Providers show `[secret]`, tapes `[redacted]`.
-    for vendor in VENDORS {
+    for vendor in PROVIDERS {
         let (shelf, script) = (Shelf::new(), ScriptedModel::new().agent("m", [Turn::new().fail(echo())]));
         let work = async |cassette: &Cassette| deltas(&model(vendor, cassette, "m"), "Hi").await;
         let recorded = shelf.record(vendor, script, work).await;
@@ -137,7 +137,7 @@ async fn what_goes_wrong_at_a_vendor_goes_wrong_again() {
 
 #[tokio::test]
 async fn a_miss_is_told_by_the_providers_error_and_by_the_cassette() {
-    for vendor in VENDORS {
+    for vendor in PROVIDERS {
         let (shelf, script) = (Shelf::new(), ScriptedModel::new().agent("m", [Turn::new().text("Hello.")]));
         shelf
             .record(vendor, script, async |cassette| deltas(&model(vendor, cassette, "m"), "Paris?").await)
@@ -197,7 +197,7 @@ fn fleet(model: Arc<dyn Model>) -> Harness {
 
 #[tokio::test]
 async fn a_fleet_replays_as_the_same_timelines() {
-    for vendor in VENDORS {
+    for vendor in PROVIDERS {
         let (shelf, both) =
             (Shelf::new(), Turn::new().text("Both. ").spawn("kid", "left").spawn("kid", "right"));
         let looks = || Turn::new().call("look", json!({}));

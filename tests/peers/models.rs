@@ -8,7 +8,7 @@ use mainstem::{
     message::StopReason,
     model::{Model, ModelOptions},
     prelude::*,
-    vendor::{Setup, VENDORS, Vendor, vendor},
+    provider::{PROVIDERS, Provider, Setup, provider},
 };
 use mainstem_testing::{laws, render};
 use serde_json::{Map, Value};
@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use crate::peer::{Peer, packages};
 
 /// Returns a model of a vendor at that server.
-fn model(vendor: &Vendor, name: &str, root: &str) -> Arc<dyn Model> {
+fn model(vendor: &Provider, name: &str, root: &str) -> Arc<dyn Model> {
     let url = if vendor.base_url == "OPENAI_BASE_URL" { format!("{root}/v1") } else { root.to_owned() };
     let var = move |name: &str| match name {
         name if name == vendor.base_url => Some(url.clone()),
@@ -88,9 +88,9 @@ fn error(events: &[AgentEvent]) -> String {
 
 /// Every vendor at once, each against a server of its own: some of its answers depend on how often
 /// it was asked.
-async fn each<F: Future<Output = ()>>(check: impl Fn(&'static Vendor, Peer) -> F) {
+async fn each<F: Future<Output = ()>>(check: impl Fn(&'static Provider, Peer) -> F) {
     let Some(packages) = packages("the mock of all vendors") else { return };
-    join_all(VENDORS.iter().map(|vendor| check(vendor, Peer::aimock(&packages)))).await;
+    join_all(PROVIDERS.iter().map(|vendor| check(vendor, Peer::aimock(&packages)))).await;
 }
 
 #[tokio::test]
@@ -171,7 +171,7 @@ async fn a_real_model_answers_through_three_apis() {
 fn ask(name: &str, peer: &Peer, max_tokens: u32) -> Harness {
     let mut options = ModelOptions::default();
     (options.temperature, options.max_tokens) = (Some(0.0), Some(max_tokens));
-    let model = model(vendor(name).unwrap(), "smollm2", &peer.url);
+    let model = model(provider(name).unwrap(), "smollm2", &peer.url);
     Harness::builder("main", model).with_model_options(options).with_max_depth(0).build().unwrap()
 }
 

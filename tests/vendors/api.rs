@@ -10,7 +10,7 @@ use mainstem::{
     message::Message,
     model::{Model, ModelError, ModelRequest, scripted::Turn},
     prelude::ScriptedModel,
-    vendor::{self, Setup},
+    provider::{self, Setup},
 };
 use mainstem_testing::{
     ModelServer,
@@ -24,32 +24,32 @@ use tokio::{
 
 /// A vendor's API.
 #[derive(Clone, Copy)]
-pub(crate) struct Vendor(&'static Known);
+pub(crate) struct Provider(&'static Known);
 
 /// What is known of it from its row in the facade's table, and from what its provider and the
 /// server say to each other.
 struct Known {
-    row: &'static vendor::Vendor,
+    row: &'static provider::Provider,
     request: String,
     media_type: String,
 }
 
 /// Returns the vendors of this build.
-pub(crate) async fn vendors() -> Vec<Vendor> {
+pub(crate) async fn vendors() -> Vec<Provider> {
     let mut vendors = Vec::new();
-    for row in vendor::VENDORS {
+    for row in provider::PROVIDERS {
         let request = request(row).await;
         let (head, _) = answer(&request, Turn::new().text("Hi")).await;
         let media_type = head
             .lines()
             .find_map(|line| line.to_ascii_lowercase().strip_prefix("content-type: ").map(str::to_owned));
-        vendors.push(Vendor(Box::leak(Box::new(Known { row, request, media_type: media_type.unwrap() }))));
+        vendors.push(Provider(Box::leak(Box::new(Known { row, request, media_type: media_type.unwrap() }))));
     }
     vendors
 }
 
 /// Returns the request that a provider sends.
-async fn request(row: &'static vendor::Vendor) -> String {
+async fn request(row: &'static provider::Provider) -> String {
     let mut server = Server::start(vec![vec![]]).await;
     let messages = vec![Arc::new(Message::user("go"))];
     let mut stream = bare(row, &server.url()).stream(ModelRequest { messages, ..ModelRequest::default() });
@@ -58,7 +58,7 @@ async fn request(row: &'static vendor::Vendor) -> String {
 }
 
 /// Returns the bare provider at this address.
-fn bare(row: &vendor::Vendor, root: &str) -> Arc<dyn Model> {
+fn bare(row: &provider::Provider, root: &str) -> Arc<dyn Model> {
     let var = |name: &str| match name {
         name if name == row.base_url => Some(root.to_owned()),
         name if name == row.key => Some("k".to_owned()),
@@ -96,7 +96,7 @@ fn complete(read: &[u8]) -> Option<(String, Vec<Vec<u8>>)> {
     }
 }
 
-impl Vendor {
+impl Provider {
     pub(crate) fn name(self) -> &'static str {
         self.0.row.name
     }
@@ -154,7 +154,7 @@ impl Vendor {
     }
 }
 
-impl fmt::Debug for Vendor {
+impl fmt::Debug for Provider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }

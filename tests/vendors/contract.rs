@@ -7,7 +7,7 @@ use mainstem::{
     message::Usage,
     model::{Model, scripted::Turn},
     prelude::*,
-    vendor::{Setup, VENDORS, Vendor},
+    provider::{PROVIDERS, Provider, Setup},
 };
 use mainstem_testing::{CountedIds, FakeClock, ModelServer, laws, render};
 use serde_json::{Map, Value, json};
@@ -18,13 +18,13 @@ fn spawn(turn: Turn, task: &str) -> Turn {
 }
 
 /// Returns a model of this vendor at a server that speaks its API.
-pub(crate) fn model(vendor: &Vendor, server: &ModelServer, name: &str) -> Arc<dyn Model> {
+pub(crate) fn model(vendor: &Provider, server: &ModelServer, name: &str) -> Arc<dyn Model> {
     let url = if vendor.base_url == "OPENAI_BASE_URL" { server.base_url() } else { server.root_url() };
     at(vendor, url, name)
 }
 
 /// Returns a model of this vendor at this base URL.
-pub(crate) fn at(vendor: &Vendor, url: String, name: &str) -> Arc<dyn Model> {
+pub(crate) fn at(vendor: &Provider, url: String, name: &str) -> Arc<dyn Model> {
     let var = move |name: &str| match name {
         name if name == vendor.base_url => Some(url.clone()),
         name if name == vendor.key => Some("a-key-that-is-secret".to_owned()),
@@ -68,7 +68,7 @@ async fn events(run: Run) -> String {
 /// Runs a script on every vendor's API: all must give the same events.
 async fn check(script: impl Fn() -> Vec<Turn>) -> String {
     let mut same: Option<(&str, String)> = None;
-    for vendor in VENDORS {
+    for vendor in PROVIDERS {
         let server = ModelServer::start(ScriptedModel::new().agent(ROOT, script())).await.unwrap();
         let harness = builder(model(vendor, &server, ROOT)).build().unwrap();
         let seen = events(harness.stream_events("go")).await;
@@ -109,8 +109,8 @@ async fn a_childs_model_may_be_another_vendors() {
         .agent("root-model", [spawn(spawn(Turn::new(), "one"), "two"), Turn::new().text("Both did.")])
         .agent("kid-model", [Turn::new().text("Did it.")]);
     let server = ModelServer::start(script).await.unwrap();
-    for root in VENDORS {
-        for kid in VENDORS {
+    for root in PROVIDERS {
+        for kid in PROVIDERS {
             let (root, kid_model) = (model(root, &server, "root-model"), model(kid, &server, "kid-model"));
             let spec = AgentSpec::new("kid", "A kid").with_model("kid's");
             let registry = ModelRegistry::new().with_model("kid's", kid_model);

@@ -17,7 +17,7 @@ use mainstem_testing::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::api::{Vendor, vendors};
+use crate::api::{Provider, vendors};
 
 fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -64,10 +64,10 @@ fn shown(events: &[AgentEvent], host: &str) -> String {
 
 /// Plays scripts to each vendor's provider; all must give the same events.
 async fn check(
-    scripts: impl AsyncFn(Vendor) -> Vec<Vec<Step>>,
+    scripts: impl AsyncFn(Provider) -> Vec<Vec<Step>>,
     wrap: impl Fn(Arc<dyn Model>) -> Arc<dyn Model>,
 ) -> String {
-    let mut same: Option<(Vendor, String)> = None;
+    let mut same: Option<(Provider, String)> = None;
     for vendor in vendors().await {
         let server = Server::start(scripts(vendor).await).await;
         let seen = shown(&run(wrap(vendor.model(&server.url()))).await, &server.host());
@@ -102,7 +102,7 @@ async fn refusals_that_pass_are_waited_for() {
         ("503 Service Unavailable", ""),
         ("529 Overloaded", ""),
     ] {
-        let refused = async |vendor: Vendor| {
+        let refused = async |vendor: Provider| {
             let no = whole(
                 status,
                 &format!("content-type: application/json\r\n{headers}"),
@@ -140,7 +140,7 @@ async fn refusals_that_stay_end_the_call() {
 
 #[tokio::test]
 async fn a_cut_before_the_first_byte_is_tried_again() {
-    let script = async |vendor: Vendor| {
+    let script = async |vendor: Provider| {
         // Without an answer; with its head alone.
         vec![vec![], vendor.stream([]), vendor.complete(vendor.frames(hello()).await)]
     };
@@ -157,7 +157,7 @@ struct Cut {
     retried: bool,
 }
 
-async fn cut_at(vendor: Vendor, body: &[u8], at: usize) -> Cut {
+async fn cut_at(vendor: Provider, body: &[u8], at: usize) -> Cut {
     let mut server = Server::start(vec![vendor.stream([body[..at].to_vec()]), vec![], vec![]]).await;
     let events = run(patient(vendor.model(&server.url()))).await;
     let text = events.iter().filter_map(|event| match &event.kind {
@@ -197,7 +197,7 @@ async fn a_cut_anywhere_loses_nothing_and_says_nothing_twice() {
 
 #[tokio::test]
 async fn silence_is_a_timeout_before_and_after_the_first_word() {
-    let before = async |vendor: Vendor| {
+    let before = async |vendor: Provider| {
         let silent = [vendor.stream([]), vec![Step::AwaitClose]].concat();
         vec![silent, vendor.complete(vendor.frames(hello()).await)]
     };
@@ -207,7 +207,7 @@ async fn silence_is_a_timeout_before_and_after_the_first_word() {
         "{seen}"
     );
 
-    let after = async |vendor: Vendor| {
+    let after = async |vendor: Provider| {
         let frames = vendor.frames(hello()).await;
         let first = frames.iter().position(|frame| String::from_utf8_lossy(frame).contains("Grüße")).unwrap();
         vec![[vendor.stream(frames[..=first].to_vec()), vec![Step::AwaitClose]].concat()]
@@ -250,8 +250,8 @@ async fn garbage_is_an_error_that_quotes_it() {
 
 #[tokio::test]
 async fn what_nobody_knows_yet_is_passed_over() {
-    let plain = async |vendor: Vendor| vec![vendor.complete(vendor.frames(hello()).await)];
-    let with_news = async |vendor: Vendor| {
+    let plain = async |vendor: Provider| vec![vendor.complete(vendor.frames(hello()).await)];
+    let with_news = async |vendor: Provider| {
         let frames = vendor.frames(hello()).await.into_iter();
         // Not after the last one, which ends the answer.
         let frames = frames.flat_map(|frame| [vendor.unknown(), frame]);
@@ -263,8 +263,8 @@ async fn what_nobody_knows_yet_is_passed_over() {
 
 #[tokio::test]
 async fn an_end_that_is_said_twice_is_one() {
-    let plain = async |vendor: Vendor| vec![vendor.complete(vendor.frames(hello()).await)];
-    let twice = async |vendor: Vendor| {
+    let plain = async |vendor: Provider| vec![vendor.complete(vendor.frames(hello()).await)];
+    let twice = async |vendor: Provider| {
         let mut frames = vendor.frames(hello()).await;
         frames.extend(frames.last().cloned());
         vec![vendor.complete(frames)]
@@ -275,7 +275,7 @@ async fn an_end_that_is_said_twice_is_one() {
 
 /// Runs a script on a server that speaks each vendor's API.
 async fn scripted(script: impl Fn() -> Vec<Turn>) -> String {
-    let mut same: Option<(Vendor, String)> = None;
+    let mut same: Option<(Provider, String)> = None;
     for vendor in vendors().await {
         let server = ModelServer::start(ScriptedModel::new().agent("main", script())).await.unwrap();
         let host = server.root_url().replace("http://", "");
@@ -293,7 +293,7 @@ async fn odd_answers_are_the_same_odd_answers_everywhere() {
     // An answer without anything, and one of thoughts alone: the agent is asked to speak.
     for odd in [Turn::new, || Turn::new().thinking("Hm.")] {
         // Played, not scripted: a script goes by what was said so far, which is nothing.
-        let twice = async |vendor: Vendor| {
+        let twice = async |vendor: Provider| {
             let (odd, said) = (vendor.frames(used(odd())).await, vendor.frames(said()).await);
             vec![vendor.complete(odd), vendor.complete(said)]
         };
@@ -329,7 +329,7 @@ async fn odd_answers_are_the_same_odd_answers_everywhere() {
 #[tokio::test]
 async fn arguments_that_are_no_json_go_back_to_the_model() {
     // Of these three alone the arguments are text on the wire.
-    let textual = |vendor: &Vendor| ["openai", "responses", "anthropic"].contains(&vendor.name());
+    let textual = |vendor: &Provider| ["openai", "responses", "anthropic"].contains(&vendor.name());
     for vendor in vendors().await.into_iter().filter(textual) {
         let broken = Turn::new().raw_call("look", "{\"at\": ");
         let server =

@@ -10,7 +10,7 @@ use mainstem::{
     journal::SqliteJournal,
     model::{Model, ModelError, scripted::Turn},
     prelude::*,
-    vendor::VENDORS,
+    provider::PROVIDERS,
 };
 use mainstem_testing::{
     ModelServer,
@@ -80,7 +80,7 @@ async fn no_key_is_shown_anywhere() {
     // While there is only one subscriber, tracing asks that of the current thread whether a span is
     // wanted, and remembers the answer for all threads; and other tests run on those.
     let _second = tracing::Dispatch::new(tracing_subscriber::registry());
-    for vendor in VENDORS {
+    for vendor in PROVIDERS {
         let echo = ModelError::from_status(401, "no such key: a-key-that-is-secret");
         let script = ScriptedModel::new().agent(ROOT, [Turn::new().fail(echo)]);
         let server = ModelServer::start(script).await.unwrap();
@@ -127,7 +127,7 @@ async fn no_password_of_a_base_url_is_shown_anywhere() {
             whole("200 OK", "content-type: application/x-ndjson\r\n", &format!("{json}\n")),
         ];
         for (vendor, answer) in
-            VENDORS.iter().flat_map(|vendor| answers.iter().map(move |answer| (vendor, answer)))
+            PROVIDERS.iter().flat_map(|vendor| answers.iter().map(move |answer| (vendor, answer)))
         {
             let server = Server::start(vec![answer.clone(); 4]).await;
             let url = format!("http://{}@{}", CREDENTIALS[0], server.host());

@@ -47,7 +47,7 @@ pub(crate) enum Command {
     /// Check the configuration, and show how to correct what is wrong.
     #[command(after_long_help = doctor_help())]
     Doctor(Doctor),
-    /// List the vendors of models, and what sets up each of them.
+    /// List the providers of models, and what sets up each of them.
     Models(Models),
     /// List the tools of an agent; MCP servers are started to list theirs.
     Tools(Tools),

@@ -30,7 +30,7 @@ pub(crate) fn model(pace: f64) -> ScriptedModel {
 }
 
 /// Adds the demo's agents and tools to a harness.
-pub(crate) fn furnish(harness: HarnessBuilder, pace: f64) -> HarnessBuilder {
+pub(crate) fn configure(harness: HarnessBuilder, pace: f64) -> HarnessBuilder {
     let harness = harness.with_tool(tools::read_diff(pace)).with_tool(tools::run_tests(pace));
     agents().into_iter().fold(harness, HarnessBuilder::with_subagent)
 }

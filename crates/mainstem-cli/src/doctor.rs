@@ -9,9 +9,9 @@ use mainstem::guard::{Files, Network};
 use mainstem::{
     declarations::{Declarations, Diagnostic, Inputs},
     mcp::{Client, Server},
+    provider::{PROVIDERS, Provider},
     spec::Sources,
     tool::ToolSource,
-    vendor::{VENDORS, Vendor},
 };
 
 use tokio::runtime::Runtime;
@@ -76,7 +76,7 @@ pub(crate) fn run(args: &Doctor, source: &Source, terminal: Terminal) -> Result<
             let settings = &config.settings;
             findings.push(Finding::well("configuration: read"));
             findings.extend(parts.iter().map(untrusted));
-            findings.extend(vendors(settings));
+            findings.extend(providers(settings));
             findings.push(workspace(&config));
             findings.extend(shell(settings));
             findings.extend(servers(args, settings, &runtime, &mut stop));
@@ -96,16 +96,16 @@ fn untrusted(found: &FolderPart) -> Finding {
     Finding::wrong(text, format!("read the file; then `{}`", found.command()))
 }
 
-fn vendors(settings: &Settings) -> impl Iterator<Item = Finding> {
-    // Vendors with the same variables have a line together.
+fn providers(settings: &Settings) -> impl Iterator<Item = Finding> {
+    // Providers with the same variables have a line together.
     let mut lines: Vec<(Vec<&str>, String, bool)> = Vec::new();
-    for vendor in VENDORS {
-        let origin = model::set_up_by(vendor, settings, var);
+    for provider in PROVIDERS {
+        let origin = model::set_up_by(provider, settings, var);
         let is_set_up = origin.is_some();
-        let text = origin.map_or_else(|| not_set_up(vendor), |origin| format!("set up by {origin}"));
+        let text = origin.map_or_else(|| not_set_up(provider), |origin| format!("set up by {origin}"));
         match lines.iter_mut().find(|line| line.1 == text) {
-            Some((names, ..)) => names.push(vendor.name),
-            None => lines.push((vec![vendor.name], text, is_set_up)),
+            Some((names, ..)) => names.push(provider.name),
+            None => lines.push((vec![provider.name], text, is_set_up)),
         }
     }
     lines.into_iter().map(|(names, text, is_set_up)| {
@@ -114,8 +114,8 @@ fn vendors(settings: &Settings) -> impl Iterator<Item = Finding> {
     })
 }
 
-fn not_set_up(vendor: &Vendor) -> String {
-    let by: Vec<_> = vendor.set_up_by().collect();
+fn not_set_up(provider: &Provider) -> String {
+    let by: Vec<_> = provider.set_up_by().collect();
     match by[..] {
         [key, server] => format!("not set up (by {key}, or {server} for another server)"),
         _ => format!("not set up (by {})", by.join(", ")),

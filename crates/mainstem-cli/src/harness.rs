@@ -8,7 +8,6 @@ use anyhow::{Context, anyhow, ensure};
 use mainstem::{
     BuildError, Harness, HarnessBuilder,
     declarations::{Diagnostic, LeaderError},
-    journal::SqliteJournal,
 };
 
 use crate::{
@@ -16,7 +15,8 @@ use crate::{
     config::{Config, FleetLimits, Setting, Settings, value, var},
     demo,
     exit::{Exit, Fault, OrExit},
-    model, store,
+    model,
+    store::Store,
 };
 
 /// What a command requires of its harness.
@@ -25,8 +25,8 @@ pub(crate) struct Requirements<'a> {
     pub(crate) plan: bool,
     pub(crate) foreign: bool,
     pub(crate) demo_pace: f64,
-    /// The journal that records sessions.
-    pub(crate) journal: Option<SqliteJournal>,
+    /// The journal that records sessions, if they are recorded.
+    pub(crate) journal: Option<Store>,
 }
 
 impl Requirements<'_> {
@@ -70,20 +70,18 @@ impl Requirements<'_> {
         harness = match &*model.value {
             demo::NAME => {
                 check_directory(workspace)?;
-                demo::furnish(harness, self.demo_pace)
+                demo::configure(harness, self.demo_pace)
             }
             _ => {
                 let harness = harness.with_workspace(&workspace.value);
-                furnish(if self.foreign { harness.with_foreign_agents(true) } else { harness }, config)?
+                add_tools(if self.foreign { harness.with_foreign_agents(true) } else { harness }, config)?
             }
         };
         if let Some(prices) = &settings.prices {
             harness = harness.with_prices(prices.value.clone());
         }
-        if let Some(journal) = self.journal {
-            harness = store::files(journal.path())
-                .fold(harness, HarnessBuilder::with_protected)
-                .with_journal(journal);
+        if let Some(Store { journal, files }) = self.journal {
+            harness = files.into_iter().fold(harness, HarnessBuilder::with_protected).with_journal(journal);
         }
         if let Some(most) = value(&settings.max_turns) {
             harness = harness.with_max_iterations(most.get());
@@ -126,7 +124,7 @@ fn not_leading(error: LeaderError, found: &[Diagnostic]) -> anyhow::Error {
 }
 
 /// Adds what agents can access: files, commands, MCP servers.
-pub(crate) fn furnish(harness: HarnessBuilder, config: &Config) -> anyhow::Result<HarnessBuilder> {
+pub(crate) fn add_tools(harness: HarnessBuilder, config: &Config) -> anyhow::Result<HarnessBuilder> {
     let Config { settings, protected, trusted } = config;
     let harness = harness.with_file_tools(!settings.files.is_off());
     let harness = settings

@@ -41,9 +41,7 @@ pub(crate) fn server(address: Option<&str>) -> anyhow::Result<Option<Server>> {
 pub(crate) fn open(at: &At, journal: Option<&Path>) -> anyhow::Result<Arc<dyn Host>> {
     match server(at.server.as_deref())? {
         Some(server) => Ok(Arc::new(server)),
-        None => {
-            Ok(Arc::new(Records::new(TaskSet::in_memory()).with_journal(Arc::new(store::open(journal)?))))
-        }
+        None => Ok(Arc::new(Records::new(TaskSet::in_memory()).with_journal(store::open(journal)?.journal))),
     }
 }
 

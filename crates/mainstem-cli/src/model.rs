@@ -5,8 +5,8 @@ use std::{fmt, sync::Arc};
 use anyhow::{Context, anyhow, bail};
 use mainstem::{
     model::{ErrorKind, Model, ModelError, ModelRegistry, ResolveError},
+    provider::{PROVIDERS, Provider, Setup, variables},
     spec::closest,
-    vendor::{Setup, VENDORS, Vendor, variables},
 };
 
 use crate::{
@@ -22,43 +22,43 @@ pub(crate) struct Advice;
 
 impl fmt::Display for Advice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Local servers implement the API of the first vendor.
-        let server = VENDORS.first().map_or("", |vendor| vendor.base_url);
+        // Local servers implement the API of the first provider.
+        let server = PROVIDERS.first().map_or("", |provider| provider.base_url);
         let (variables, ways) = (variables(), ways("model"));
-        writeln!(f, "set {variables}: each chooses its vendor and a default model;")?;
+        writeln!(f, "set {variables}: each chooses its provider and a default model;")?;
         write!(f, "for a local server, set {server} and choose a model by {ways}")
     }
 }
 
-/// Returns the configured model, or the default of the first vendor that has a key or a server;
+/// Returns the configured model, or the default of the first provider that has a key or a server;
 /// `None` if nothing is configured.
 pub(crate) fn choose(settings: &Settings, var: impl Fn(&str) -> Option<String>) -> Option<Setting<String>> {
-    let by_default = || VENDORS.iter().find_map(|vendor| default_of(vendor, settings, &var));
+    let by_default = || PROVIDERS.iter().find_map(|provider| default_of(provider, settings, &var));
     settings.model.clone().or_else(by_default)
 }
 
 fn default_of(
-    vendor: &Vendor,
+    provider: &Provider,
     settings: &Settings,
     var: impl Fn(&str) -> Option<String>,
 ) -> Option<Setting<String>> {
-    let origin = set_up_by(vendor, settings, var)?;
-    Some(Setting::new(vendor.example(), origin))
+    let origin = set_up_by(provider, settings, var)?;
+    Some(Setting::new(provider.example(), origin))
 }
 
-/// Returns the variable or file that sets a vendor up; `None` if it is not set up.
+/// Returns the variable or file that sets a provider up; `None` if it is not set up.
 pub(crate) fn set_up_by(
-    vendor: &Vendor,
+    provider: &Provider,
     settings: &Settings,
     var: impl Fn(&str) -> Option<String>,
 ) -> Option<String> {
-    let access = settings.access(vendor.name);
+    let access = settings.access(provider.name);
     let key = access.api_key_env.map(|name| name.origin);
     let in_file = key.or_else(|| access.base_url.map(|url| url.origin));
-    vendor.is_set_up(var).map(str::to_owned).or(in_file)
+    provider.is_set_up(var).map(str::to_owned).or(in_file)
 }
 
-/// Returns all models by name: the demo, and those of the vendors. They retry transient failures,
+/// Returns all models by name: the demo, and those of the providers. They retry transient failures,
 /// pause a service that keeps failing, and have an idle timeout.
 ///
 /// # Errors
@@ -69,9 +69,9 @@ pub(crate) fn registry(
     var: fn(&str) -> Option<String>,
 ) -> anyhow::Result<ModelRegistry> {
     let mut registry = ModelRegistry::new().with_model(demo::NAME, demo::model(pace));
-    for vendor in VENDORS {
-        let configured = Configured::new(vendor, settings.access(vendor.name), var)?;
-        registry = registry.with_provider(vendor.name, move |name| configured.model(name));
+    for provider in PROVIDERS {
+        let configured = Configured::new(provider, settings.access(provider.name), var)?;
+        registry = registry.with_provider(provider.name, move |name| configured.model(name));
     }
     Ok(registry)
 }
@@ -79,7 +79,7 @@ pub(crate) fn registry(
 /// Returns the model of this name.
 ///
 /// # Errors
-/// The name is unknown, or the vendor is not set up; the error suggests what was probably meant.
+/// The name is unknown, or the provider is not set up; the error suggests what was probably meant.
 pub(crate) fn resolve(registry: &ModelRegistry, name: &str) -> anyhow::Result<Arc<dyn Model>> {
     registry.resolve(name).map_err(|error| match &error {
         ResolveError::Unknown { .. } => match suggestion(name) {
@@ -90,27 +90,27 @@ pub(crate) fn resolve(registry: &ModelRegistry, name: &str) -> anyhow::Result<Ar
     })
 }
 
-/// Returns the name that is probably meant: the nearest one, or the same model with its vendor.
+/// Returns the name that is probably meant: the nearest one, or the same model with its provider.
 fn suggestion(name: &str) -> Option<String> {
     match name.split_once(':') {
-        Some((vendor, model)) => {
-            let near = closest(vendor, VENDORS.iter().map(|vendor| vendor.name))?;
+        Some((provider, model)) => {
+            let near = closest(provider, PROVIDERS.iter().map(|provider| provider.name))?;
             Some(format!("{near}:{model}"))
         }
-        None => closest(name, [demo::NAME]).map(str::to_owned).or_else(|| with_vendor(name)),
+        None => closest(name, [demo::NAME]).map(str::to_owned).or_else(|| with_provider(name)),
     }
 }
 
-/// Returns a model's name with the vendor whose default model begins with the same word.
-fn with_vendor(name: &str) -> Option<String> {
-    let family = |vendor: &Vendor| vendor.default_model.split_inclusive('-').next();
-    let is_of = |vendor: &&Vendor| family(vendor).is_some_and(|family| name.starts_with(family));
-    VENDORS.iter().find(is_of).map(|vendor| format!("{}:{name}", vendor.name))
+/// Returns a model's name with the provider whose default model begins with the same word.
+fn with_provider(name: &str) -> Option<String> {
+    let family = |provider: &Provider| provider.default_model.split_inclusive('-').next();
+    let is_of = |provider: &&Provider| family(provider).is_some_and(|family| name.starts_with(family));
+    PROVIDERS.iter().find(is_of).map(|provider| format!("{}:{name}", provider.name))
 }
 
-/// A vendor with its settings.
+/// A provider with its settings.
 struct Configured {
-    vendor: &'static Vendor,
+    provider: &'static Provider,
     base_url: Option<String>,
     /// The variable that holds the key.
     key: String,
@@ -119,15 +119,19 @@ struct Configured {
 }
 
 impl Configured {
-    fn new(vendor: &'static Vendor, access: Access, var: fn(&str) -> Option<String>) -> anyhow::Result<Self> {
+    fn new(
+        provider: &'static Provider,
+        access: Access,
+        var: fn(&str) -> Option<String>,
+    ) -> anyhow::Result<Self> {
         let Access { base_url, api_key_env, headers, .. } = access;
         let key = match api_key_env {
             Some(Setting { value: VariableName(value), origin }) if var(&value).is_none() => {
                 bail!("{origin}: the variable {value} for the key is not set")
             }
-            named => named.map_or_else(|| vendor.key.to_owned(), |name| name.value.0),
+            named => named.map_or_else(|| provider.key.to_owned(), |name| name.value.0),
         };
-        let mut configured = Self { vendor, base_url: None, key, headers: Vec::new(), var };
+        let mut configured = Self { provider, base_url: None, key, headers: Vec::new(), var };
         if let Some(Setting { value, origin }) = base_url {
             configured.base_url = Some(value);
             configured.check().context(origin)?;
@@ -143,14 +147,14 @@ impl Configured {
     /// Checks that a model can be set up, given a key.
     fn check(&self) -> Result<(), ModelError> {
         self.set_up("any", &|name| {
-            if name == self.vendor.key { Some("any".to_owned()) } else { self.lookup(name) }
+            if name == self.provider.key { Some("any".to_owned()) } else { self.lookup(name) }
         })
         .map(drop)
     }
 
     fn model(&self, name: &str) -> Result<Arc<dyn Model>, ModelError> {
         if name.is_empty() {
-            let example = self.vendor.example();
+            let example = self.provider.example();
             let message = format!("the name has no model; write it like {example}");
             return Err(ModelError::new(ErrorKind::InvalidRequest, message));
         }
@@ -158,13 +162,13 @@ impl Configured {
     }
 
     fn set_up(&self, name: &str, var: &dyn Fn(&str) -> Option<String>) -> Result<Arc<dyn Model>, ModelError> {
-        self.vendor.model(name, &Setup { var, headers: &self.headers })
+        self.provider.model(name, &Setup { var, headers: &self.headers })
     }
 
     fn lookup(&self, name: &str) -> Option<String> {
         match name {
-            name if name == self.vendor.base_url => self.base_url.clone(),
-            name if name == self.vendor.key => (self.var)(&self.key),
+            name if name == self.provider.base_url => self.base_url.clone(),
+            name if name == self.provider.key => (self.var)(&self.key),
             name => (self.var)(name),
         }
     }

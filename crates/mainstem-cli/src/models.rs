@@ -1,6 +1,6 @@
-//! `mainstem models`: the vendors of models.
+//! `mainstem models`: the providers of models.
 
-use mainstem::vendor::{VENDORS, Vendor};
+use mainstem::provider::{PROVIDERS, Provider};
 use serde_json::{Value, json};
 
 use crate::{
@@ -25,26 +25,26 @@ pub(crate) fn run(args: &Models, source: &Source, terminal: Terminal) -> Result<
     let config = trust::look_and_warn(flags, source, Reads::NoAgents, terminal).or_exit(Exit::Config)?;
     let settings = &config.settings;
     match args.output {
-        Form::Json => json(&VENDORS.iter().map(|vendor| object(vendor, settings)).collect())?,
+        Form::Json => json(&PROVIDERS.iter().map(|provider| object(provider, settings)).collect())?,
         Form::Text => {
-            let table = table::text(HEADS, VENDORS.iter().map(|vendor| row(vendor, settings)));
+            let table = table::text(HEADS, PROVIDERS.iter().map(|provider| row(provider, settings)));
             print(&format!("{table}{NOTE}"))?;
         }
     }
     Ok(Exit::Reply)
 }
 
-fn row(vendor: &Vendor, settings: &Settings) -> [String; 4] {
-    let set_up = model::set_up_by(vendor, settings, var).unwrap_or_else(|| "not set up".to_owned());
-    [vendor.example(), set_up, vendor.key.to_owned(), vendor.base_url.to_owned()]
+fn row(provider: &Provider, settings: &Settings) -> [String; 4] {
+    let set_up = model::set_up_by(provider, settings, var).unwrap_or_else(|| "not set up".to_owned());
+    [provider.example(), set_up, provider.key.to_owned(), provider.base_url.to_owned()]
 }
 
-fn object(vendor: &Vendor, settings: &Settings) -> Value {
+fn object(provider: &Provider, settings: &Settings) -> Value {
     json!({
-        "vendor": vendor.name,
-        "default_model": vendor.example(),
-        "set_up_by": model::set_up_by(vendor, settings, var),
-        "key_variable": vendor.key,
-        "server_variable": vendor.base_url,
+        "provider": provider.name,
+        "default_model": provider.example(),
+        "set_up_by": model::set_up_by(provider, settings, var),
+        "key_variable": provider.key,
+        "server_variable": provider.base_url,
     })
 }

@@ -3,30 +3,42 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use crate::{progress, terminal::Terminal};
 use anyhow::{Context, anyhow};
 use etcetera::BaseStrategy;
-use mainstem::{Harness, journal::SqliteJournal};
+use mainstem::{
+    Harness,
+    journal::{Journal, SqliteJournal},
+};
+
+/// An open journal.
+pub(crate) struct Store {
+    pub(crate) journal: Arc<dyn Journal>,
+    /// The files of the journal, which agents must not change.
+    pub(crate) files: Vec<PathBuf>,
+}
 
 /// Opens the user's journal, or the one in that file.
 ///
 /// # Errors
 /// The system has no data directory, or the journal can't be opened.
-pub(crate) fn open(path: Option<&Path>) -> anyhow::Result<SqliteJournal> {
+pub(crate) fn open(path: Option<&Path>) -> anyhow::Result<Store> {
     let path = path.map_or_else(default_path, |path| Ok(path.to_owned()))?;
     let open = || {
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent)?;
         }
-        anyhow::Ok(SqliteJournal::open(&path)?)
+        let journal = SqliteJournal::open(&path)?;
+        anyhow::Ok(Store { files: files(journal.path()).collect(), journal: Arc::new(journal) })
     };
     open().with_context(|| format!("the journal {}", path.display()))
 }
 
 /// Returns the files of a journal: itself, SQLite's files beside it, and the locks of its sessions.
-pub(crate) fn files(journal: &Path) -> impl Iterator<Item = PathBuf> {
+fn files(journal: &Path) -> impl Iterator<Item = PathBuf> {
     ["", "-wal", "-shm", "-journal", ".locks"].into_iter().map(|end| {
         let mut name = journal.as_os_str().to_owned();
         name.push(end);

@@ -81,7 +81,7 @@ fn open(args: &Tasks, source: &Source, terminal: Terminal) -> anyhow::Result<Arc
     let executor = ExecutorId::new(RandomIds.next("executor-"));
     let records = Records::new(TaskSet::new(store, Arc::new(SystemClock), executor));
     Ok(Arc::new(match args.command {
-        TasksCommand::Logs { .. } => records.with_journal(Arc::new(store::open(args.journal.as_deref())?)),
+        TasksCommand::Logs { .. } => records.with_journal(store::open(args.journal.as_deref())?.journal),
         _ => records,
     }))
 }

@@ -17,7 +17,7 @@ use crate::{
     args::{Form, Source, Tools},
     config::{Config, var},
     exit::{Exit, Fault, OrExit},
-    harness::{furnish, in_words, limited, workspace},
+    harness::{add_tools, in_words, limited, workspace},
     model,
     print::{json, print},
     progress, signals, table,
@@ -65,7 +65,7 @@ fn harness(args: &Tools, config: &Config) -> anyhow::Result<Harness> {
     let harness = Harness::builder(args.agent.as_deref().unwrap_or("main"), ScriptedModel::new())
         .with_registry(model::registry(&config.settings, 0.0, var)?)
         .with_workspace(&workspace.value);
-    limited(furnish(harness, config)?, &config.settings.limits)
+    limited(add_tools(harness, config)?, &config.settings.limits)
         .build()
         .map_err(|error| in_words(error, &workspace))
 }

@@ -1,4 +1,4 @@
-//! Keys by which a request that is sent twice begins one run.
+//! Claims of idempotency keys: a request that is sent twice begins one run.
 
 use std::time::Duration;
 
@@ -44,14 +44,15 @@ pub enum Claimed {
 }
 
 impl Claim {
-    /// Returns the time of the oldest claims that are still remembered when this one is made.
-    pub(crate) fn oldest(&self) -> Timestamp {
+    /// Returns the time of the oldest claims that are still remembered when this one is made; for
+    /// implementations of [`Journal::claim`](crate::Journal::claim).
+    pub fn oldest_remembered(&self) -> Timestamp {
         let lasts = u64::try_from(CLAIM_LASTS.as_micros()).unwrap_or(u64::MAX);
         Timestamp::from_micros(self.at.as_micros().saturating_sub(lasts))
     }
 
-    /// Returns what an earlier claim of the same key means for this one.
-    pub(crate) fn meets(&self, earlier: &Self) -> Claimed {
+    /// Returns the outcome of this claim if an earlier one of the same key is remembered.
+    pub fn outcome_after(&self, earlier: &Self) -> Claimed {
         if earlier.digest != self.digest {
             return Claimed::Other;
         }

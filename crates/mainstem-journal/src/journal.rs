@@ -107,6 +107,71 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
     async fn close(&self) -> Result<(), JournalError>;
 }
 
+/// A journal that is shared, or chosen at run time as an `Arc<dyn Journal>`.
+#[async_trait]
+impl<J: Journal + ?Sized> Journal for Arc<J> {
+    async fn open(&self, session: &SessionId) -> Result<Arc<dyn Record>, JournalError> {
+        (**self).open(session).await
+    }
+
+    async fn is_open(&self, session: &SessionId) -> Result<bool, JournalError> {
+        (**self).is_open(session).await
+    }
+
+    async fn sessions(&self) -> Result<Vec<SessionSummary>, JournalError> {
+        (**self).sessions().await
+    }
+
+    async fn session(&self, id: &SessionId) -> Result<Option<SessionSummary>, JournalError> {
+        (**self).session(id).await
+    }
+
+    async fn read(
+        &self,
+        session: &SessionId,
+        from: u64,
+        max: usize,
+    ) -> Result<Vec<AgentEvent>, JournalError> {
+        (**self).read(session, from, max).await
+    }
+
+    async fn run(&self, id: &RunId) -> Result<Option<RunPlace>, JournalError> {
+        (**self).run(id).await
+    }
+
+    async fn claim(&self, claim: Claim) -> Result<Claimed, JournalError> {
+        (**self).claim(claim).await
+    }
+
+    async fn checkpoint(&self, session: &SessionId) -> Result<Option<Checkpoint>, JournalError> {
+        (**self).checkpoint(session).await
+    }
+
+    async fn store_checkpoint(
+        &self,
+        session: &SessionId,
+        checkpoint: Checkpoint,
+    ) -> Result<(), JournalError> {
+        (**self).store_checkpoint(session, checkpoint).await
+    }
+
+    async fn delete(&self, session: &SessionId) -> Result<bool, JournalError> {
+        (**self).delete(session).await
+    }
+
+    async fn retain(&self, retention: &Retention, now: Timestamp) -> Result<u64, JournalError> {
+        (**self).retain(retention, now).await
+    }
+
+    async fn flush(&self) -> Result<(), JournalError> {
+        (**self).flush().await
+    }
+
+    async fn close(&self) -> Result<(), JournalError> {
+        (**self).close().await
+    }
+}
+
 /// Where a run is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "a place has two coordinates")]

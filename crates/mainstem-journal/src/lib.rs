@@ -20,7 +20,7 @@ pub use claim::{CLAIM_LASTS, Claim, Claimed};
 pub use error::JournalError;
 pub use journal::{Checkpoint, Journal, RunPlace, SessionSummary};
 pub use memory::MemoryJournal;
-pub use retention::Retention;
+pub use retention::{Cut, Retention};
 pub use scoped::Scoped;
 #[cfg(feature = "sqlite")]
 pub use sqlite::{COMMIT_AFTER, SqliteJournal};

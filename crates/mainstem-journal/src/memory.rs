@@ -188,9 +188,9 @@ impl Journal for MemoryJournal {
             return Err(JournalError::Closed);
         }
         let mut claims = lock(&self.claims);
-        claims.retain(|_, earlier| earlier.at >= claim.oldest());
+        claims.retain(|_, earlier| earlier.at >= claim.oldest_remembered());
         if let Some(earlier) = claims.get(&claim.key) {
-            return Ok(claim.meets(earlier));
+            return Ok(claim.outcome_after(earlier));
         }
         claims.insert(claim.key.clone(), claim);
         Ok(Claimed::New)

@@ -40,9 +40,10 @@ impl Retention {
     }
 }
 
-/// Finds the last place where a session may be cut, from its events in order.
+/// Finds the number up to which a session's events may be dropped, from its events in order: never
+/// within an invocation. For implementations of [`Journal::retain`](crate::Journal::retain).
 #[derive(Debug)]
-pub(crate) struct Cut {
+pub struct Cut {
     /// Events up to this number exceed the limit.
     many: u64,
     /// Events before this time are too old.
@@ -53,7 +54,8 @@ pub(crate) struct Cut {
 }
 
 impl Cut {
-    pub(crate) fn new(retention: &Retention, last: u64, now: Timestamp) -> Self {
+    /// Creates one for a session whose last event has this number.
+    pub fn new(retention: &Retention, last: u64, now: Timestamp) -> Self {
         let micros = |age: Duration| now.as_micros().saturating_sub(age.as_micros() as u64);
         Self {
             many: retention.max_events.map_or(0, |events| last.saturating_sub(events)),
@@ -64,7 +66,7 @@ impl Cut {
     }
 
     /// Applies the next event; returns `false` if all events from here on stay.
-    pub(crate) fn apply(&mut self, event: &AgentEvent) -> bool {
+    pub fn apply(&mut self, event: &AgentEvent) -> bool {
         if event.seq > self.many && event.at >= self.old {
             return false;
         }
@@ -81,7 +83,7 @@ impl Cut {
     }
 
     /// Returns the last number up to which events may be dropped; 0 if none may.
-    pub(crate) fn through(&self) -> u64 {
+    pub fn through(&self) -> u64 {
         self.through
     }
 }

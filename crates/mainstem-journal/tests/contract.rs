@@ -12,6 +12,12 @@ async fn the_journal_in_memory_keeps_the_contract() {
 }
 
 #[tokio::test]
+async fn a_journal_chosen_at_run_time_keeps_the_contract() {
+    let chosen: Arc<dyn Journal> = Arc::new(MemoryJournal::new());
+    check(Arc::new(chosen)).await;
+}
+
+#[tokio::test]
 async fn a_part_of_a_journal_keeps_the_contract_and_to_itself() {
     let whole: Arc<dyn Journal> = Arc::new(MemoryJournal::new());
     let other = Scoped::new(whole.clone(), "acme2".parse().unwrap());

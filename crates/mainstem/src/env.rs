@@ -1,4 +1,4 @@
-//! A model from the environment.
+//! Models that environment variables configure.
 
 use std::sync::Arc;
 
@@ -6,38 +6,59 @@ use mainstem_model::{ErrorKind, Model, ModelError, ModelRegistry};
 
 use crate::{
     Error,
-    vendor::{Setup, VENDORS, Vendor},
+    provider::{PROVIDERS, Provider, Setup},
 };
 
-/// The vendors of this build by name, each set up from its own variables, such as `openai` from
-/// `OPENAI_API_KEY` and `OPENAI_BASE_URL`: see [`VENDORS`]. Their models retry passing failures,
-/// leave a service alone that fails again and again, and give up on silence.
+/// Returns a registry of the providers of this build ([`PROVIDERS`]), each configured by its own
+/// variables, such as `openai` by `OPENAI_API_KEY` and `OPENAI_BASE_URL`. Models have retries, a
+/// circuit breaker and an idle timeout.
 pub fn registry_from_env() -> ModelRegistry {
-    VENDORS.iter().fold(ModelRegistry::new(), |registry, vendor| {
-        registry.with_provider(vendor.name, |name| from_env(vendor, name))
+    PROVIDERS.iter().fold(ModelRegistry::new(), |registry, provider| {
+        registry.with_provider(provider.name, |name| from_env(provider, name))
     })
 }
 
-fn from_env(vendor: &Vendor, name: &str) -> Result<Arc<dyn Model>, ModelError> {
-    let model = vendor.model(name, &Setup { var: &var, headers: &[] });
-    // Whatever is wrong is wrong with what the program was given.
+fn from_env(provider: &Provider, name: &str) -> Result<Arc<dyn Model>, ModelError> {
+    let model = provider.model(name, &Setup { var: &var, headers: &[] });
+    // Every error here is a configuration error.
     model.map_err(|error| ModelError::new(ErrorKind::InvalidRequest, error.to_string()))
 }
 
 fn var(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.trim().is_empty())
+    set(&std::env::var(name).ok()?)
 }
 
-/// The model that `MAINSTEM_MODEL` names, else the default of the first vendor that has a key or a
-/// server.
+/// Returns the value without surrounding blanks, such as the line feed of a file that it was read
+/// from; `None` if it is empty.
+fn set(value: &str) -> Option<String> {
+    let value = value.trim();
+    (!value.is_empty()).then(|| value.to_owned())
+}
+
+/// Returns the model that `MAINSTEM_MODEL` names, else the default model of the first provider that
+/// has a key or a server.
 ///
 /// # Errors
-/// Nothing is configured, or what is named can't be used.
+/// No model is configured, or the named one can't be used.
 pub fn model_from_env() -> Result<Arc<dyn Model>, Error> {
     let default = || {
-        let vendor = VENDORS.iter().find(|vendor| vendor.is_set_up(var).is_some())?;
-        Some(vendor.example())
+        let provider = PROVIDERS.iter().find(|provider| provider.is_set_up(var).is_some())?;
+        Some(provider.example())
     };
     let name = var("MAINSTEM_MODEL").or_else(default).ok_or(Error::NoModel)?;
     Ok(registry_from_env().resolve(&name)?)
+}
+
+#[cfg(test)]
+mod tests {
+    //! Values of variables.
+
+    use super::*;
+
+    #[test]
+    fn a_value_has_no_blanks_around_it() {
+        assert_eq!(set("sk-1\n").as_deref(), Some("sk-1"));
+        assert_eq!(set(" sk-1 ").as_deref(), Some("sk-1"));
+        assert_eq!(set(" \n"), None);
+    }
 }

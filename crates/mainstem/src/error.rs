@@ -1,4 +1,4 @@
-//! What can go wrong before a run begins.
+//! Errors before a run begins.
 
 use std::path::PathBuf;
 
@@ -27,14 +27,14 @@ pub enum Error {
     /// A model can't be used.
     #[error(transparent)]
     Model(#[from] ModelError),
-    /// A model is not known.
+    /// A model is unknown.
     #[error(transparent)]
     Resolve(#[from] ResolveError),
     /// No model is configured.
     #[error(
         "no model is configured: set {}, or OPENAI_BASE_URL for a local server, and \
-         MAINSTEM_MODEL=<vendor>:<model> to choose one",
-        crate::vendor::variables()
+         MAINSTEM_MODEL=<provider>:<model> to choose one",
+        crate::provider::variables()
     )]
     NoModel,
 }
@@ -49,13 +49,13 @@ pub enum BuildError {
     /// A spec or skill built in code is invalid.
     #[error(transparent)]
     Declaration(DeclarationError),
-    /// There is no tenant of this name, and there can't be.
+    /// The name of a tenant is invalid, or the harness is a tenant's.
     #[error("tenant {name:?}: {why}")]
     #[non_exhaustive]
     Tenant {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// Why not.
+        /// Why it is refused.
         why: &'static str,
     },
     /// An agent declared in code can't be built.
@@ -65,25 +65,25 @@ pub enum BuildError {
     #[error("workspace {path:?} is not a directory")]
     #[non_exhaustive]
     Workspace {
-        /// What was given.
+        /// The given path.
         path: PathBuf,
     },
     /// The workspace can't be opened.
     #[cfg(feature = "files")]
     #[error(transparent)]
     Open(#[from] mainstem_workspace::WorkspaceError),
-    /// An MCP server can't be called that.
+    /// The name of an MCP server is invalid.
     #[cfg(feature = "mcp")]
     #[error(transparent)]
     Mcp(#[from] mainstem_mcp::Error),
-    /// There is no directory for `agent_generate` to write to.
+    /// `agent_generate` has no workspace to write to.
     #[error("agent_generate needs a workspace to write to; name one with `workspace(directory)`")]
     GenerateNowhere,
-    /// There is no directory for the shell to run in.
+    /// The shell has no workspace to run in.
     #[cfg(feature = "files")]
     #[error("the shell needs a workspace to run in; name one with `workspace(directory)`")]
     ShellNowhere,
-    /// No program guards the shell's commands.
+    /// The guard of the shell's commands can't be used.
     #[cfg(feature = "files")]
     #[error("the shell can't be used: {0}")]
     Unguarded(#[source] mainstem_guard::GuardError),

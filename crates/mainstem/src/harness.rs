@@ -1,4 +1,4 @@
-//! The harness: a model, tools, a workspace and agents, put together once and run many times.
+//! The harness: a model, tools, a workspace and agents, combined once and run many times.
 
 mod agents;
 mod builder;
@@ -189,7 +189,7 @@ impl Harness {
         Ok(parts.tenants.entry(name.to_owned()).or_insert(tenant).clone())
     }
 
-    /// Returns the name as a tenant's, or why it can't be one.
+    /// Parses the name of a tenant of this harness.
     fn tenant_name(&self, name: &str) -> Result<TenantName, &'static str> {
         if !is_name(name) {
             return Err("use a-z, 0-9, _ and -, starting with a letter or digit");

@@ -1,20 +1,23 @@
 #![doc = include_str!("../README.md")]
 //!
-//! A parent agent reasons and acts; with tools it spawns children, in parallel and nested.
-//! Everything any of them does arrives live, in one ordered stream, each event tagged with who
-//! produced it.
+//! This crate composes the layers and re-exports them. A program that needs one layer depends on
+//! that layer alone:
 //!
-//! This crate composes the layers and re-exports them; a program that needs one layer depends on
-//! that layer alone: [`message`] what is said · [`event`] what happened · [`model`] the contract
-//! with a language model · [`tool`] the contract with a tool · [`workspace`] directories and files
-//! · [`spec`] agents as files · [`declarations`] their reload and diagnostics · [`react`] the loop
-//! · [`subagent`] agents calling agents · [`session`] session, run, handle · [`encode`] events as
-//! server-sent events.
+//! * [`message`]: messages, ids, usage
+//! * [`event`]: events, session logs, cursors, folds
+//! * [`model`]: the contract of language models, decorators, the registry
+//! * [`tool`]: the contract of tools
+//! * [`workspace`]: directories and tools for their files
+//! * [`spec`]: agents and skills as files; [`declarations`]: their reload and diagnostics
+//! * [`react`]: the reason-act loop
+//! * [`subagent`]: agents that call agents
+//! * [`session`]: sessions, runs, handles
+//! * [`encode`]: events as server-sent events and NDJSON
 
 mod env;
 mod error;
 mod harness;
-pub mod vendor;
+pub mod provider;
 
 pub use env::{model_from_env, registry_from_env};
 pub use error::{BuildError, Error};

@@ -6,7 +6,7 @@ use super::packages::{Dependency, Package};
 use crate::problem::Problem;
 
 /// The whole allowed set: a crate, and what it may depend on, both without `mainstem-`.
-const ALLOWED: [(&str, &str); 45] = [
+const ALLOWED: [(&str, &str); 44] = [
     ("message", ""),
     ("sse", ""),
     ("spec", ""),
@@ -32,13 +32,12 @@ const ALLOWED: [(&str, &str); 45] = [
     ("subagent", "message event model policy spec task tool react"),
     ("workspace", "message tool guard"),
     ("mcp", "message tool outbound guard"),
-    ("remote", "message event sse task tool subagent"),
     ("declarations", "message event model policy spec subagent"),
     ("session", "message event api model policy spec task tool journal react subagent"),
     (
         "mainstem",
         "message event declarations encode api client model policy schema spec task tool journal react subagent guard \
-         workspace mcp http openai anthropic gemini ollama remote session",
+         workspace mcp http openai anthropic gemini ollama session",
     ),
     ("server", "mainstem api"),
     ("cli", "mainstem event server"),

@@ -11,7 +11,7 @@ use mainstem::{
 
 use crate::{
     config::{Config, var},
-    harness::furnish,
+    harness::add_tools,
     model,
 };
 
@@ -23,7 +23,7 @@ pub(crate) fn harness(config: &Config, workspace: &Path, foreign: bool) -> anyho
     let harness = Harness::builder("main", ScriptedModel::new())
         .with_registry(model::registry(&config.settings, 0.0, var)?)
         .with_workspace(workspace);
-    furnish(if foreign { harness.with_foreign_agents(true) } else { harness }, config)
+    add_tools(if foreign { harness.with_foreign_agents(true) } else { harness }, config)
 }
 
 /// Returns everything that is wrong, as `mainstem agents validate` prints it.

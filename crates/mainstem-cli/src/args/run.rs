@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use clap::{ArgAction, Args, ValueEnum};
 use mainstem::message::SessionId;
 
-use mainstem::vendor;
+use mainstem::provider;
 
 use super::{SettingsServer, pace};
 use crate::{
@@ -155,7 +155,7 @@ pub(crate) enum Background {
 
 /// Returns examples, and the exit status.
 pub(super) fn help() -> String {
-    let examples = EXAMPLES.replace("{variables}", &vendor::variables());
+    let examples = EXAMPLES.replace("{variables}", &provider::variables());
     format!("{examples}\nExit status:\n{}", exit::table())
 }
 

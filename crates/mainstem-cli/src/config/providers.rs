@@ -1,10 +1,10 @@
-//! How models' vendors are reached: `[providers.NAME]`.
+//! How models' providers are reached: `[providers.NAME]`.
 
 use std::{borrow::Borrow, collections::BTreeMap, fmt};
 
 use mainstem::{
+    provider::{PROVIDERS, provider},
     subagent::trust::{shown_address, with_variables},
-    vendor::{VENDORS, vendor},
 };
 use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::{Value as Json, json};
@@ -15,10 +15,10 @@ use super::{
     table::{Layered, Location, Var},
 };
 
-/// Vendors by name.
-pub(crate) type Providers = BTreeMap<VendorName, Access>;
+/// Providers by name.
+pub(crate) type Providers = BTreeMap<ProviderName, Access>;
 
-/// How a vendor, or a server that speaks its language, is reached.
+/// How a provider, or a server that speaks its language, is reached.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Access {
@@ -50,16 +50,16 @@ impl Layered for Access {
     }
 }
 
-/// Reads the addresses of vendors from the environment.
+/// Reads the addresses of providers from the environment.
 pub(super) fn base_urls(var: Var<'_>) -> Providers {
     let access =
         |name| Access { base_url: var(name).map(|value| Setting::new(value, name)), ..Access::default() };
-    VENDORS.iter().map(|vendor| (VendorName(vendor.name), access(vendor.base_url))).collect()
+    PROVIDERS.iter().map(|provider| (ProviderName(provider.name), access(provider.base_url))).collect()
 }
 
-/// Returns what a vendor's table does: where prompts, the key and headers go.
+/// Returns what a provider's table does: where prompts, the key and headers go.
 pub(super) fn access_does(name: &str, access: &Access, _raw: &Json) -> Vec<String> {
-    let default = vendor(name).map_or("", |vendor| vendor.key);
+    let default = provider(name).map_or("", |provider| provider.key);
     let key = access.api_key_env.as_ref().map(|name| &*name.value.0);
     let address = access.base_url.as_ref().map(|url| {
         let to = shown_address(&url.value);
@@ -75,34 +75,34 @@ pub(super) fn access_does(name: &str, access: &Access, _raw: &Json) -> Vec<Strin
     address.into_iter().chain(key).chain(headers).collect()
 }
 
-/// The name of a vendor of this build.
+/// The name of a provider of this build.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct VendorName(&'static str);
+pub(crate) struct ProviderName(&'static str);
 
-impl VendorName {
-    /// Returns the name if it is a vendor's.
+impl ProviderName {
+    /// Returns the name if it is a provider's.
     pub(crate) fn of(name: &str) -> Option<Self> {
-        vendor(name).map(|vendor| Self(vendor.name))
+        provider(name).map(|provider| Self(provider.name))
     }
 }
 
-impl Borrow<str> for VendorName {
+impl Borrow<str> for ProviderName {
     fn borrow(&self) -> &str {
         self.0
     }
 }
 
-impl fmt::Display for VendorName {
+impl fmt::Display for ProviderName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0)
     }
 }
 
-impl<'de> Deserialize<'de> for VendorName {
+impl<'de> Deserialize<'de> for ProviderName {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = String::deserialize(deserializer)?;
         let known =
-            || VENDORS.iter().map(|vendor| format!("`{}`", vendor.name)).collect::<Vec<_>>().join(", ");
+            || PROVIDERS.iter().map(|provider| format!("`{}`", provider.name)).collect::<Vec<_>>().join(", ");
         let unknown = || D::Error::custom(format!("unknown field `{name}`, expected one of {}", known()));
         Self::of(&name).ok_or_else(unknown)
     }

@@ -16,8 +16,8 @@ use mainstem::{
     guard::Network,
     mcp::Server,
     policy::{self, Cost, Prices},
+    provider::PROVIDERS,
     subagent::trust::server_does,
-    vendor::VENDORS,
 };
 
 use super::{
@@ -121,8 +121,8 @@ table! {
             trust: ToTurnOn("true", "lets agents' files declare MCP servers"),
         }
 
-        /// How each vendor's models are reached: `base_url`, `api_key_env` (the name of a variable)
-        /// and `headers`.
+        /// How each provider's models are reached: `base_url`, `api_key_env` (the name of a
+        /// variable) and `headers`.
         #[arg(skip)]
         providers: Providers {
             env: base_urls,
@@ -210,15 +210,16 @@ fn variable<T: From<String>>(name: &'static str) -> impl Fn(Var<'_>) -> Option<S
 }
 
 fn model_help() -> String {
-    let examples: Vec<_> = VENDORS.iter().take(3).map(|vendor| format!("`{}`", vendor.example())).collect();
+    let examples: Vec<_> =
+        PROVIDERS.iter().take(3).map(|provider| format!("`{}`", provider.example())).collect();
     let examples = examples.join(", ");
     format!("The model: {examples} …, or `demo`, which plays a script and needs no key [env: MAINSTEM_MODEL]")
 }
 
 impl Settings {
-    /// Returns how a vendor is reached.
-    pub(crate) fn access(&self, vendor: &str) -> Access {
-        self.providers.get(vendor).cloned().unwrap_or_default()
+    /// Returns how a provider is reached.
+    pub(crate) fn access(&self, provider: &str) -> Access {
+        self.providers.get(provider).cloned().unwrap_or_default()
     }
 
     /// Returns the options of a run with these limits, which a server takes, too.

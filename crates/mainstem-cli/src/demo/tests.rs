@@ -9,7 +9,7 @@ use mainstem_testing::laws;
 use super::*;
 
 async fn events() -> Vec<AgentEvent> {
-    let harness = furnish(Harness::builder("main", model(1.0)), 1.0).build().unwrap();
+    let harness = configure(Harness::builder("main", model(1.0)), 1.0).build().unwrap();
     assert_eq!(harness.diagnostics(), []);
     harness.stream_events(PROMPT).collect().await
 }
@@ -59,7 +59,7 @@ async fn it_shows_twins_a_grandchild_a_failing_tool_and_a_recovery_and_a_backgro
 
 #[tokio::test(start_paused = true)]
 async fn the_first_text_comes_within_a_second() {
-    let harness = furnish(Harness::builder("main", model(1.0)), 1.0).build().unwrap();
+    let harness = configure(Harness::builder("main", model(1.0)), 1.0).build().unwrap();
     let mut text = harness.stream_events(PROMPT).text();
     let started = tokio::time::Instant::now();
     assert_eq!(text.next().await.as_deref(), Some("Two "));

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use super::*;
-use crate::config::providers::VendorName;
+use crate::config::providers::ProviderName;
 
-fn vendor(name: &str) -> VendorName {
-    VendorName::of(name).unwrap()
+fn provider(name: &str) -> ProviderName {
+    ProviderName::of(name).unwrap()
 }
 
 fn settings(model: Option<&str>, base_url: Option<&str>, key: Option<&str>) -> Settings {
@@ -18,7 +18,7 @@ fn settings(model: Option<&str>, base_url: Option<&str>, key: Option<&str>) -> S
         api_key_env: key.map(|name| Setting::new(VariableName(name.to_owned()), "FILE")),
         ..Access::default()
     };
-    settings.providers.insert(vendor("openai"), access);
+    settings.providers.insert(provider("openai"), access);
     settings
 }
 
@@ -65,7 +65,7 @@ fn what_cannot_be_used_is_said_with_its_place() {
     check(settings(None, None, Some("MY_KEY")), "FILE: the variable MY_KEY for the key is not set");
     let with_header = |name: &str, value: &str| {
         let mut settings = settings(None, None, None);
-        let access = settings.providers.entry(vendor("anthropic")).or_default();
+        let access = settings.providers.entry(provider("anthropic")).or_default();
         access.headers.insert(name.to_owned(), Setting::new(value.to_owned(), "FILE"));
         settings
     };

@@ -15,7 +15,7 @@ pub(super) fn demo() -> Vec<AgentEvent> {
         let harness = Harness::builder("main", demo::model(1.0))
             .with_clock(FakeClock::default())
             .with_ids(CountedIds::default());
-        let harness = demo::furnish(harness, 1.0).build().unwrap();
+        let harness = demo::configure(harness, 1.0).build().unwrap();
         harness.stream_events(demo::PROMPT).collect().await
     })
 }

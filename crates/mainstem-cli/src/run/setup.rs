@@ -1,7 +1,7 @@
 //! Settings to a harness and a prompt, or to an error that names what to set.
 
 use anyhow::{Context, anyhow, bail, ensure};
-use mainstem::{Harness, vendor};
+use mainstem::{Harness, provider};
 
 use crate::{
     args,
@@ -35,7 +35,7 @@ pub(super) fn setup(args: &args::Run, config: &Config, terminal: Terminal) -> Re
             return Err(anyhow!(how)).or_exit(Exit::Config);
         }
         None => {
-            let variables = vendor::variables();
+            let variables = provider::variables();
             notes
                 .push(format!("no model is configured, so this is the demo; set {variables}, or see --help"));
             Setting::new(demo::NAME.to_owned(), "the default")

@@ -105,7 +105,7 @@ fn no_usable_model_is_3() {
     check(
         &mainstem("run Hi").run(),
         3,
-        "error: no model is configured\nset OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or OLLAMA_HOST: each chooses its vendor and a default model;\n\
+        "error: no model is configured\nset OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or OLLAMA_HOST: each chooses its provider and a default model;\n\
          for a local server, set OPENAI_BASE_URL and choose a model by -m, MAINSTEM_MODEL or `model` in ./mainstem.toml\nor play the demo: `mainstem run -m demo`",
     );
     check(

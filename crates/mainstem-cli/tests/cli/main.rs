@@ -19,6 +19,7 @@ mod mcp;
 mod messages;
 mod outputs;
 mod provider;
+mod providers;
 mod replay;
 mod serve;
 mod server;
@@ -34,4 +35,3 @@ mod telemetry;
 #[cfg(unix)]
 mod terminal;
 mod trust;
-mod vendors;

@@ -2,10 +2,10 @@
 
 mod build;
 mod examples;
+#[macro_use]
+mod macros;
 mod parts;
 mod settings;
-#[macro_use]
-mod table;
 
 pub use self::{
     parts::{ConfirmResult, Outcome, Rollup, SendMode, TaskStatus},
@@ -92,59 +92,59 @@ kinds! {
         reason: Failure = "reason",
     }
     /// A text block begins.
-    TextBlockStart = "TEXT_BLOCK_START" {
+    TextBlockStart = "TEXT_BLOCK_START" content {
         /// The block.
         block_id: BlockId = "blockId",
     }
     /// A text block continues.
-    TextBlockDelta = "TEXT_BLOCK_DELTA" {
+    TextBlockDelta = "TEXT_BLOCK_DELTA" content {
         /// The block.
         block_id: BlockId = "blockId",
         /// The added text.
         delta: String = "delta",
     }
     /// A text block ends.
-    TextBlockEnd = "TEXT_BLOCK_END" {
+    TextBlockEnd = "TEXT_BLOCK_END" content {
         /// The block.
         block_id: BlockId = "blockId",
         /// What the vendor requires back with it.
         opaque: Opaque = "opaque" optional,
     }
     /// A thinking block begins.
-    ThinkingBlockStart = "THINKING_BLOCK_START" {
+    ThinkingBlockStart = "THINKING_BLOCK_START" content {
         /// The block.
         block_id: BlockId = "blockId",
     }
     /// A thinking block continues.
-    ThinkingBlockDelta = "THINKING_BLOCK_DELTA" {
+    ThinkingBlockDelta = "THINKING_BLOCK_DELTA" content {
         /// The block.
         block_id: BlockId = "blockId",
         /// The added text.
         delta: String = "delta",
     }
     /// A thinking block ends.
-    ThinkingBlockEnd = "THINKING_BLOCK_END" {
+    ThinkingBlockEnd = "THINKING_BLOCK_END" content {
         /// The block.
         block_id: BlockId = "blockId",
         /// Signatures and encrypted forms that the vendor requires back.
         opaque: Opaque = "opaque" optional,
     }
     /// An image, sound or file begins.
-    DataBlockStart = "DATA_BLOCK_START" {
+    DataBlockStart = "DATA_BLOCK_START" content {
         /// The block.
         block_id: BlockId = "blockId",
         /// Its media type.
         media_type: String = "mediaType",
     }
     /// More bytes of an image, sound or file.
-    DataBlockDelta = "DATA_BLOCK_DELTA" {
+    DataBlockDelta = "DATA_BLOCK_DELTA" content {
         /// The block.
         block_id: BlockId = "blockId",
         /// Base64; the fragments joined are one base64 text.
         delta: String = "delta",
     }
     /// An image, sound or file ends.
-    DataBlockEnd = "DATA_BLOCK_END" {
+    DataBlockEnd = "DATA_BLOCK_END" content {
         /// The block.
         block_id: BlockId = "blockId",
         /// What the vendor requires back with it.
@@ -158,7 +158,7 @@ kinds! {
         tool_call_name: Arc<str> = "toolCallName",
     }
     /// The arguments continue.
-    ToolCallDelta = "TOOL_CALL_DELTA" {
+    ToolCallDelta = "TOOL_CALL_DELTA" content {
         /// The call.
         tool_call_id: ToolCallId = "toolCallId",
         /// A fragment of JSON.
@@ -183,14 +183,14 @@ kinds! {
         input: Value = "input",
     }
     /// A part of the result's text.
-    ToolResultTextDelta = "TOOL_RESULT_TEXT_DELTA" {
+    ToolResultTextDelta = "TOOL_RESULT_TEXT_DELTA" content {
         /// The call.
         tool_call_id: ToolCallId = "toolCallId",
         /// The added text.
         delta: String = "delta",
     }
     /// Another part of the result.
-    ToolResultDataDelta = "TOOL_RESULT_DATA_DELTA" {
+    ToolResultDataDelta = "TOOL_RESULT_DATA_DELTA" content {
         /// The call.
         tool_call_id: ToolCallId = "toolCallId",
         /// The part.
@@ -319,15 +319,6 @@ kinds! {
         name: String = "name",
         /// The value.
         value: Value = "value",
-    }
-}
-
-impl EventKind {
-    /// Returns `true` for beginnings, ends, calls and requests; `false` for content that is
-    /// streamed in pieces.
-    pub fn is_lifecycle(&self) -> bool {
-        let name = self.name();
-        !name.contains("_BLOCK_") && !name.ends_with("_DELTA")
     }
 }
 

@@ -126,7 +126,7 @@ pub(super) fn place_of(connection: &Connection, id: &RunId) -> rusqlite::Result<
 /// Claims a key, or returns the earlier claim of it.
 pub(super) fn claim(connection: &Connection, claim: &Claim) -> rusqlite::Result<Option<Claim>> {
     let Claim { key, digest, session, run, at } = claim;
-    connection.execute("DELETE FROM claims WHERE at < ?1", [claim.oldest().as_micros() as i64])?;
+    connection.execute("DELETE FROM claims WHERE at < ?1", [claim.oldest_remembered().as_micros() as i64])?;
     let earlier = |row: &SqlRow<'_>| {
         let (digest, at) = (row.get(0)?, time(row, 3)?);
         let run = row.get::<_, String>(2)?.parse().map_err(|error| invalid(2, error))?;

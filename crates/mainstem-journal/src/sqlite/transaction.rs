@@ -90,7 +90,7 @@ impl<'a> Transaction<'a> {
             Op::Release(entry) => self.release(entry)?,
             Op::Claim(claim, answer) => {
                 let earlier = table::claim(self.sql, claim)?;
-                answer.find(Ok(earlier.map_or(Claimed::New, |earlier| claim.meets(&earlier))));
+                answer.find(Ok(earlier.map_or(Claimed::New, |earlier| claim.outcome_after(&earlier))));
             }
             Op::Checkpoint(session, checkpoint, answer) => {
                 answer.find(Ok(self.set_checkpoint(session, checkpoint)?));

@@ -15,39 +15,39 @@ use super::{
 };
 use crate::BuildError;
 
-/// The agents that run in a scope.
+/// The agents of a scope.
 #[derive(Clone)]
 pub(super) struct Agents(Reloading<Composed>);
 
-/// What agents are built from.
+/// The parts from which agents are built.
 struct Composed {
     builder: Arc<HarnessBuilder>,
     scope: Scope,
 }
 
 impl Agents {
-    /// Reads what is declared. Blocks on the file system.
+    /// Reads the declared agents. Blocks on the file system.
     pub(super) fn open(builder: Arc<HarnessBuilder>, scope: Scope) -> Result<Self, BuildError> {
         let inputs = scope.inputs.clone();
         Ok(Self(Reloading::open(inputs, Composed { builder, scope })?))
     }
 
-    /// The agents of the latest run, or of the first.
+    /// Returns the agents of the latest run, or of the first.
     pub(super) fn current(&self) -> RunAgents {
         self.0.current().as_ref().clone()
     }
 
-    /// What was wrong with the declarations when they were last read.
+    /// Returns the diagnostics of the declarations, from when they were last read.
     pub(super) fn diagnostics(&self) -> Arc<[Diagnostic]> {
         self.0.diagnostics()
     }
 
-    /// The MCP servers.
+    /// Returns the MCP servers.
     pub(super) fn servers(&self) -> &Servers {
         &self.0.builder().scope.servers
     }
 
-    /// The same agents, led by the agent of this id.
+    /// Returns the agents of a run that the agent of this id leads.
     pub(super) async fn led_by(&self, id: &str) -> Result<RunAgents, BuildError> {
         Ok(self.0.led_by(id).await?.as_ref().clone())
     }
@@ -97,7 +97,7 @@ impl AgentSource for Agents {
     }
 }
 
-/// Why an agent can't lead, as a run reports it.
+/// Returns why an agent can't lead, as a run reports it.
 fn failure(error: &BuildError) -> Failure {
     let code = match error {
         BuildError::Leader(LeaderError::Unknown { .. }) => "unknown_agent",

@@ -1,5 +1,5 @@
-//! Building a harness: what is said here is put together in [`build`](HarnessBuilder::build), and
-//! decided elsewhere.
+//! The builder of a harness. Setters store settings; [`build`](HarnessBuilder::build) validates and
+//! combines them.
 
 mod check;
 mod compose;
@@ -72,10 +72,10 @@ pub struct HarnessBuilder {
 }
 
 impl Harness {
-    /// A harness whose root agent has this id and thinks with this model.
+    /// Returns a builder of a harness whose root agent has this id and uses this model.
     ///
-    /// If the workspace or the code declares an agent of this id, the root is what it declares:
-    /// instructions, tools, steps, sampling. The model given here is the root's all the same.
+    /// If the workspace or the code declares an agent of this id, the root has its instructions,
+    /// tools, iterations and sampling, but always this model.
     pub fn builder(name: impl Into<Arc<str>>, model: impl Model) -> HarnessBuilder {
         HarnessBuilder {
             name: name.into(),
@@ -123,7 +123,7 @@ impl HarnessBuilder {
         Harness::open(Arc::new(self), Store::new(), None)
     }
 
-    /// Begins to build a session, whose runs find their agents in `source`.
+    /// Returns a builder of a session whose runs find their agents in `source`.
     pub(super) fn session(&self, source: Arc<dyn AgentSource>, tasks: TaskSet) -> SessionBuilder {
         Session::builder(source)
             .with_limits(self.limits)
@@ -136,7 +136,7 @@ impl HarnessBuilder {
             .with_log(self.log.clone())
     }
 
-    /// The id of the chosen leader.
+    /// Returns the id of the chosen leader.
     pub(super) fn leader(&self) -> Option<&str> {
         self.leader.as_deref()
     }

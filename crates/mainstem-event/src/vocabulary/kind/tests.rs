@@ -31,6 +31,27 @@ fn there_is_an_example_of_each_kind_in_the_order_of_the_table() {
 }
 
 #[test]
+fn pieces_of_content_are_not_of_the_lifecycle() {
+    let examples = EventKind::examples();
+    let content = examples.iter().filter(|kind| !kind.is_lifecycle()).map(EventKind::name);
+    let expected = [
+        "TEXT_BLOCK_START",
+        "TEXT_BLOCK_DELTA",
+        "TEXT_BLOCK_END",
+        "THINKING_BLOCK_START",
+        "THINKING_BLOCK_DELTA",
+        "THINKING_BLOCK_END",
+        "DATA_BLOCK_START",
+        "DATA_BLOCK_DELTA",
+        "DATA_BLOCK_END",
+        "TOOL_CALL_DELTA",
+        "TOOL_RESULT_TEXT_DELTA",
+        "TOOL_RESULT_DATA_DELTA",
+    ];
+    assert_eq!(content.collect::<Vec<_>>(), expected);
+}
+
+#[test]
 fn an_optional_field_is_set_on_the_kinds_that_have_it() {
     let failure = || Failure::new("late", "it took too long");
     let error = json!({ "code": "late", "message": "it took too long" });

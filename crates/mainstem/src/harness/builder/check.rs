@@ -1,4 +1,4 @@
-//! What is wrong with agents, found without running any.
+//! Diagnostics of agents, without running any.
 
 use mainstem_declarations::{Declarations, Diagnostic, examine};
 use mainstem_spec::SpecSet;

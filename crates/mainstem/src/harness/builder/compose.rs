@@ -1,4 +1,4 @@
-//! From what is declared to the agents of a run.
+//! Builds the agents of a run from the declarations.
 
 use std::{
     fs,
@@ -18,7 +18,7 @@ use super::places;
 use super::{HarnessBuilder, servers::Servers};
 use crate::BuildError;
 
-/// The directory of a harness or a tenant, and what it reads.
+/// The directory of a harness or a tenant, and its agents.
 pub(in crate::harness) struct Scope {
     pub(in crate::harness) workspace: Option<PathBuf>,
     pub(in crate::harness) inputs: Inputs,
@@ -27,7 +27,7 @@ pub(in crate::harness) struct Scope {
 }
 
 impl HarnessBuilder {
-    /// The scope of a tenant, or that of the harness itself.
+    /// Returns the scope of a tenant, or that of the harness itself.
     pub(in crate::harness) fn scope(&self, tenant: Option<&str>) -> Result<Scope, BuildError> {
         let (workspace, sources) = self.workspace_of(tenant)?;
         let own = tenant.and_then(|tenant| self.tenants.get(tenant)).into_iter().flatten();
@@ -66,7 +66,7 @@ impl HarnessBuilder {
     ) -> Result<(RunAgents, Vec<Diagnostic>), BuildError> {
         let workspaces = scope.inputs.sources().workspaces();
         let specs = declarations.specs();
-        // A file that can't be in effect, such as a remote agent's, does not describe the root.
+        // A declaration that can't be built, such as a remote agent's, does not describe the root.
         let own = specs.get(&self.name).filter(|spec| CatalogError::not_in_effect(spec).is_none());
         let spec = leader.or(own);
         let root = spec.cloned().unwrap_or_else(|| AgentSpec::new(&*self.name, "the root"));
@@ -107,7 +107,7 @@ impl HarnessBuilder {
         for tool in &self.tools {
             tools.insert(tool.clone())?;
         }
-        let (file_tools, mut replaced) = self.furnish(&mut tools, scope, root)?;
+        let (file_tools, mut replaced) = self.add_workspace_tools(&mut tools, scope, root)?;
         if !skills.is_empty() && tools.get("load_skill").is_some() {
             replaced.push("load_skill".to_owned());
         }
@@ -126,7 +126,8 @@ impl HarnessBuilder {
         Ok((factory, replaced))
     }
 
-    /// The store of long results: beside the files of each agent, if agents have tools for files.
+    /// Returns the store of long tool results, which is beside the files of each agent; `None` if
+    /// agents have no tools for files.
     #[cfg(feature = "files")]
     fn artifacts(
         &self,
@@ -147,17 +148,17 @@ impl HarnessBuilder {
     /// Adds the tools of the workspace; returns the names of those that were added, and of those
     /// that a tool of the program replaces.
     #[cfg(feature = "files")]
-    fn furnish(
+    fn add_workspace_tools(
         &self,
         tools: &mut ToolSet,
         scope: &Scope,
         root: Option<&AgentSpec>,
     ) -> Result<(Vec<String>, Vec<String>), BuildError> {
-        self.furnish_from(tools, scope.workspace.as_deref(), root)
+        self.add_file_tools(tools, scope.workspace.as_deref(), root)
     }
 
     #[cfg(not(feature = "files"))]
-    fn furnish(
+    fn add_workspace_tools(
         &self,
         _: &mut ToolSet,
         _: &Scope,

@@ -1,4 +1,4 @@
-//! The tools that a workspace brings.
+//! The tools for a workspace's files and commands.
 
 use std::{
     path::{Path, PathBuf},
@@ -15,7 +15,7 @@ use serde_json::json;
 use super::{HarnessBuilder, places};
 use crate::BuildError;
 
-/// The tools that agents get. By default none.
+/// The tools that agents get; none by default.
 #[derive(Default)]
 pub(super) struct Files {
     tools: bool,
@@ -56,7 +56,7 @@ impl HarnessBuilder {
 }
 
 impl HarnessBuilder {
-    /// Opens a workspace in which agents write what they may.
+    /// Opens a workspace whose protected files agents can't write.
     pub(super) fn protected(&self, path: &Path) -> Result<Workspace, BuildError> {
         let rules = self.permissions.clone();
         let protection = Protection::new().with_exemption(move |tool, path| {
@@ -70,7 +70,7 @@ impl HarnessBuilder {
 
     /// Adds the tools of the workspace to the program's; returns the names of those that were
     /// added, and of those that a tool of the program replaces. `root` is the root's declaration.
-    pub(super) fn furnish_from(
+    pub(super) fn add_file_tools(
         &self,
         tools: &mut ToolSet,
         workspace: Option<&Path>,
@@ -101,7 +101,7 @@ impl HarnessBuilder {
 }
 
 impl Files {
-    /// Whether agents get any tool that works in their directory.
+    /// Returns `true` if agents get a tool that works in their directory.
     pub(super) fn has_any(&self) -> bool {
         self.tools || self.has_shell()
     }

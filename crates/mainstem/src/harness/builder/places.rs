@@ -1,4 +1,4 @@
-//! Opening the directory that an agent works in.
+//! Opens the directories that agents work in.
 
 use mainstem_declarations::{WorkingDirectory, named_directory, working_directory};
 use mainstem_react::RunContext;
@@ -7,7 +7,7 @@ use mainstem_subagent::Fleet;
 use mainstem_tool::ToolContext;
 use mainstem_workspace::{Layout, Workspace, WorkspaceError, Workspaces};
 
-/// Each agent's directory below that of the harness. `root` is the declaration of the root.
+/// Returns each agent's directory below that of the harness. `root` is the declaration of the root.
 pub(super) fn workspaces(harness: Workspace, root: Option<&AgentSpec>) -> Result<Workspaces, WorkspaceError> {
     let mut places = Places { root: harness.clone(), harness };
     if let Some(directory) = root.and_then(named_directory) {

@@ -1,5 +1,4 @@
-//! MCP servers: those of the program, for whom it says, and those that agents declare for
-//! themselves.
+//! MCP servers: those of the program, and those that agents declare for themselves.
 
 #[cfg(feature = "mcp")]
 mod mcp;

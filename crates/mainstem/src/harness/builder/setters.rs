@@ -1,4 +1,4 @@
-//! What a harness is built from.
+//! The setters of a harness's builder.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! With MCP.
+//! MCP servers, with the feature `mcp`.
 
 use std::{
     collections::BTreeMap,
@@ -17,7 +17,7 @@ use serde::Deserialize;
 use super::super::HarnessBuilder;
 use crate::BuildError;
 
-/// What the program says of servers.
+/// The servers that the program declares, and whether agents may declare some.
 #[derive(Default)]
 pub(in crate::harness::builder) struct Declared {
     servers: BTreeMap<String, Server>,
@@ -41,8 +41,8 @@ impl HarnessBuilder {
     /// Sets whether a spec may declare servers of its own, by their command or address in
     /// `mcp_servers`; not by default.
     ///
-    /// What declares a command has it run, with this program's rights. So a declaration in a file
-    /// counts only once it is trusted: see [`trust`](Self::with_trust).
+    /// A declared command runs with this program's rights. So a declaration in a file is in effect
+    /// only once it is trusted: see [`with_trust`](Self::with_trust).
     pub fn with_agent_servers(mut self, allowed: bool) -> Self {
         self.servers.agents_may = allowed;
         self
@@ -50,7 +50,7 @@ impl HarnessBuilder {
 }
 
 impl Declared {
-    /// A set of connections, none of them made yet.
+    /// Creates a set of connections, which are made when they are first used.
     pub(in crate::harness::builder) fn connect(&self) -> Result<Servers, BuildError> {
         let clients = self.servers.iter().map(|(name, server)| Client::new(&**name, server.clone()));
         let clients = clients.collect::<Result<_, _>>()?;
@@ -67,7 +67,8 @@ type Own = BTreeMap<(String, String), Client>;
 struct Inner {
     clients: Vec<Client>,
     agents_may: bool,
-    /// By agent and name: those that specs declare, which go on as long as they are declared so.
+    /// The servers that specs declare, by agent and name; each runs as long as its declaration is
+    /// unchanged.
     own: Mutex<Own>,
 }
 
@@ -87,7 +88,7 @@ impl Servers {
         let offer = |client: &Client| ToolGrant::new(Arc::new(client.clone()), audience(client));
         let (mut offers, mut problems): (Vec<_>, _) =
             (self.0.clients.iter().map(offer).collect(), Vec::new());
-        // Held throughout, or two that read the files at once would start two of one.
+        // Held throughout: concurrent calls would start a server twice.
         let mut known = self.lock();
         let mut own = BTreeMap::new();
         for (spec, declared) in declarations(specs) {
@@ -108,7 +109,7 @@ impl Servers {
         (offers, problems)
     }
 
-    /// The server that an agent declares; the one that it has, if that is the same.
+    /// Returns the server that an agent declares: the running one if the declaration is unchanged.
     fn own(
         &self,
         spec: &AgentSpec,

@@ -1,4 +1,4 @@
-//! Without MCP there are no servers.
+//! The same without the feature `mcp`: there are no servers.
 
 use mainstem_declarations::{Code, Diagnostic};
 use mainstem_policy::Part;

@@ -47,7 +47,7 @@ macro_rules! write_field {
         $map.serialize_entry($json, $field)?
     };
     ($map:ident, $json:literal, $field:ident, optional) => {
-        if !$crate::vocabulary::kind::table::Absent::is_absent($field) {
+        if !$crate::vocabulary::kind::macros::Absent::is_absent($field) {
             $map.serialize_entry($json, $field)?
         }
     };
@@ -55,19 +55,28 @@ macro_rules! write_field {
 
 macro_rules! read_field {
     ($fields:ident, $tag:literal, $json:literal) => {
-        $crate::vocabulary::kind::table::read_field($fields, $tag, $json)?
+        $crate::vocabulary::kind::macros::read_field($fields, $tag, $json)?
     };
     ($fields:ident, $tag:literal, $json:literal, optional) => {
-        $crate::vocabulary::kind::table::read_optional($fields, $tag, $json)?
+        $crate::vocabulary::kind::macros::read_optional($fields, $tag, $json)?
     };
 }
 
 macro_rules! is_durable {
-    () => {
-        false
-    };
     (durable) => {
         true
+    };
+    ($($class:ident)?) => {
+        false
+    };
+}
+
+macro_rules! is_content {
+    (content) => {
+        true
+    };
+    ($($class:ident)?) => {
+        false
     };
 }
 
@@ -83,7 +92,7 @@ macro_rules! is_required {
 macro_rules! kinds {
     ($(
         $(#[doc = $doc:literal])*
-        $variant:ident = $tag:literal $(#[$attribute:ident])? $($durable:ident)? { $(
+        $variant:ident = $tag:literal $(#[$attribute:ident])? $($class:ident)? { $(
             $(#[doc = $field_doc:literal])*
             $field:ident: $type:ty = $json:literal $($optional:ident)?
         ),* $(,)? }
@@ -130,8 +139,17 @@ macro_rules! kinds {
             /// with their answers.
             pub fn is_durable(&self) -> bool {
                 match self {
-                    $( Self::$variant { .. } => is_durable!($($durable)?), )*
+                    $( Self::$variant { .. } => is_durable!($($class)?), )*
                     Self::Unknown { .. } => false,
+                }
+            }
+
+            /// Returns `true` for beginnings, ends, calls and requests; `false` for content that is
+            /// streamed in pieces.
+            pub fn is_lifecycle(&self) -> bool {
+                match self {
+                    $( Self::$variant { .. } => !is_content!($($class)?), )*
+                    Self::Unknown { .. } => true,
                 }
             }
 

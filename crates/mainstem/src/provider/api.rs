@@ -1,21 +1,21 @@
-//! From what a provider says about an API to a vendor of the table.
+//! Rows of the table, from the vendors' APIs.
 
 use std::sync::Arc;
 
 use mainstem_http::{Api, Endpoint, Variables};
 use mainstem_model::{Model, ModelError};
 
-use super::{Setup, Vendor};
+use super::{Provider, Setup};
 
-impl Vendor {
-    /// The vendor behind an API, under a name of one's own.
+impl Provider {
+    /// Creates the provider of an API, with this name.
     pub const fn of<A: Api>(name: &'static str, default_model: &'static str) -> Self {
         let Variables { key, base_url, .. } = A::VARIABLES;
         Self { name, key, base_url, default_model, is_known_by_key: is_known_by_key::<A>, make: make::<A> }
     }
 }
 
-/// A key says which vendor is meant if the API's own server requires one.
+/// Returns `true` if the vendor's own server requires a key.
 fn is_known_by_key<A: Api>() -> bool {
     A::is_key_required(Endpoint::<A>::new("any").server().host())
 }

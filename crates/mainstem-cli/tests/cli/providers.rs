@@ -1,8 +1,8 @@
-//! Every vendor's API, from the command line: a fleet on each, `models`, `doctor`.
+//! Every provider's API, from the command line: a fleet on each, `models`, `doctor`.
 
 use mainstem::{
     model::{ModelError, ScriptedModel, scripted::Turn},
-    vendor::{VENDORS, Vendor},
+    provider::{PROVIDERS, Provider},
 };
 use mainstem_cassette::{Cassette, Mode};
 use mainstem_testing::ModelServer;
@@ -12,14 +12,14 @@ use crate::support::{Cli, Done, mainstem};
 
 const KEY: &str = "a-key-that-is-secret";
 
-/// Runs the command while a server plays the script in every vendor's API.
-fn against(model: ScriptedModel, vendors: &[usize], cli: impl FnOnce(Cli) -> Cli, line: &str) -> Done {
+/// Runs the command while a server plays the script in every provider's API.
+fn against(model: ScriptedModel, providers: &[usize], cli: impl FnOnce(Cli) -> Cli, line: &str) -> Done {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let server = runtime.block_on(ModelServer::start(model)).unwrap();
     let mut command = mainstem(line);
-    for vendor in vendors.iter().map(|number| VENDORS[*number]) {
-        let url = if vendor.base_url == "OPENAI_BASE_URL" { server.base_url() } else { server.root_url() };
-        command = command.env(vendor.key, KEY).env(vendor.base_url, &url);
+    for provider in providers.iter().map(|number| PROVIDERS[*number]) {
+        let url = if provider.base_url == "OPENAI_BASE_URL" { server.base_url() } else { server.root_url() };
+        command = command.env(provider.key, KEY).env(provider.base_url, &url);
     }
     let done = cli(command).run();
     assert!(!format!("{done:?}").contains("that-is-secret"), "{done:?}");
@@ -34,16 +34,16 @@ fn a_fleet_on_each_vendor_with_children_on_another() {
         let lead = [both, Turn::new().text("Both ").text("did it.")];
         ScriptedModel::new().agent("lead", lead).agent("kid", [Turn::new().text("Done.")])
     };
-    let all: Vec<_> = (0..VENDORS.len()).collect();
-    for (number, Vendor { name: vendor, .. }) in VENDORS.iter().enumerate() {
-        let other = VENDORS[(number + 1) % VENDORS.len()].name;
+    let all: Vec<_> = (0..PROVIDERS.len()).collect();
+    for (number, Provider { name: provider, .. }) in PROVIDERS.iter().enumerate() {
+        let other = PROVIDERS[(number + 1) % PROVIDERS.len()].name;
         let kid = format!("---\ndescription: A kid\nmodel: {other}:kid\n---\nYou do it.\n");
-        let line = format!("run -m {vendor}:lead --progress plain --output json go");
+        let line = format!("run -m {provider}:lead --progress plain --output json go");
         let done = against(script(), &all, |cli| cli.file("subagents/kid.md", &kid), &line);
-        assert_eq!(done.code, Some(0), "{vendor}: {done:?}");
+        assert_eq!(done.code, Some(0), "{provider}: {done:?}");
         let result: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
-        assert_eq!(result["reply"], "Both did it.", "{vendor}");
-        assert_eq!(result["agents"].as_array().map(Vec::len), Some(3), "{vendor}: {result}");
+        assert_eq!(result["reply"], "Both did it.", "{provider}");
+        assert_eq!(result["agents"].as_array().map(Vec::len), Some(3), "{provider}: {result}");
     }
 }
 
