@@ -16,8 +16,8 @@ use mainstem::{
     model::scripted::Turn,
     prelude::*,
     task::{
-        ExecutorId, Expected, LEASE, MemoryTaskStore, TaskChange, TaskError, TaskFilter, TaskRecord, TaskSet,
-        TaskStore,
+        ExecutorId, Expected, LEASE_DURATION, MemoryTaskStore, TaskChange, TaskError, TaskFilter, TaskRecord,
+        TaskSet, TaskStore,
     },
 };
 use mainstem_testing::{FakeClock, FaultyJournal, laws, render};
@@ -368,7 +368,7 @@ async fn a_task_whose_executor_may_live_ends_in_record_and_log_when_the_lease_do
     let executor = records[0].executor.clone().unwrap();
     let next = builder(script()).with_ids(mainstem::event::RandomIds).with_journal(journal.clone());
     let next = next.with_clock(SystemClock).with_task_store(store.clone()).build().unwrap();
-    let soon = SystemClock.now().as_micros() + LEASE.as_micros() as u64;
+    let soon = SystemClock.now().as_micros() + LEASE_DURATION.as_micros() as u64;
     store.renew(&executor, Timestamp::from_micros(soon)).await.unwrap();
     let session = next.open_session("s").await.unwrap();
     assert_eq!(statuses(&session).await, (TaskStatus::Running, Some(TaskStatus::Running)));

@@ -1,4 +1,4 @@
-//! Which background tasks are listed, and how long a caller waits for one.
+//! Query parameters of the endpoints of background tasks.
 
 use mainstem_event::TaskStatus;
 use mainstem_message::SessionId;
@@ -6,7 +6,7 @@ use mainstem_task::TaskFilter;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Selects tasks.
+/// The query of [`Endpoint::ListTasks`](crate::Endpoint::ListTasks).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(clippy::exhaustive_structs, reason = "a request is built with a literal")]
@@ -21,13 +21,13 @@ pub struct TaskQuery {
 
 impl TaskQuery {
     /// Returns the filter for a task store.
-    pub fn filter(&self) -> TaskFilter {
+    pub fn to_filter(&self) -> TaskFilter {
         let filter = self.session.clone().map_or_else(TaskFilter::all, TaskFilter::of_root);
         self.status.into_iter().fold(filter, TaskFilter::with_status)
     }
 }
 
-/// How long to wait.
+/// The query of [`Endpoint::WaitForTask`](crate::Endpoint::WaitForTask).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(clippy::exhaustive_structs, reason = "a request is built with a literal")]
@@ -35,4 +35,9 @@ pub struct WaitQuery {
     /// In seconds: 30 by default, 60 at most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<u64>,
+}
+
+impl WaitQuery {
+    /// The default, in seconds.
+    pub const DEFAULT_SECS: u64 = 30;
 }

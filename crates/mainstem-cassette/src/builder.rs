@@ -17,7 +17,7 @@ pub struct CassetteBuilder {
     mode: Option<Mode>,
     secrets: Secrets,
     ignored: Vec<String>,
-    paced: bool,
+    replays_pauses: bool,
     may_leave_rest: bool,
 }
 
@@ -29,7 +29,7 @@ impl CassetteBuilder {
             mode: None,
             secrets: Secrets::default(),
             ignored: Vec::new(),
-            paced: false,
+            replays_pauses: false,
             may_leave_rest: false,
         }
     }
@@ -40,7 +40,8 @@ impl CassetteBuilder {
         self
     }
 
-    /// Adds a value that must not be on the tape. The keys in requests are found without this.
+    /// Adds a value that must not be on the tape. Keys in request headers and URLs are redacted
+    /// without this.
     pub fn with_secret(mut self, secret: &str) -> Self {
         self.secrets.add(secret);
         self
@@ -54,16 +55,16 @@ impl CassetteBuilder {
         self
     }
 
-    /// Sets whether the pauses between chunks are replayed, too, on tokio's clock, which may be
-    /// paused; by default they are not.
-    pub fn with_pauses(mut self, is_paced: bool) -> Self {
-        self.paced = is_paced;
+    /// Sets whether pauses between chunks are replayed; off by default. They are on tokio's clock,
+    /// so a paused clock skips them.
+    pub fn with_pauses(mut self, replays_pauses: bool) -> Self {
+        self.replays_pauses = replays_pauses;
         self
     }
 
-    /// Sets whether answers on the tape may be left unrequested; by default [`Cassette::finish`]
+    /// Sets whether responses on the tape may remain unused; by default [`Cassette::finish`]
     /// reports them.
-    pub fn with_rest_allowed(mut self, is_allowed: bool) -> Self {
+    pub fn with_unused_allowed(mut self, is_allowed: bool) -> Self {
         self.may_leave_rest = is_allowed;
         self
     }
@@ -84,15 +85,14 @@ impl CassetteBuilder {
         let listener = TcpListener::bind("127.0.0.1:0").await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let url = format!("http://{address}{}", upstream.path().trim_end_matches('/'));
-        let router = Arc::new(Router::new(tape, mode, self.paced, upstream)?);
+        let router = Arc::new(Router::new(tape, mode, self.replays_pauses, upstream)?);
         #[expect(clippy::disallowed_methods, reason = "ends when the cassette is closed or dropped")]
         tokio::spawn(serve::accept(listener, router.clone()));
         Ok(Cassette { path: self.path, url, router, may_leave_rest: self.may_leave_rest, is_closed: false })
     }
 }
 
-/// Parses the vendor's URL. It must not have credentials: every error that names it would show
-/// them.
+/// Parses the vendor's URL. Rejects credentials, because errors contain the URL.
 fn upstream(text: &str) -> Result<Url, CassetteError> {
     let wrong = |problem: String| CassetteError::Upstream { problem };
     let url = parse(text).map_err(|error| wrong(error.to_string()))?;

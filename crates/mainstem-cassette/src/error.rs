@@ -101,7 +101,7 @@ pub enum CassetteError {
     /// An answer on the tape was not requested.
     #[error(
         "the tape {} has answers that were not requested: {}; record it anew with MAINSTEM_CASSETTE=record, or allow it with \
-         `CassetteBuilder::with_rest_allowed`", .path.display(), .requests.join(", ")
+         `CassetteBuilder::with_unused_allowed`", .path.display(), .requests.join(", ")
     )]
     #[non_exhaustive]
     Rest {

@@ -44,7 +44,7 @@ pub(super) async fn forward(
             return Err(Cut);
         }
     };
-    let (status, headers) = (answer.status(), headers::of_answer(answer.headers()));
+    let (status, headers) = (answer.status(), headers::of_response(answer.headers()));
     let sent = map(&headers);
     recording.head(status.as_u16(), headers);
     if let Some(what) = objection(&router, &answer) {

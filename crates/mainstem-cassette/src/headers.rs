@@ -1,15 +1,16 @@
-//! The headers that are recorded, and those that are forwarded. Lists of allowed ones, so that
-//! secrets stay out.
+//! The headers that are recorded (an allowlist, so that secrets are not written), and those that
+//! are not forwarded.
 
 use std::collections::BTreeMap;
 
 use hyper::{HeaderMap, header};
 
-/// Of requests: those that select a form of an API.
-const ASKED: [&str; 5] = ["content-type", "accept", "anthropic-version", "anthropic-beta", "openai-beta"];
+/// Headers of requests that are recorded: they select a form of an API.
+const REQUEST_HEADERS: [&str; 5] =
+    ["content-type", "accept", "anthropic-version", "anthropic-beta", "openai-beta"];
 
-/// Of answers: those that a client uses, or a person quotes to a vendor.
-const ANSWERED: [&str; 12] = [
+/// Headers of responses that are recorded: clients use them, or people quote them to a vendor.
+const RESPONSE_HEADERS: [&str; 12] = [
     "content-type",
     "content-encoding",
     "retry-after",
@@ -24,12 +25,14 @@ const ANSWERED: [&str; 12] = [
     "anthropic-fast-mode",
 ];
 
-/// Of answers, by prefix: the rest of a quota.
-const LIMITS: [&str; 4] = ["x-ratelimit-", "ratelimit", "anthropic-ratelimit-", "anthropic-priority-"];
+/// Headers of responses with what is left of a quota, by prefix.
+const RATE_LIMIT_PREFIXES: [&str; 4] =
+    ["x-ratelimit-", "ratelimit", "anthropic-ratelimit-", "anthropic-priority-"];
 
-/// Of requests: those between two neighbours, and those that would compress the answer, which must
-/// be readable.
-const NOT_SENT_ON: [header::HeaderName; 11] = [
+/// Headers of requests that are not forwarded: hop-by-hop headers ([RFC 9110, section
+/// 7.6.1](https://www.rfc-editor.org/rfc/rfc9110#section-7.6.1)), and `accept-encoding`, so that
+/// the response is readable.
+const HOP_BY_HOP: [header::HeaderName; 11] = [
     header::HOST,
     header::CONNECTION,
     header::CONTENT_LENGTH,
@@ -44,11 +47,13 @@ const NOT_SENT_ON: [header::HeaderName; 11] = [
 ];
 
 pub(super) fn of_request(headers: &HeaderMap) -> BTreeMap<String, String> {
-    listed(headers, |name| ASKED.contains(&name))
+    listed(headers, |name| REQUEST_HEADERS.contains(&name))
 }
 
-pub(super) fn of_answer(headers: &HeaderMap) -> BTreeMap<String, String> {
-    listed(headers, |name| ANSWERED.contains(&name) || LIMITS.iter().any(|limit| name.starts_with(limit)))
+pub(super) fn of_response(headers: &HeaderMap) -> BTreeMap<String, String> {
+    listed(headers, |name| {
+        RESPONSE_HEADERS.contains(&name) || RATE_LIMIT_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+    })
 }
 
 fn listed(headers: &HeaderMap, may: impl Fn(&str) -> bool) -> BTreeMap<String, String> {
@@ -57,8 +62,8 @@ fn listed(headers: &HeaderMap, may: impl Fn(&str) -> bool) -> BTreeMap<String, S
 }
 
 /// Returns the headers for the vendor.
-pub(super) fn sent_on(mut headers: HeaderMap) -> HeaderMap {
-    for name in NOT_SENT_ON {
+pub(super) fn forwarded(mut headers: HeaderMap) -> HeaderMap {
+    for name in HOP_BY_HOP {
         headers.remove(name);
     }
     headers.remove("keep-alive");

@@ -97,7 +97,7 @@ impl Router {
         match self.client.clone() {
             None => Ok(self.miss(&asked, "")),
             Some(client) => {
-                let headers = super::headers::sent_on(head.headers);
+                let headers = super::headers::forwarded(head.headers);
                 let request = client.request(head.method, url).headers(headers).body(body);
                 forward::forward(self, request, asked).await
             }

@@ -14,7 +14,7 @@ use crate::{
     approval::Approvals,
     args::{Chat, Format, Log, Source},
     exit::{Exit, Fault, OrExit, in_one_line},
-    host::{Advise, PATIENCE, advised},
+    host::{Advise, CANCEL_TIMEOUT, advised},
     print::print,
     progress,
     replies::Replies,
@@ -131,7 +131,7 @@ impl Dialog<'_> {
                     is_stopping = true;
                     progress.note("cancelling the turn… press Ctrl-C again to abort");
                     // If the server can't be reached, the turn continues, and its events show that.
-                    let _ = timeout(PATIENCE, run.cancel(CancelReason::user("Ctrl-C"))).await;
+                    let _ = timeout(CANCEL_TIMEOUT, run.cancel(CancelReason::user("Ctrl-C"))).await;
                 }
                 line = self.approvals.line() => {
                     if let Some((id, decision)) = self.approvals.answer_with(line, &mut *progress)

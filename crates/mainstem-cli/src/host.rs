@@ -19,7 +19,7 @@ const TOKEN: &str = "MAINSTEM_TOKEN";
 
 /// How long a server may take to accept a cancel: one that does not respond must not delay the end
 /// of this process.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Returns the server at this address, if one is given.
 ///

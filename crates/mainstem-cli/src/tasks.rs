@@ -9,7 +9,7 @@ use mainstem::{
     event::{Ids, RandomIds},
     message::TaskId,
     session::Records,
-    task::{ExecutorId, FileTaskStore, LEASE, TaskRecord, TaskSet},
+    task::{ExecutorId, FileTaskStore, LEASE_DURATION, TaskRecord, TaskSet},
 };
 use mainstem_event::SystemClock;
 use serde_json::json;
@@ -93,7 +93,7 @@ fn check_stopped(task: &TaskRecord) -> anyhow::Result<()> {
         "task {:?} has not stopped: its executor has not answered within {} s; if it hangs, the task ends within {} s",
         task.id.as_str(),
         HEARD.as_secs(),
-        LEASE.as_secs()
+        LEASE_DURATION.as_secs()
     );
     Ok(())
 }

@@ -27,7 +27,7 @@ const USUAL: &str = "warn,mainstem=info";
 const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
 
 /// The longest wait for the last spans.
-const PATIENCE: Duration = Duration::from_secs(3);
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Sends the remaining spans on drop.
 #[derive(Debug)]
@@ -93,7 +93,7 @@ impl Drop for Telemetry {
     fn drop(&mut self) {
         if let Some(provider) = &self.0 {
             // A missing collector must not fail a command that succeeded.
-            let _ = provider.shutdown_with_timeout(PATIENCE);
+            let _ = provider.shutdown_with_timeout(FLUSH_TIMEOUT);
         }
     }
 }

@@ -18,9 +18,6 @@ use crate::{
     connection::{Connection, Request, Retry},
 };
 
-/// As long as a server waits for a task in one request, in seconds.
-const WAIT: u64 = 30;
-
 /// A server (`mainstem serve`, or an application with its routes). Cheap to clone; no request is
 /// sent before it is needed.
 ///
@@ -118,7 +115,8 @@ impl Host for Server {
     async fn wait_for_task(&self, id: &TaskId, timeout: Duration) -> Result<TaskRecord, Error> {
         let deadline = Instant::now() + timeout;
         loop {
-            let left = deadline.saturating_duration_since(Instant::now()).as_secs().min(WAIT);
+            let left =
+                deadline.saturating_duration_since(Instant::now()).as_secs().min(WaitQuery::DEFAULT_SECS);
             let query = WaitQuery { timeout: Some(left) };
             let task: TaskRecord = self.0.get(Endpoint::WaitForTask, &[id.as_str()], query).await?;
             if task.is_over() || left == 0 {

@@ -27,7 +27,7 @@ use crate::{
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
 /// How long killed processes may take to end.
-const PATIENCE: Duration = Duration::from_secs(10);
+const END_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Why a command ends.
 enum End {
@@ -221,7 +221,7 @@ pub(crate) fn reap(inner: Pid) -> io::Result<(bool, Option<WaitStatus>)> {
 /// Kills until this process has no children; orphans are reparented to it.
 pub(crate) fn end_all(inner: Pid) -> io::Result<()> {
     let since = Instant::now();
-    while since.elapsed() < PATIENCE {
+    while since.elapsed() < END_TIMEOUT {
         for group in tree::groups(inner) {
             // It fails if the group has ended meanwhile.
             let _ = rustix::process::kill_process_group(group, Signal::KILL);

@@ -134,7 +134,7 @@ impl<A: Api> Endpoint<A> {
         self.dialect.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn learn(&self, dialect: A::Dialect) {
+    fn remember_dialect(&self, dialect: A::Dialect) {
         *self.dialect.lock().unwrap_or_else(PoisonError::into_inner) = dialect;
     }
 

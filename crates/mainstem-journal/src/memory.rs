@@ -1,4 +1,4 @@
-//! Sessions in memory: for tests; they end with the process.
+//! A journal in memory, for tests.
 
 use std::{
     collections::BTreeMap,
@@ -21,8 +21,8 @@ use crate::{
     Checkpoint, Claim, Claimed, Journal, JournalError, Retention, RunPlace, SessionSummary, retention::Cut,
 };
 
-/// How many events a page has.
-const PAGE: usize = 256;
+/// The most events of a page.
+const MAX_PAGE: usize = 256;
 
 /// Stores sessions in memory. An event is committed when it is appended.
 #[derive(Debug, Default)]
@@ -67,8 +67,8 @@ impl MemoryJournal {
         Self::default()
     }
 
-    /// Creates a journal that fails, as a full disk does, when a session has so many events.
-    pub fn with_capacity(events: u64) -> Self {
+    /// Creates a journal whose records fail after this number of events, as on a full disk.
+    pub fn failing_after(events: u64) -> Self {
         Self { capacity: Some(events), ..Self::default() }
     }
 
@@ -171,7 +171,7 @@ impl Journal for MemoryJournal {
         if events.position.last == 0 {
             return Err(unknown());
         }
-        Ok(events.range(from, max.min(PAGE)).to_vec())
+        Ok(events.range(from, max.min(MAX_PAGE)).to_vec())
     }
 
     async fn run(&self, id: &RunId) -> Result<Option<RunPlace>, JournalError> {
@@ -231,14 +231,18 @@ impl Journal for MemoryJournal {
         for stored in lock(&self.sessions).values() {
             let mut events = lock(&stored.events);
             let mut cut = Cut::new(retention, events.position.last, now);
-            let _ = events.stored.iter().all(|event| cut.apply(event));
+            for event in &events.stored {
+                if !cut.apply(event) {
+                    break;
+                }
+            }
             let before = events.stored.len();
             events.stored.retain(|event| event.seq > cut.through());
-            let gone = (before - events.stored.len()) as u64;
-            if gone > 0 {
+            let removed = (before - events.stored.len()) as u64;
+            if removed > 0 {
                 events.checkpoint = None;
             }
-            dropped += gone;
+            dropped += removed;
         }
         Ok(dropped)
     }
@@ -255,7 +259,7 @@ impl Journal for MemoryJournal {
     }
 }
 
-/// A session that is open.
+/// The record of an open session.
 struct MemoryRecord {
     stored: Arc<StoredSession>,
     position: Position,
@@ -285,10 +289,10 @@ impl Record for MemoryRecord {
 
     fn read(&self, from: u64, through: u64) -> BoxFuture<'static, Page> {
         let events = lock(&self.stored.events);
-        let mut page = events.range(from, PAGE).to_vec();
+        let mut page = events.range(from, MAX_PAGE).to_vec();
         page.retain(|event| event.seq <= through);
         let through =
-            if page.len() < PAGE { through } else { page.last().map_or(through, |event| event.seq) };
+            if page.len() < MAX_PAGE { through } else { page.last().map_or(through, |event| event.seq) };
         ready(Page { events: page, through }).boxed()
     }
 }

@@ -65,7 +65,7 @@ impl Tool for RemoteTool {
 /// run is polled, so this time counts.
 async fn await_answer(cx: &ToolContext, server: &Shared, mut call: Call) -> Result<ToolOutput, ToolError> {
     let silence = server.server.timeout;
-    let mut patience = Box::pin(sleep(silence));
+    let mut timeout = Box::pin(sleep(silence));
     loop {
         tokio::select! {
             biased;
@@ -76,7 +76,7 @@ async fn await_answer(cx: &ToolContext, server: &Shared, mut call: Call) -> Resu
             next = call.next() => match next {
                 Next::Progress(line) => {
                     cx.progress(line).await;
-                    patience.set(sleep(silence));
+                    timeout.set(sleep(silence));
                 }
                 Next::Answer(answer) => return match *answer {
                     Ok(ServerResult::CallToolResult(result)) => Ok(content::output(result)),
@@ -84,7 +84,7 @@ async fn await_answer(cx: &ToolContext, server: &Shared, mut call: Call) -> Resu
                     Err(error) => Err(server.failed(error, &call.calls).await),
                 },
             },
-            () = &mut patience => {
+            () = &mut timeout => {
                 call.cancel("no answer in time");
                 return Err(ToolError::new(format!(
                     "the MCP server {:?} did not answer for {} s, so the call was cancelled",

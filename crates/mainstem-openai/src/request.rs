@@ -10,7 +10,7 @@ use mainstem_model::{ModelRequest, ResponseFormat, ToolChoice, ToolSpec};
 use serde::{Serialize, Serializer, ser::SerializeSeq};
 use serde_json::{Value, json};
 
-pub(crate) use self::{address::Address, message::text, strict::fits_strict};
+pub(crate) use self::{address::DataUrl, message::text, strict::fits_strict};
 
 use crate::dialect::Dialect;
 

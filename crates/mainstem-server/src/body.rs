@@ -24,7 +24,7 @@ pub(crate) const MAX: usize = 1 << 20;
 pub(crate) const MAX_UNKNOWN: usize = 4 << 10;
 
 /// How long a body may take to arrive.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A JSON body, and its digest.
 pub(crate) struct Body<T>(pub(crate) T, pub(crate) Digest);
@@ -76,7 +76,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Body<T> {
             return Err(too_large(most).into_response());
         }
         let path = request.uri().path().to_owned();
-        let bytes = timeout(PATIENCE, Bytes::from_request(request, app)).await;
+        let bytes = timeout(READ_TIMEOUT, Bytes::from_request(request, app)).await;
         if let Some(Identified { tenant, permit }) = caller {
             permit.set(app.request_permits.acquire(&tenant).await);
         }
@@ -96,7 +96,7 @@ fn crowded() -> Response {
 }
 
 fn late() -> Problem {
-    let detail = format!("the body did not arrive within {} s", PATIENCE.as_secs());
+    let detail = format!("the body did not arrive within {} s", READ_TIMEOUT.as_secs());
     Problem::new(Code::BodyTooSlow, detail)
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::{
     app::{BODIES, READERS, REQUESTS},
-    body::{MAX, MAX_UNKNOWN, PATIENCE},
+    body::{MAX, MAX_UNKNOWN, READ_TIMEOUT},
     capacity::{CONNECTIONS, GUESTS, SESSIONS},
     connection::GUEST_REQUESTS,
     idempotency, large,
@@ -91,7 +91,7 @@ pub fn bounds() -> Vec<Bound> {
         ),
         row(
             "the time to send a body",
-            seconds(PATIENCE),
+            seconds(READ_TIMEOUT),
             "408 `body_too_slow`",
             "a_body_has_to_come_in_time",
         ),

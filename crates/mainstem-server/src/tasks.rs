@@ -24,7 +24,8 @@ pub(crate) async fn list(
     caller: Caller,
     Query(params): Query<TaskQuery>,
 ) -> Result<Json<Items<TaskRecord>>, Problem> {
-    let mut records = caller.harness.tasks().list(&params.filter()).await.map_err(|error| failed(&error))?;
+    let mut records =
+        caller.harness.tasks().list(&params.to_filter()).await.map_err(|error| failed(&error))?;
     // The harness without a tenant lists those of tenants, too.
     records.retain(|task| task.id.tenant().is_none());
     Ok(Json(Items { items: records }))
@@ -46,8 +47,8 @@ pub(crate) async fn wait(
 ) -> Result<(StatusCode, Json<TaskRecord>), Problem> {
     caller.release_permit();
     let (tasks, id) = (caller.harness.tasks(), id.parse::<TaskId>()?);
-    let patience = Duration::from_secs(params.timeout.unwrap_or(30)).min(MAX_WAIT);
-    let over = tasks.wait(std::slice::from_ref(&id), patience).await.map_err(|error| failed(&error))?;
+    let timeout = Duration::from_secs(params.timeout.unwrap_or(WaitQuery::DEFAULT_SECS)).min(MAX_WAIT);
+    let over = tasks.wait(std::slice::from_ref(&id), timeout).await.map_err(|error| failed(&error))?;
     match over.and_then(|mut records| records.pop()) {
         Some(record) => Ok((StatusCode::OK, Json(record))),
         None => Ok((StatusCode::ACCEPTED, Json(tasks.get(&id).await.map_err(|error| failed(&error))?))),

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// How long another process may take to stop a task.
-const PATIENCE: Duration = Duration::from_secs(5);
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A journal and a task store, as a [`Host`]: sessions are read and deleted, tasks are read and
 /// cancelled, also while other processes run them. Runs can't begin here.
@@ -101,7 +101,7 @@ impl Host for Records {
     }
 
     async fn tasks(&self, query: &TaskQuery) -> Result<Vec<TaskRecord>, Error> {
-        Ok(self.tasks.list(&query.filter()).await.map_err(|error| no_tasks(&error))?)
+        Ok(self.tasks.list(&query.to_filter()).await.map_err(|error| no_tasks(&error))?)
     }
 
     async fn task(&self, id: &TaskId) -> Result<TaskRecord, Error> {
@@ -114,7 +114,7 @@ impl Host for Records {
     }
 
     async fn cancel_task(&self, id: &TaskId) -> Result<TaskRecord, Error> {
-        let cancelled = self.tasks.cancel(id, "the user (mainstem tasks cancel)", PATIENCE).await;
+        let cancelled = self.tasks.cancel(id, "the user (mainstem tasks cancel)", CANCEL_TIMEOUT).await;
         Ok(cancelled.map_err(|error| no_tasks(&error))?)
     }
 }

@@ -98,7 +98,7 @@ pub enum SpawnError {
         /// The child.
         key: String,
     },
-    /// The caller was stopped before there was a slot.
+    /// The caller was stopped before it got a permit.
     #[error("interrupted before it began")]
     Interrupted,
     /// The child was closed.

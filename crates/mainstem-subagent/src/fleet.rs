@@ -16,7 +16,7 @@ use mainstem_tool::ToolOutput;
 use crate::{
     approval::{AnswerError, Approvals},
     budget::account::{Spending, Spent},
-    spawn::{roster::Roster, slots::Slots, start_order::StartOrder, versions::Versions},
+    spawn::{child_limit::ChildLimit, roster::Roster, start_order::StartOrder, versions::Versions},
 };
 
 /// The limits of a session's agents.
@@ -56,7 +56,7 @@ impl Default for Limits {
 pub struct Fleet {
     limits: Limits,
     pub(crate) roster: Roster,
-    pub(crate) slots: Slots,
+    pub(crate) child_limit: ChildLimit,
     pub(crate) starts: StartOrder,
     pub(crate) tasks: TaskSet,
     pub(crate) plans: Mutex<PlanMode>,
@@ -70,11 +70,11 @@ pub struct Fleet {
 impl Fleet {
     /// Creates a fleet without children, whose background tasks run in `tasks`.
     pub fn new(limits: Limits, tasks: TaskSet) -> Self {
-        let slots = Slots::new(limits.max_children);
+        let child_limit = ChildLimit::new(limits.max_children);
         Self {
             limits,
             roster: Roster::default(),
-            slots,
+            child_limit,
             starts: StartOrder::default(),
             tasks,
             plans: Mutex::default(),

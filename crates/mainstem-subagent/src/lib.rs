@@ -6,10 +6,10 @@
 //! their context. A child runs inside its parent's tool call, with a context of its own, and its
 //! events go into the same log. A child whose call stops waiting goes on as a background task.
 //!
-//! State (`fleet`, `spawn/roster.rs`, `spawn/slots.rs`, `budget/account.rs`) knows nothing of what
-//! uses it. `member` is one agent of a fleet in one run, and what an agent does is a method of it:
-//! it launches, waits for and sends to children (`spawn`), asks for approval (`approval`), and gets
-//! reports of ended tasks (`delivery`). `catalog` builds the agents that can be spawned.
+//! State (`fleet`, `spawn/roster.rs`, `spawn/child_limit.rs`, `budget/account.rs`) knows nothing of
+//! what uses it. `member` is one agent of a fleet in one run, and what an agent does is a method of
+//! it: it launches, waits for and sends to children (`spawn`), asks for approval (`approval`), and
+//! gets reports of ended tasks (`delivery`). `catalog` builds the agents that can be spawned.
 
 mod approval;
 mod assembly;

@@ -16,9 +16,9 @@ use crate::{
     fleet::Fleet,
     options::SpawnOptions,
     spawn::{
+        child_limit::{Caller, RunChildLimit},
         idle::Waits,
         lineage::Lineage,
-        slots::{Caller, RunSlots},
     },
 };
 
@@ -31,7 +31,7 @@ pub(crate) struct Member {
     pub(crate) options: SpawnOptions,
     pub(crate) generated: Arc<GeneratedAgents>,
     /// The run's own limit of children that execute at once.
-    slots: Option<Arc<RunSlots>>,
+    child_limit: Option<Arc<RunChildLimit>>,
     /// Where its calls are counted.
     pub(crate) account: Arc<Account>,
     /// What it and its ancestors were spawned as; `None` for the root.
@@ -74,7 +74,7 @@ impl Member {
             assembly,
             options,
             generated: Arc::default(),
-            slots: options.max_children.map(|most| Arc::new(RunSlots::new(most))),
+            child_limit: options.max_children.map(|most| Arc::new(RunChildLimit::new(most))),
             lineage: None,
             waits: Arc::default(),
             is_paid: false,
@@ -91,9 +91,9 @@ impl Member {
         Arc::new(Self { is_paid: true, ..self.clone() })
     }
 
-    /// Returns the member as the slots of its fleet see it.
+    /// Returns the member as the child limit of its fleet sees it.
     pub(crate) fn caller<'a>(&'a self, cx: &'a RunContext) -> Caller<'a> {
-        Caller { cx, run: self.slots.as_deref(), waits: &self.waits }
+        Caller { cx, run: self.child_limit.as_deref(), waits: &self.waits }
     }
 
     /// Returns what it and its ancestors were spawned as; nothing for the root.

@@ -1,6 +1,7 @@
 //! Children of an agent: how one is started, waited for, sent to and stopped, and what the session
 //! knows about each.
 
+pub(crate) mod child_limit;
 pub(crate) mod deadline;
 pub(crate) mod idle;
 pub(crate) mod inbox;
@@ -11,7 +12,6 @@ pub(crate) mod restore;
 pub(crate) mod roster;
 pub(crate) mod runner;
 pub(crate) mod send;
-pub(crate) mod slots;
 pub(crate) mod start_order;
 pub(crate) mod unlisted;
 pub(crate) mod versions;

@@ -5,13 +5,13 @@ use std::{fmt, sync::Arc, time::Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How long an executor's lease lasts. It is renewed three times as often. A task is lost when its
-/// executor's lease ends, or earlier, when the store can tell that the executor's process has
+/// How long an executor's lease lasts. It is renewed every third of this time. A task is lost when
+/// its executor's lease ends, or earlier, when the store can tell that the executor's process has
 /// ended.
-pub const LEASE: Duration = Duration::from_secs(30);
+pub const LEASE_DURATION: Duration = Duration::from_secs(30);
 
-/// How often a lease is renewed: two renewals may fail before it ends.
-pub(crate) const RENEW: Duration = Duration::from_millis(LEASE.as_millis() as u64 / 3);
+/// The interval of renewals: two may fail before the lease ends.
+pub(crate) const RENEWAL_INTERVAL: Duration = Duration::from_millis(LEASE_DURATION.as_millis() as u64 / 3);
 
 /// A process that executes tasks, or a part of one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -19,7 +19,7 @@ pub(crate) const RENEW: Duration = Duration::from_millis(LEASE.as_millis() as u6
 pub struct ExecutorId(#[schemars(with = "String")] Arc<str>);
 
 impl ExecutorId {
-    /// Takes any string as it is.
+    /// Creates an id of any text.
     pub fn new(id: impl Into<Arc<str>>) -> Self {
         Self(id.into())
     }

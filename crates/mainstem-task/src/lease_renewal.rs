@@ -7,16 +7,17 @@ use tokio::time::sleep;
 
 use crate::{
     TaskError, TaskFilter,
-    lease::{LEASE, RENEW},
+    lease::{LEASE_DURATION, RENEWAL_INTERVAL},
     set::Inner,
     sync::spawn,
 };
 
 /// How often cancel requests of other processes are read.
-const POLL: Duration = Duration::from_millis(500);
+const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Takes the lease. Starts a task that renews it while tasks run here, and then releases it.
-pub(crate) async fn start(inner: &Arc<Inner>) -> Result<(), TaskError> {
+/// Takes the lease, and spawns a task that renews it while tasks run and then releases it, unless
+/// that task is running.
+pub(crate) async fn ensure_started(inner: &Arc<Inner>) -> Result<(), TaskError> {
     // Held until the lease is taken, so that no task is recorded before.
     let mut is_renewing = inner.is_renewing.lock().await;
     if !*is_renewing {
@@ -32,7 +33,7 @@ async fn run(inner: Arc<Inner>, mut until: Timestamp) {
         tokio::select! {
             biased;
             () = inner.stop.cancelled() => return,
-            () = sleep(POLL) => {}
+            () = sleep(CANCEL_POLL_INTERVAL) => {}
         }
         {
             let mut is_renewing = inner.is_renewing.lock().await;
@@ -48,7 +49,7 @@ async fn run(inner: Arc<Inner>, mut until: Timestamp) {
                 Err(error) => tracing::error!(%error, "the lease could not be renewed"),
             }
         }
-        if let Err(error) = cancel_requested(&inner).await {
+        if let Err(error) = apply_cancel_requests(&inner).await {
             tracing::error!(%error, "can't read the cancel requests of tasks");
         }
     }
@@ -57,21 +58,21 @@ async fn run(inner: Arc<Inner>, mut until: Timestamp) {
 /// Releases the lease.
 pub(crate) async fn release(inner: &Inner) {
     if let Err(error) = inner.store.release(&inner.executor).await {
-        tracing::warn!(%error, "the lease stays until it runs out");
+        tracing::warn!(%error, "can't release the lease; it expires by itself");
     }
 }
 
 async fn renew(inner: &Inner) -> Result<Timestamp, TaskError> {
-    let until = Timestamp::from_micros(inner.now().as_micros().saturating_add(micros(LEASE)));
+    let until = Timestamp::from_micros(inner.now().as_micros().saturating_add(micros(LEASE_DURATION)));
     inner.store.renew(&inner.executor, until).await?;
     Ok(until)
 }
 
-/// Returns `true` if a lease must be renewed: a part of it is over, or the clock by which other
-/// processes judge it was set forward or back.
+/// Returns `true` if a lease must be renewed: the renewal interval has passed, or the clock by
+/// which other processes judge it was set forward or back.
 fn is_due(until: Timestamp, now: Timestamp) -> bool {
     let left = until.as_micros().saturating_sub(now.as_micros());
-    left <= micros(LEASE - RENEW) || left > micros(LEASE)
+    left <= micros(LEASE_DURATION - RENEWAL_INTERVAL) || left > micros(LEASE_DURATION)
 }
 
 fn micros(time: Duration) -> u64 {
@@ -79,7 +80,7 @@ fn micros(time: Duration) -> u64 {
 }
 
 /// Cancels the tasks whose record has a cancel request.
-async fn cancel_requested(inner: &Inner) -> Result<(), TaskError> {
+async fn apply_cancel_requests(inner: &Inner) -> Result<(), TaskError> {
     let parents: BTreeSet<_> = inner.live.iter().map(|live| live.parent.clone()).collect();
     for parent in parents {
         for record in inner.store.list(&TaskFilter::of_parent(parent)).await? {

@@ -16,7 +16,7 @@ mod store;
 mod sync;
 
 pub use error::{IllegalChange, TaskError};
-pub use lease::{ExecutorId, LEASE};
+pub use lease::{ExecutorId, LEASE_DURATION};
 pub use record::{CancelRequest, TaskChange, TaskRecord};
 pub use set::{CancelTask, NewTask, TaskEnd, TaskSet, Work};
 pub use status::can_become;

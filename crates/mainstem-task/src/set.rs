@@ -35,7 +35,7 @@ const AGAIN: Duration = Duration::from_millis(10);
 ///
 /// A task runs until it ends, is cancelled, or the set is [shut down](Self::shutdown). Dropping the
 /// set stops nothing; when the runtime is dropped, its tasks are dropped with it. In a shared store
-/// the tasks are lost when the process or its [lease](crate::LEASE) ends.
+/// the tasks are lost when the process or its [lease](crate::LEASE_DURATION) ends.
 #[derive(Clone)]
 pub struct TaskSet(pub(crate) Arc<Inner>);
 

@@ -16,8 +16,8 @@ use mainstem_event::{
 };
 use mainstem_message::{AgentKey, Failure, ReplyId, SessionId, TaskId};
 use mainstem_task::{
-    CancelTask, ExecutorId, Expected, LEASE, MemoryTaskStore, NewTask, TaskChange, TaskEnd, TaskError,
-    TaskFilter, TaskRecord, TaskSet, TaskStore,
+    CancelTask, ExecutorId, Expected, LEASE_DURATION, MemoryTaskStore, NewTask, TaskChange, TaskEnd,
+    TaskError, TaskFilter, TaskRecord, TaskSet, TaskStore,
 };
 use mainstem_testing::FakeClock;
 use tokio_util::sync::CancellationToken;
@@ -221,7 +221,7 @@ async fn an_executor_has_a_lease_while_it_has_tasks() {
             TaskEnd::Completed("gold".to_owned())
         });
         rig.set.begin(task, work).await.map_err(|(error, _)| error).unwrap();
-        tokio::time::sleep(LEASE).await;
+        tokio::time::sleep(LEASE_DURATION).await;
         assert!(rig.store.lease(&me).await.unwrap().is_some());
         ended.send(()).unwrap();
         tokio::time::sleep(Duration::from_secs(1)).await;
@@ -263,7 +263,7 @@ async fn a_clock_that_is_set_takes_no_task_from_a_living_executor() {
         assert_eq!(other.get(&id).await.unwrap().status, TaskStatus::Running, "set to {ahead}");
         // If it died now, others would find that out in time.
         let until = rig.store.lease(&me).await.unwrap().unwrap().as_micros();
-        assert!(until <= watch.now().as_micros() + LEASE.as_micros() as u64, "set to {ahead}");
+        assert!(until <= watch.now().as_micros() + LEASE_DURATION.as_micros() as u64, "set to {ahead}");
     }
 }
 

@@ -29,7 +29,7 @@ pub async fn open_log(journal: &dyn Journal, session: &str) -> Arc<SessionLog> {
 /// # Panics
 /// Never: a new session can be opened.
 pub async fn log_on_full_disk(events: u64) -> Arc<SessionLog> {
-    open_log(&MemoryJournal::with_capacity(events), "s").await
+    open_log(&MemoryJournal::failing_after(events), "s").await
 }
 
 /// Returns the root's sink in a run.

@@ -124,7 +124,7 @@ async fn what_nobody_asked_for_is_said_unless_it_may_be() {
         error.contains("has answers that were not requested") && error.contains("POST /v1/chat (line 2)"),
         "{error}"
     );
-    let lenient = tapes.builder("http://x", Mode::Replay).with_rest_allowed(true).open().await.unwrap();
+    let lenient = tapes.builder("http://x", Mode::Replay).with_unused_allowed(true).open().await.unwrap();
     lenient.finish().await.unwrap();
     // A test that does not call `finish` may have failed otherwise.
     drop(tapes.replay().await);

@@ -22,7 +22,7 @@ use crate::{args::Replay, host};
 /// Recorded events, in order; an error is the last item.
 pub(super) type Source = LocalBoxStream<'static, anyhow::Result<AgentEvent>>;
 
-/// Opens the file of that name, or else the session; with a server, its session.
+/// Opens the file at that path, else the session with that id; on the server, if one is given.
 ///
 /// # Errors
 /// Neither exists, or it can't be opened.
@@ -37,7 +37,7 @@ pub(super) async fn open(args: &Replay) -> anyhow::Result<Source> {
     let host = host::open(&args.at, args.journal.as_deref())?;
     let id = SessionId::parse_scoped(&args.what).map_err(|error| unknown(args, error.into()))?;
     let session = host.session(&id);
-    // This has to precede the first frame.
+    // Reports an unknown session before the first frame.
     session.view().await.map_err(|error| unknown(args, error))?;
     Ok(session.events(EventQuery::stored()).map_err(anyhow::Error::from).boxed_local())
 }
@@ -56,7 +56,7 @@ fn unknown(args: &Replay, error: Error) -> anyhow::Error {
 /// The lines of a file, a pipe or a device, which may be endless.
 pub(super) struct Lines<R> {
     path: PathBuf,
-    from: R,
+    reader: R,
     /// Longest line, in bytes.
     max: usize,
     /// Number of the last line that was read, from 1.
@@ -64,8 +64,8 @@ pub(super) struct Lines<R> {
 }
 
 impl<R: BufRead> Lines<R> {
-    fn new(path: &Path, from: R, max: usize) -> Self {
-        Self { path: path.to_owned(), from, max, number: 0 }
+    fn new(path: &Path, reader: R, max: usize) -> Self {
+        Self { path: path.to_owned(), reader, max, number: 0 }
     }
 
     /// Returns the event of the next line that is not blank; `None` at the end.
@@ -92,12 +92,12 @@ impl<R: BufRead> Lines<R> {
         self.number += 1;
         let mut bytes = Vec::new();
         // One more byte, for the line feed of the longest line.
-        self.from.by_ref().take(self.max as u64 + 1).read_until(b'\n', &mut bytes)?;
+        self.reader.by_ref().take(self.max as u64 + 1).read_until(b'\n', &mut bytes)?;
         if bytes.is_empty() {
             return Ok(None);
         }
-        let is_whole = bytes.len() <= self.max || bytes.ends_with(b"\n");
-        ensure!(is_whole, "the line is longer than {} MiB", self.max >> 20);
+        let fits = bytes.len() <= self.max || bytes.ends_with(b"\n");
+        ensure!(fits, "the line is longer than {} MiB", self.max >> 20);
         Ok(Some(String::from_utf8(bytes).context("the line is not UTF-8 text")?))
     }
 

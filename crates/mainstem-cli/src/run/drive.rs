@@ -31,7 +31,7 @@ use super::{end::Stop, filter::filter, recorder::Recorder};
 use crate::{
     approval::{Approvals, Line},
     args, harness,
-    host::{PATIENCE, advised},
+    host::{CANCEL_TIMEOUT, advised},
     output::{Output, Stdout},
     progress::{self, Progress},
     signals,
@@ -127,7 +127,7 @@ impl Drive {
         }
     }
 
-    /// Polls the run until it has ended, or the patience is over. Then none of its agents runs, and
+    /// Polls the run until it has ended, or the time is over. Then none of its agents runs, and
     /// all of its events were handed on.
     pub(super) async fn until_end(&mut self) {
         loop {
@@ -157,7 +157,7 @@ impl Drive {
         self.catch_up();
     }
 
-    /// Stops the remaining background tasks of this process: gently, unless the patience is over.
+    /// Stops the remaining background tasks of this process: gently, unless the time is over.
     async fn end_tasks(&mut self) {
         if self.stop.as_ref().is_some_and(Stop::is_at_once) {
             self.cancel_run(CancelReason::Dropped).await;
@@ -174,7 +174,7 @@ impl Drive {
     /// Asks all agents to stop. If the server can't be reached, the run continues, and its events
     /// show that.
     async fn cancel_run(&self, reason: CancelReason) {
-        let _ = timeout(PATIENCE, self.run.cancel(reason)).await;
+        let _ = timeout(CANCEL_TIMEOUT, self.run.cancel(reason)).await;
     }
 
     /// Returns the figures of `--diagnostics`, if requested.

@@ -137,7 +137,7 @@ impl Drive {
     }
 
     /// Waits for a slow reader; after a stopped run, no longer than for its agents.
-    async fn write_rest(self, last: Option<Bytes>, patience: Option<Duration>) -> Result<(), Stop> {
+    async fn write_rest(self, last: Option<Bytes>, timeout: Option<Duration>) -> Result<(), Stop> {
         let Self { queue, mut stdout, mut signals, .. } = self;
         let writing = async {
             for piece in queue.into_iter().chain(last) {
@@ -145,8 +145,8 @@ impl Drive {
             }
             stdout.finish().await
         };
-        let patience = async {
-            match patience {
+        let timed_out = async {
+            match timeout {
                 Some(time) => sleep(time).await,
                 None => pending().await,
             }
@@ -155,7 +155,7 @@ impl Drive {
             biased;
             written = writing => written.map_err(Stop::Stdout),
             signal = signals.next() => Err(Stop::Signal(signal)),
-            () = patience => Ok(()),
+            () = timed_out => Ok(()),
         }
     }
 }

@@ -7,7 +7,8 @@ use crate::{
     response::{Refusal, ResponseBody, begin, send},
 };
 
-/// Sends the request, and repeats it in the server's dialect if an error teaches one.
+/// Sends the request. If the error shows a known deviation of the server, adapts the body and sends
+/// it again; the dialect only gains deviations, so the loop ends.
 pub(super) async fn open<A: Api>(
     endpoint: Endpoint<A>,
     request: ModelRequest,
@@ -21,14 +22,14 @@ pub(super) async fn open<A: Api>(
             Err(refusal) => refusal,
         };
         let Some(adapted) = dialect.adapted_to(&refusal.error) else {
-            return Err(refused(&endpoint, refusal));
+            return Err(into_error(&endpoint, refusal));
         };
-        endpoint.learn(adapted.lasting());
+        endpoint.remember_dialect(adapted.lasting());
         dialect = adapted;
     }
 }
 
-fn refused<A: Api>(endpoint: &Endpoint<A>, mut refusal: Refusal) -> ModelError {
+fn into_error<A: Api>(endpoint: &Endpoint<A>, mut refusal: Refusal) -> ModelError {
     let advice = A::advice(&endpoint.model, &endpoint.server, &refusal.error);
     refusal.error.message.extend(advice);
     refusal.into_error(&endpoint.server)

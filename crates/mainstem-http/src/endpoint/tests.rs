@@ -126,7 +126,7 @@ fn a_key_and_a_token_replace_each_other() {
 fn what_was_learned_belongs_to_the_server_and_the_model() {
     let endpoint = Endpoint::<Echo>::new("m").with_api_key("k");
     let clone = endpoint.clone();
-    endpoint.learn(Voice { is_loud: true });
+    endpoint.remember_dialect(Voice { is_loud: true });
     assert!(clone.dialect().is_loud, "clones share it");
     let other = clone.with_model("n");
     assert_eq!((other.dialect().is_loud, other.name()), (false, "n"));

@@ -88,7 +88,7 @@ fn result(result: &ToolResult) -> Turn<'_> {
             // The tool has run; its data must not stop the conversation.
             Some(Err(_)) => {
                 content += if content.is_empty() { "" } else { "\n" };
-                content += "(data that you cannot be shown)";
+                content += "(data omitted: unsupported type)";
             }
         }
     }

@@ -278,8 +278,8 @@ fn what_tools_made_is_shown_or_remarked_upon() {
         ],
         json!([
             shown,
-            tool("a film\n(data that you cannot be shown)"),
-            tool("(data that you cannot be shown)")
+            tool("a film\n(data omitted: unsupported type)"),
+            tool("(data omitted: unsupported type)")
         ]),
     );
 }

@@ -108,7 +108,7 @@ impl<'a> Turns<'a> {
                     "(data: see the next message)"
                 }
                 // The tool has run; its data must not stop the conversation.
-                Err(_) => "(data that you cannot be shown)",
+                Err(_) => "(data omitted: unsupported type)",
             };
         }
         if content.is_empty() {

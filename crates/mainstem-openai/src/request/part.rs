@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use mainstem_message::{ContentBlock, DataSource};
 use serde::Serialize;
 
-use super::{address::Address, message::text};
+use super::{address::DataUrl, message::text};
 
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
@@ -25,7 +25,7 @@ pub(super) enum Part<'a> {
 
 #[derive(Debug, Serialize)]
 pub(super) struct Image<'a> {
-    url: Address<'a>,
+    url: DataUrl<'a>,
 }
 
 #[derive(Debug, Serialize)]
@@ -37,7 +37,7 @@ pub(super) struct Audio<'a> {
 #[derive(Debug, Serialize)]
 pub(super) struct File<'a> {
     filename: &'static str,
-    file_data: Address<'a>,
+    file_data: DataUrl<'a>,
 }
 
 /// Returns the content of a message; `None` for one without text and data.
@@ -73,13 +73,13 @@ fn attachment<'a>(media_type: &'a str, source: &'a DataSource) -> Result<Part<'a
             Ok(Part::InputAudio { input_audio: Audio { data, format } })
         }
         (DataSource::Base64(base64), None) if media_type.starts_with("image/") => {
-            Ok(Part::ImageUrl { image_url: Image { url: Address::Data { media_type, base64 } } })
+            Ok(Part::ImageUrl { image_url: Image { url: DataUrl::Data { media_type, base64 } } })
         }
         (DataSource::Url(url), _) if media_type.starts_with("image/") => {
-            Ok(Part::ImageUrl { image_url: Image { url: Address::Url(url) } })
+            Ok(Part::ImageUrl { image_url: Image { url: DataUrl::Url(url) } })
         }
         (DataSource::Base64(base64), None) if media_type == "application/pdf" => {
-            let file_data = Address::Data { media_type, base64 };
+            let file_data = DataUrl::Data { media_type, base64 };
             Ok(Part::File { file: File { filename: "file.pdf", file_data } })
         }
         _ => Err(

@@ -218,7 +218,7 @@ fn data_of_results_follows_them() {
         ],
         json!([
             { "role": "tool", "tool_call_id": "c1", "content": "a page\n(data: see the next message)" },
-            { "role": "tool", "tool_call_id": "c2", "content": "(data that you cannot be shown)" },
+            { "role": "tool", "tool_call_id": "c2", "content": "(data omitted: unsupported type)" },
             { "role": "user", "content": [{ "type": "image_url", "image_url": { "url": "data:image/png;base64,QUI=" } }] },
             { "role": "user", "content": "And?" },
         ]),

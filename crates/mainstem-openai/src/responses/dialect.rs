@@ -15,7 +15,7 @@ pub struct Dialect {
     /// No summaries of reasoning, which only verified organizations get.
     pub(crate) no_summary: bool,
     /// The reasoning of earlier turns is left out: another account of the vendor encrypted it.
-    pub(crate) forgetful: bool,
+    pub(crate) omits_reasoning: bool,
 }
 
 impl mainstem_http::Dialect for Dialect {
@@ -26,7 +26,7 @@ impl mainstem_http::Dialect for Dialect {
         }
         let mut adapted = self.clone();
         if words.iter().any(|word| word == "invalid_encrypted_content") {
-            adapted.forgetful = true;
+            adapted.omits_reasoning = true;
         } else if param == "include" || message.contains("Encrypted content is not supported") {
             adapted.plain = true;
         } else if param == "reasoning.summary" || message.contains("'reasoning.summary'") {
@@ -39,7 +39,7 @@ impl mainstem_http::Dialect for Dialect {
 
     fn lasting(&self) -> Self {
         // The account that encrypted the reasoning concerns one conversation.
-        Self { forgetful: false, ..self.clone() }
+        Self { omits_reasoning: false, ..self.clone() }
     }
 }
 

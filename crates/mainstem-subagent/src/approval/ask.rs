@@ -44,11 +44,11 @@ impl Member {
         Some(output)
     }
 
-    /// Waits for an answer with the agent's slot lent out; a task that it is part of is marked as
+    /// Waits for an answer with the agent's permit released; a task that it is part of is marked as
     /// waiting. Returns `None` if the agent is stopped first.
     async fn until_answered<T>(&self, cx: &RunContext, answer: oneshot::Receiver<T>) -> Option<T> {
         let fleet = &self.fleet;
-        let lent = fleet.slots.lend(self.caller(cx));
+        let released = fleet.child_limit.release_while_waiting(self.caller(cx));
         let task = cx.sink().task().cloned();
         if let Some(task) = &task {
             fleet.tasks.set_waiting(task, true).await;
@@ -61,7 +61,7 @@ impl Member {
         if let Some(task) = &task {
             fleet.tasks.set_waiting(task, false).await;
         }
-        lent.take_back().await;
+        released.reacquire().await;
         answer
     }
 }

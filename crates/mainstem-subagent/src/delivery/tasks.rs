@@ -29,7 +29,7 @@ impl Member {
         Ok(all.into_iter().filter(|task| !task.is_over()).map(|task| task.id).collect())
     }
 
-    /// Waits with the agent's slot lent out, until tasks have ended or the time is over. Returns
+    /// Waits with the agent's permit released, until tasks have ended or the time is over. Returns
     /// their records then.
     pub(crate) async fn await_tasks(
         &self,
@@ -37,9 +37,10 @@ impl Member {
         ids: &[TaskId],
         time: Duration,
     ) -> Result<Vec<TaskRecord>, SpawnError> {
-        let (tasks, lent) = (&self.fleet.tasks, self.fleet.slots.lend(self.caller(cx)));
+        let (tasks, released) =
+            (&self.fleet.tasks, self.fleet.child_limit.release_while_waiting(self.caller(cx)));
         let over = tasks.wait(ids, time).await;
-        lent.take_back().await;
+        released.reacquire().await;
         if let Some(records) = over? {
             return Ok(records);
         }

@@ -16,7 +16,7 @@ use crate::{
         idle::watch,
         lineage::Lineage,
         roster::{Carried, Identity, Seat},
-        runner::{Runner, RunningTurn, Turn},
+        runner::{Runner, RunningTurn, TurnInput},
         start_order::StartTicket,
     },
 };
@@ -126,13 +126,13 @@ impl Member {
         self.fleet.roster.set_context(&source.agent_key, &cx, &member.waits);
         let presence = Presence { member, cx: cx.clone() };
         let ready = start.as_ref().map(|start| Box::pin(start.turn()) as _);
-        let aside = Box::pin(async move {
+        let watchdog = Box::pin(async move {
             // First polled after the child has started.
             drop(start);
             let Presence { member, cx } = &presence;
             watch(cx, &member.waits, member.fleet.limits().idle).await;
         });
-        let turn = runner.run_turn(Turn { cx: cx.clone(), history, task: task.clone(), aside });
+        let turn = runner.run_turn(TurnInput { cx: cx.clone(), history, task: task.clone(), watchdog });
         Child { source, cx, task, start: ready, turn }
     }
 }

@@ -14,7 +14,7 @@ use crate::{
     member::Member,
     spawn::{
         idle::{Waits, watch},
-        runner::{Runner as _, RunningTurn, Turn},
+        runner::{Runner as _, RunningTurn, TurnInput},
     },
 };
 
@@ -40,14 +40,14 @@ pub(crate) async fn run(
     let child = cx.child(source.clone(), ReplyId::from_lossy(cx.new_id("reply-")));
     let turn = |cx: &RunContext, waits, idle| agent.run_turn(turn(cx, history, task, waits, idle));
     let Ok(parent) = Member::of(cx) else {
-        // Slots and the limit of silence belong to a fleet.
+        // The child limit and the limit of silence belong to a fleet.
         let outcome = turn(&child, Arc::default(), Duration::MAX).await;
         return Ok((outcome, child.messages()));
     };
     let member = parent.child(parent.account.clone(), parent.lineage.clone());
     let child = child.with_attachment(member.clone());
     let work = turn(&child, member.waits.clone(), parent.fleet.limits().idle);
-    let outcome = in_slot(parent, cx, source, work).await?;
+    let outcome = with_permit(parent, cx, source, work).await?;
     Ok((outcome, child.messages()))
 }
 
@@ -57,25 +57,25 @@ fn turn(
     task: String,
     waits: Arc<Waits>,
     idle: Duration,
-) -> Turn {
+) -> TurnInput {
     let watched = cx.clone();
-    let aside = Box::pin(async move { watch(&watched, &waits, idle).await });
-    Turn { cx: cx.clone(), history, task, aside }
+    let watchdog = Box::pin(async move { watch(&watched, &waits, idle).await });
+    TurnInput { cx: cx.clone(), history, task, watchdog }
 }
 
-/// Waits for a turn with the caller's slot lent out.
-async fn in_slot(
+/// Waits for a turn with the caller's permit released.
+async fn with_permit(
     parent: &Member,
     cx: &RunContext,
     source: &EventSource,
     turn: RunningTurn,
 ) -> Result<RunOutcome, SpawnError> {
-    let (slots, caller) = (&parent.fleet.slots, parent.caller(cx));
-    let lent = slots.lend(caller);
-    let mut slot = slots.enter(caller).await?;
-    slot.belongs_to(&source.agent_key);
+    let (limit, caller) = (&parent.fleet.child_limit, parent.caller(cx));
+    let released = limit.release_while_waiting(caller);
+    let mut permit = limit.acquire(caller).await?;
+    permit.set_child(&source.agent_key);
     let outcome = turn.await;
-    drop(slot);
-    lent.take_back().await;
+    drop(permit);
+    released.reacquire().await;
     Ok(outcome)
 }

@@ -13,6 +13,7 @@ use crate::{
     error::SpawnError,
     member::Member,
     spawn::{
+        child_limit::ChildPermit,
         deadline::Deadline,
         idle::Waiting,
         launch::{Child, Order},
@@ -80,9 +81,9 @@ impl Member {
             return Box::pin(self.hand_over(cx, child, Handover::Accepted)).await;
         };
         let mut deadline = Deadline::new(time);
-        let lent = self.fleet.slots.lend(self.caller(cx));
+        let released = self.fleet.child_limit.release_while_waiting(self.caller(cx));
         let report = self.wait_for(cx, &mut deadline, start, launch, wait).await;
-        lent.take_back().await;
+        released.reacquire().await;
         report
     }
 
@@ -97,28 +98,12 @@ impl Member {
         if cx.is_cancelled() {
             return Err(SpawnError::Interrupted);
         }
-        // The time passes from the call on, but a child that has not started can't be handed over.
-        // One that waits for a slot lets others start first.
-        let slots = &self.fleet.slots;
-        let (mut slot, start) = match slots.try_enter(self.caller(cx)) {
-            Some(slot) => {
-                start.turn().await;
-                (slot, Some(start))
-            }
-            None => {
-                drop(start);
-                tokio::select! {
-                    biased;
-                    slot = slots.enter(self.caller(cx)) => (slot?, None),
-                    never = tick(deadline) => match never {},
-                }
-            }
-        };
+        let (mut permit, start) = self.acquire_permit(cx, deadline, start).await?;
         let mut child = match wait.must_end {
             true => launch(&cx.clone().with_deadline(cx.now().after(deadline.left())), start)?,
             false => launch(cx, start)?,
         };
-        slot.belongs_to(&child.source.agent_key);
+        permit.set_child(&child.source.agent_key);
         let report = |child: &Child, outcome: &RunOutcome| {
             Ok(Report::new(&child.source, outcome).clamped(wait.is_clamped))
         };
@@ -137,12 +122,34 @@ impl Member {
                 return report(&child, &outcome);
             }
         }
-        // Slots are for children whose calls wait.
-        drop(slot);
+        // Permits are for children whose calls wait.
+        drop(permit);
         Ok(Box::pin(self.hand_over(cx, child, Handover::Promoted)).await?.clamped(wait.is_clamped))
     }
 
-    /// Makes a child a background task. If that fails, a running child goes on in its call.
+    /// Waits for a permit to start a child. The call's time passes meanwhile, but a child that has
+    /// not started can't be handed over. Returns no ticket if the child had to wait: it lets others
+    /// start first.
+    async fn acquire_permit(
+        &self,
+        cx: &RunContext,
+        deadline: &mut Deadline,
+        start: StartTicket,
+    ) -> Result<(ChildPermit<'_>, Option<StartTicket>), SpawnError> {
+        let limit = &self.fleet.child_limit;
+        if let Some(permit) = limit.try_acquire(self.caller(cx)) {
+            start.turn().await;
+            return Ok((permit, Some(start)));
+        }
+        drop(start);
+        tokio::select! {
+            biased;
+            permit = limit.acquire(self.caller(cx)) => Ok((permit?, None)),
+            never = tick(deadline) => match never {},
+        }
+    }
+
+    /// Makes a child a background task. If that fails, a running child continues in its call.
     pub(crate) async fn hand_over(
         &self,
         cx: &RunContext,
@@ -167,7 +174,7 @@ impl Member {
             // Here, because the task set polls this even if the run is not read. Below a new child
             // no agent waits yet.
             if how == Handover::Promoted {
-                fleet.slots.notify_moved();
+                fleet.child_limit.notify_promoted();
             }
             if let Some(start) = start {
                 start.await;

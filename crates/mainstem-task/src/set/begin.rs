@@ -111,7 +111,7 @@ impl Inner {
 
     async fn create(self: &Arc<Self>, record: &TaskRecord) -> Result<(), TaskError> {
         if self.store.is_shared() {
-            lease_renewal::start(self).await?;
+            lease_renewal::ensure_started(self).await?;
         }
         self.store.create(record.clone()).await?;
         self.created.fetch_add(1, Ordering::AcqRel);

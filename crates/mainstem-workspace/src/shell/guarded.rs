@@ -14,7 +14,7 @@ use super::ShellOptions;
 use crate::Workspace;
 
 /// How long to wait for the end of all processes; a guard stops waiting earlier, and reports why.
-const PATIENCE: Duration = Duration::from_secs(15);
+const END_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// A running command. Dropping it kills it with all its processes.
 #[derive(Debug)]
@@ -82,7 +82,7 @@ impl Guarded {
     pub(crate) async fn end(&mut self) -> Ending {
         self.control = None;
         let ending =
-            timeout(PATIENCE, self.wait()).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+            timeout(END_TIMEOUT, self.wait()).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
         ending.unwrap_or_else(|error| Ending {
             failure: Some(format!("the end of its processes is not known: {error}")),
             ..self.ending.clone()

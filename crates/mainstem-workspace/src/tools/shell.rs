@@ -15,23 +15,26 @@ use crate::{
 };
 
 /// The default timeout, in seconds.
-const TIMEOUT: u64 = 120;
+const DEFAULT_TIMEOUT_SECS: u64 = 120;
 
 /// The maximum timeout, in seconds.
-const LONGEST: u64 = 600;
+const MAX_TIMEOUT_SECS: u64 = 600;
 
 /// How long to wait for output after the command ended, if another process holds the pipe.
 const LINGER: Duration = Duration::from_millis(100);
 
-/// The size of a block.
+/// The size of the read buffer, in bytes.
 const BLOCK: usize = 8 << 10;
+
+/// The most that a pipe holds, in bytes.
+const MAX_PIPE_BYTES: usize = 1 << 20;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Shell {
     /// The command, for sh -c.
     command: String,
-    /// After how many seconds it is ended. Default 120, maximum 600.
+    /// Timeout in seconds. Default 120, maximum 600.
     #[serde(default)]
     #[schemars(range(min = 1))]
     timeout_seconds: Option<u64>,
@@ -39,8 +42,8 @@ struct Shell {
 
 pub(crate) fn tool(workspaces: &Workspaces, options: ShellOptions) -> Arc<dyn Tool> {
     let description = "Run a command with sh in the workspace's directory. It has no input. It can write in the workspace and in /tmp \
-                       only; `.git` and what configures agents is read-only there, unless the user allows it. When it ends, the processes that it left in the background are ended too. Long output is shown with its \
-                       beginning and its end; send it to a file to read all of it.";
+                       only; `.git` and files that configure agents are read-only, unless the user allows it. When it ends, its background processes are killed. Long output is \
+                       truncated in the middle; redirect it to a file to read all of it.";
     let network = if options.network() == Network::Off { " It has no network." } else { "" };
     let description = format!("{description}{network} Limits: {}.", options.limits());
     let (workspaces, options) = (workspaces.clone(), Arc::new(options));
@@ -64,27 +67,27 @@ impl Shell {
             () = cx.cancelled() => return Err(ToolError::new("interrupted before the command was started")),
             started = started => started.map_err(|error| ToolError::new(format!("the command can't be started: {error}")))?,
         };
-        let timeout = self.timeout_seconds.unwrap_or(TIMEOUT).clamp(1, LONGEST);
+        let timeout = self.timeout_seconds.unwrap_or(DEFAULT_TIMEOUT_SECS).clamp(1, MAX_TIMEOUT_SECS);
         let mut running = Running { guarded, pipe, output: Output::default() };
-        let cut = tokio::select! {
+        let interruption = tokio::select! {
             biased;
-            () = cx.cancelled() => Some(Cut::Cancelled),
-            () = sleep(Duration::from_secs(timeout)) => Some(Cut::TimedOut(timeout)),
+            () = cx.cancelled() => Some(Interruption::Cancelled),
+            () = sleep(Duration::from_secs(timeout)) => Some(Interruption::TimedOut(timeout)),
             ended = running.follow(cx) => ended.map(|()| None)?,
         };
         let confinement = running.guarded.confinement;
         let (mut text, ending) = running.finish().await;
-        let end = End { cut, ending, limits: options.limits() };
-        let notes = [confinement.files.note(), self.clamped()].into_iter().flatten().map(str::to_owned);
-        for note in notes.chain(end.set_aside(&workspace)).chain([end.to_string()]) {
+        let summary = Summary { interruption, ending, limits: options.limits() };
+        let notes = [confinement.files.note(), self.timeout_note()].into_iter().flatten().map(str::to_owned);
+        for note in notes.chain(summary.moved_notes(&workspace)).chain([summary.to_string()]) {
             text.push_str(&format!("[{note}]\n"));
         }
         text.truncate(text.trim_end_matches('\n').len());
-        Ok(ToolOutput::from(text).with_state(end.state()))
+        Ok(ToolOutput::from(text).with_state(summary.state()))
     }
 
-    fn clamped(&self) -> Option<&'static str> {
-        (self.timeout_seconds? > LONGEST).then_some("timeout_seconds is at most 600")
+    fn timeout_note(&self) -> Option<&'static str> {
+        (self.timeout_seconds? > MAX_TIMEOUT_SECS).then_some("timeout_seconds is at most 600")
     }
 }
 
@@ -116,7 +119,7 @@ impl Running {
         let mut block = [0; BLOCK];
         // Output printed before the end may still be in the pipe: read it without waiting,
         // bypassing tokio's readiness, and at most as much as a pipe holds.
-        for _ in 0..(1 << 20) / BLOCK {
+        for _ in 0..MAX_PIPE_BYTES / BLOCK {
             match rustix::io::read(&self.pipe, &mut block) {
                 Ok(length @ 1..) => text.extend(self.output.push(&block[..length])),
                 _ => break,
@@ -153,25 +156,25 @@ async fn pump(
     }
 }
 
-/// Why a command was cut short.
+/// Why a command was ended before its end.
 #[derive(Clone, Copy, Debug)]
-enum Cut {
+enum Interruption {
     TimedOut(u64),
     Cancelled,
 }
 
-/// How it ended.
+/// How a command ended, as the model gets it.
 #[derive(Debug)]
-struct End<'a> {
-    cut: Option<Cut>,
+struct Summary<'a> {
+    interruption: Option<Interruption>,
     ending: Ending,
     limits: &'a Limits,
 }
 
-impl End<'_> {
+impl Summary<'_> {
     fn state(&self) -> ToolState {
-        match (self.cut, &self.ending) {
-            (Some(Cut::Cancelled), _) => ToolState::Interrupted,
+        match (self.interruption, &self.ending) {
+            (Some(Interruption::Cancelled), _) => ToolState::Interrupted,
             (None, Ending { status: Some(Status::Exited(0)), limit: None, failure: None, .. }) => {
                 ToolState::Success
             }
@@ -179,15 +182,15 @@ impl End<'_> {
         }
     }
 
-    /// Returns notes on what it created at protected paths.
-    fn set_aside(&self, workspace: &Workspace) -> impl Iterator<Item = String> {
+    /// Returns notes on files that it created at protected paths, and that were moved.
+    fn moved_notes(&self, workspace: &Workspace) -> impl Iterator<Item = String> {
         self.ending.set_aside.iter().map(|(path, to)| {
             let rule = format!("shell(path: {}/**)", workspace.named(path).display());
             format!("{path:?} is protected; what the command made there was moved to {to:?}; the user can allow {rule:?}")
         })
     }
 
-    /// Returns the limit by which the guard or the kernel has ended it.
+    /// Returns the limit that ended the command, enforced by the guard or by the kernel.
     fn limit(&self) -> Option<Limit> {
         let of_status = || match self.ending.status? {
             Status::Killed(signal) => Limit::of_signal(signal),
@@ -198,23 +201,23 @@ impl End<'_> {
     }
 }
 
-impl fmt::Display for End<'_> {
+impl fmt::Display for Summary<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.cut, self.ending.limit, self.ending.status) {
-            (Some(Cut::TimedOut(seconds)), ..) => write!(f, "timed out after {seconds} s")?,
-            (Some(Cut::Cancelled), ..) => f.write_str("interrupted")?,
+        match (self.interruption, self.ending.limit, self.ending.status) {
+            (Some(Interruption::TimedOut(seconds)), ..) => write!(f, "timed out after {seconds} s")?,
+            (Some(Interruption::Cancelled), ..) => f.write_str("interrupted")?,
             (None, Some(limit), _) => f.write_str(&self.limits.message(limit))?,
             (None, None, Some(Status::Exited(code))) => write!(f, "exit status {code}")?,
             (None, None, Some(Status::Killed(signal))) => write!(f, "killed by signal {signal}")?,
             (None, None, None) => f.write_str("ended without a status")?,
         }
-        if let (None, None, Some(limit)) = (self.cut, self.ending.limit, self.limit()) {
+        if let (None, None, Some(limit)) = (self.interruption, self.ending.limit, self.limit()) {
             write!(f, ": {}", self.limits.message(limit))?;
         }
         match &self.ending.failure {
             Some(why) => write!(f, "; {why}"),
-            None if self.cut.is_some() || self.ending.limit.is_some() => {
-                f.write_str("; all its processes were ended")
+            None if self.interruption.is_some() || self.ending.limit.is_some() => {
+                f.write_str("; all its processes were killed")
             }
             None => Ok(()),
         }

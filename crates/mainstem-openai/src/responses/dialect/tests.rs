@@ -44,7 +44,7 @@ fn real_errors_change_the_dialect_once() {
     check(
         400,
         r#"{"error":{"message":"The encrypted content gAAA...DQ== could not be verified.","type":"invalid_request_error","param":null,"code":"invalid_encrypted_content"}}"#,
-        Some(Dialect { forgetful: true, ..Dialect::default() }),
+        Some(Dialect { omits_reasoning: true, ..Dialect::default() }),
     );
 }
 
@@ -57,6 +57,6 @@ fn other_errors_end_the_call() {
 
 #[test]
 fn what_one_conversation_taught_does_not_last() {
-    let found = Dialect { plain: true, forgetful: true, ..Dialect::default() };
+    let found = Dialect { plain: true, omits_reasoning: true, ..Dialect::default() };
     assert_eq!(found.lasting(), Dialect { plain: true, ..Dialect::default() });
 }

@@ -6,7 +6,7 @@
 use mainstem_message::{ContentBlock, DataSource};
 use serde::Serialize;
 
-use crate::request::Address;
+use crate::request::DataUrl;
 
 #[derive(Debug, Serialize)]
 #[serde(tag = "type")]
@@ -14,7 +14,7 @@ pub(super) enum Part<'a> {
     #[serde(rename = "input_text")]
     Text { text: &'a str },
     #[serde(rename = "input_image")]
-    Image { detail: &'static str, image_url: Address<'a> },
+    Image { detail: &'static str, image_url: DataUrl<'a> },
     #[serde(rename = "input_file")]
     File(File<'a>),
 }
@@ -23,7 +23,7 @@ pub(super) enum Part<'a> {
 #[serde(untagged)]
 pub(super) enum File<'a> {
     Url { file_url: &'a str },
-    Data { filename: &'static str, file_data: Address<'a> },
+    Data { filename: &'static str, file_data: DataUrl<'a> },
 }
 
 /// Returns a block as a part; `None` for one that is neither text nor data. Fails with what the API
@@ -41,12 +41,12 @@ fn data<'a>(media_type: &'a str, source: &'a DataSource) -> Result<Part<'a>, Str
     let is = |kind| media_type.starts_with(kind);
     let image = |image_url| Part::Image { detail: "auto", image_url };
     match source {
-        DataSource::Url(url) if is("image/") => Ok(image(Address::Url(url))),
-        DataSource::Base64(base64) if is("image/") => Ok(image(Address::Data { media_type, base64 })),
+        DataSource::Url(url) if is("image/") => Ok(image(DataUrl::Url(url))),
+        DataSource::Base64(base64) if is("image/") => Ok(image(DataUrl::Data { media_type, base64 })),
         DataSource::Url(url) if !is("audio/") && !is("video/") => Ok(Part::File(File::Url { file_url: url })),
         DataSource::Base64(base64) => match filename(media_type) {
             Some(filename) => {
-                let file_data = Address::Data { media_type, base64 };
+                let file_data = DataUrl::Data { media_type, base64 };
                 Ok(Part::File(File::Data { filename, file_data }))
             }
             None => Err(media_type.to_owned()),

@@ -17,14 +17,14 @@ use crate::{
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(super) enum Item<'a> {
-    Ours(Ours<'a>),
+    Typed(TypedItem<'a>),
     /// As the vendor sent it.
     Reasoning(&'a Map<String, Value>),
 }
 
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum Ours<'a> {
+pub(super) enum TypedItem<'a> {
     Message {
         role: &'static str,
         content: Vec<MessagePart<'a>>,
@@ -45,8 +45,8 @@ pub(super) enum Ours<'a> {
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(super) enum MessagePart<'a> {
-    ByUs(Part<'a>),
-    ByModel(OutputText<'a>),
+    Input(Part<'a>),
+    Output(OutputText<'a>),
 }
 
 #[derive(Debug, Serialize)]
@@ -62,106 +62,116 @@ pub(super) enum Output<'a> {
     Parts(Vec<Part<'a>>),
 }
 
-/// Returns all messages. Fails with what the API has no form for, and its place.
+/// Converts the messages to input items.
+///
+/// # Errors
+/// The content that the API can't represent, with its position.
 pub(super) fn input<'a>(request: &'a ModelRequest, dialect: &Dialect) -> Result<Vec<Item<'a>>, String> {
-    let mut input = Input { done: Vec::new(), thoughts: Vec::new(), forgetful: dialect.forgetful };
+    let mut input =
+        Input { items: Vec::new(), pending_reasoning: Vec::new(), omits_reasoning: dialect.omits_reasoning };
     for (number, message) in (1..).zip(&request.messages) {
         input.add(number, message)?;
     }
-    Ok(input.done)
+    Ok(input.items)
 }
 
 struct Input<'a> {
-    done: Vec<Item<'a>>,
-    /// Reasoning without a later item. The vendor needs it [before the item that followed it], and
-    /// refuses it alone: a turn that was cut off while the model reasoned is left out.
+    items: Vec<Item<'a>>,
+    /// Reasoning items that no other item has followed yet. The API requires them [before the item
+    /// that followed them] and rejects them alone, so trailing ones are dropped.
     ///
-    /// [before the item that followed it]: https://platform.openai.com/docs/guides/reasoning#keeping-reasoning-items-in-context
-    thoughts: Vec<&'a Map<String, Value>>,
-    forgetful: bool,
+    /// [before the item that followed them]:
+    /// https://platform.openai.com/docs/guides/reasoning#keeping-reasoning-items-in-context
+    pending_reasoning: Vec<&'a Map<String, Value>>,
+    omits_reasoning: bool,
 }
 
 impl<'a> Input<'a> {
     fn add(&mut self, number: usize, message: &'a Message) -> Result<(), String> {
         for result in message.tool_results() {
-            self.push(Ours::FunctionCallOutput {
+            self.push(TypedItem::FunctionCallOutput {
                 call_id: result.tool_call_id.as_str(),
                 output: output(result),
             });
         }
         match message.role {
-            Role::System => self.person("system", number, message),
-            Role::User => self.person("user", number, message),
+            Role::System => self.add_input_message("system", number, message),
+            Role::User => self.add_input_message("user", number, message),
             Role::Assistant => {
-                message.content.iter().for_each(|block| self.model(block));
-                self.thoughts.clear();
+                message.content.iter().for_each(|block| self.add_output_block(block));
+                self.pending_reasoning.clear();
                 Ok(())
             }
             Role::Tool => Ok(()),
         }
     }
 
-    fn person(&mut self, role: &'static str, number: usize, message: &'a Message) -> Result<(), String> {
+    fn add_input_message(
+        &mut self,
+        role: &'static str,
+        number: usize,
+        message: &'a Message,
+    ) -> Result<(), String> {
         let parts = (1..).zip(&message.content).filter_map(|(place, block)| {
             let located = |media_type| {
                 format!(
-                    "takes text, images and documents, but no {media_type} (block {place} of message {number}); send it as text"
+                    "supports text, images and documents, not {media_type} (block {place} of message {number}); send it as text"
                 )
             };
-            part(block).map(|part| part.map(MessagePart::ByUs).map_err(located))
+            part(block).map(|part| part.map(MessagePart::Input).map_err(located))
         });
         let content: Vec<_> = parts.collect::<Result<_, _>>()?;
         if !content.is_empty() {
-            self.push(Ours::Message { role, content, phase: None });
+            self.push(TypedItem::Message { role, content, phase: None });
         }
         Ok(())
     }
 
-    /// Adds a block of the model's. Data that it made can't be sent as its own.
-    fn model(&mut self, block: &'a ContentBlock) {
+    /// Adds a block of an assistant message. Data is left out: the API has no output item for it.
+    fn add_output_block(&mut self, block: &'a ContentBlock) {
         match block {
             ContentBlock::Text { text, opaque } if !text.is_empty() => {
-                self.say(text, opaque::phase_of(opaque));
+                self.add_output_text(text, opaque::phase_of(opaque));
             }
-            ContentBlock::Thinking { opaque, .. } if !self.forgetful => {
-                self.thoughts.extend(opaque::reasoning_of(opaque));
+            ContentBlock::Thinking { opaque, .. } if !self.omits_reasoning => {
+                self.pending_reasoning.extend(opaque::reasoning_of(opaque));
             }
             ContentBlock::ToolCall(ToolCall { id, name, arguments: written, .. }) => {
                 let arguments = Arguments::of(written).as_text();
-                self.push(Ours::FunctionCall { call_id: id.as_str(), name, arguments });
+                self.push(TypedItem::FunctionCall { call_id: id.as_str(), name, arguments });
             }
             _ => {}
         }
     }
 
-    /// Appends to the previous message, if that is the model's, in the same phase.
-    fn say(&mut self, text: &'a str, phase: Option<&'a str>) {
-        let said = MessagePart::ByModel(OutputText { text });
-        match self.done.last_mut() {
-            Some(Item::Ours(Ours::Message { role: "assistant", content, phase: last }))
-                if self.thoughts.is_empty() && *last == phase =>
+    /// Appends text to the previous item, if that is an assistant message in the same phase.
+    fn add_output_text(&mut self, text: &'a str, phase: Option<&'a str>) {
+        let part = MessagePart::Output(OutputText { text });
+        match self.items.last_mut() {
+            Some(Item::Typed(TypedItem::Message { role: "assistant", content, phase: last }))
+                if self.pending_reasoning.is_empty() && *last == phase =>
             {
-                content.push(said);
+                content.push(part);
             }
-            _ => self.push(Ours::Message { role: "assistant", content: vec![said], phase }),
+            _ => self.push(TypedItem::Message { role: "assistant", content: vec![part], phase }),
         }
     }
 
-    fn push(&mut self, item: Ours<'a>) {
-        self.done.extend(self.thoughts.drain(..).map(Item::Reasoning));
-        self.done.push(Item::Ours(item));
+    fn push(&mut self, item: TypedItem<'a>) {
+        self.items.extend(self.pending_reasoning.drain(..).map(Item::Reasoning));
+        self.items.push(Item::Typed(item));
     }
 }
 
-/// Returns a tool's result: text alone, or in parts. The API has no field for its state, so an
-/// empty result of a failed call says so.
+/// Returns a tool's result: text alone, or in parts. An empty text is replaced by the state, for
+/// which the API has no field.
 fn output(result: &ToolResult) -> Output<'_> {
     if !result.content.iter().any(|block| matches!(block, ContentBlock::Data { .. })) {
-        let said = text(&result.content);
-        return Output::Text(if said.is_empty() { result.state.as_str().into() } else { said });
+        let text = text(&result.content);
+        return Output::Text(if text.is_empty() { result.state.as_str().into() } else { text });
     }
     // The tool has run; its data must not stop the conversation.
-    let unseen = |_| Part::Text { text: "(data that you cannot be shown)" };
+    let unseen = |_| Part::Text { text: "(data omitted: unsupported type)" };
     let parts = result.content.iter().filter_map(part);
     Output::Parts(parts.map(|part| part.unwrap_or_else(unseen)).collect())
 }

@@ -232,7 +232,7 @@ fn data_without_a_form_is_refused_with_its_place() {
         assert_eq!(
             error,
             format!(
-                "takes text, images and documents, but no {name} (block 2 of message 2); send it as text"
+                "supports text, images and documents, not {name} (block 2 of message 2); send it as text"
             )
         );
     }
@@ -322,7 +322,7 @@ fn data_of_results_stays_with_them() {
                 json!([
                     { "type": "input_text", "text": "a page" },
                     { "type": "input_image", "detail": "auto", "image_url": "data:image/png;base64,QUI=" },
-                    { "type": "input_text", "text": "(data that you cannot be shown)" },
+                    { "type": "input_text", "text": "(data omitted: unsupported type)" },
                 ])
             ),
         ]),
@@ -334,7 +334,7 @@ fn a_dialect_changes_the_request() {
     let options = options(|options| options.reasoning_effort = Some("low".into()));
     let turn = assistant(vec![reasoning("rs"), call("c")]);
     let request = ModelRequest { options, ..ask(vec![turn]) };
-    let dialect = Dialect { plain: true, no_summary: true, forgetful: true, whole: Some("no".into()) };
+    let dialect = Dialect { plain: true, no_summary: true, omits_reasoning: true, whole: Some("no".into()) };
     let expected = json!({
         "model": "gpt-5.1",
         "input": [called("c")],

@@ -38,14 +38,14 @@ struct Remote {
 }
 
 impl Runner for Remote {
-    fn run_turn(&self, turn: Turn) -> RunningTurn {
+    fn run_turn(&self, input: TurnInput) -> RunningTurn {
         let answer = self.answers.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-        Box::pin(remote_turn(turn, answer.unwrap_or_default(), self.goes_on.clone()))
+        Box::pin(remote_turn(input, answer.unwrap_or_default(), self.goes_on.clone()))
     }
 }
 
-async fn remote_turn(turn: Turn, answer: &'static str, goes_on: Arc<Notify>) -> RunOutcome {
-    let Turn { cx, task, mut aside, .. } = turn;
+async fn remote_turn(input: TurnInput, answer: &'static str, goes_on: Arc<Notify>) -> RunOutcome {
+    let TurnInput { cx, task, mut watchdog, .. } = input;
     let id = || "b".parse().unwrap();
     cx.emit(
         EventKind::agent_start("far", Role::Assistant, vec![Arc::new(Message::user(task))])
@@ -56,7 +56,7 @@ async fn remote_turn(turn: Turn, answer: &'static str, goes_on: Arc<Notify>) -> 
     tokio::select! {
         () = goes_on.notified() => {}
         () = cx.cancelled() => return end(&cx, Outcome::Cancelled, None),
-        () = aside.as_mut() => {}
+        () = watchdog.as_mut() => {}
     }
     cx.emit(EventKind::TextBlockDelta { block_id: id(), delta: answer.to_owned() });
     cx.emit(EventKind::TextBlockEnd { block_id: id(), opaque: Default::default() });

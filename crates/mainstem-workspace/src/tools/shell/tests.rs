@@ -177,7 +177,7 @@ fn a_cancel_kills_all_processes_and_keeps_the_output() {
         assert_eq!(asleep(&mark), 0, "the answer comes after the end");
         assert_eq!(state, ToolState::Interrupted);
         assert!(
-            text.starts_with("begun\n") && text.ends_with("[interrupted; all its processes were ended]"),
+            text.starts_with("begun\n") && text.ends_with("[interrupted; all its processes were killed]"),
             "{text}"
         );
     });
@@ -204,7 +204,7 @@ fn a_timeout_kills_all_processes_and_keeps_the_output() {
         assert_eq!(state, ToolState::Error);
         assert!(
             text.starts_with("begun\n")
-                && text.ends_with("[timed out after 500 s; all its processes were ended]"),
+                && text.ends_with("[timed out after 500 s; all its processes were killed]"),
             "{text}"
         );
     });

@@ -42,7 +42,7 @@ fn check(limits: &[(&str, &str)], command: &str, said: &str) {
 
 #[test]
 fn a_memory_hog_is_ended() {
-    let said = "[the limit of memory, 96 MiB, was reached; all its processes were ended]";
+    let said = "[the limit of memory, 96 MiB, was reached; all its processes were killed]";
     // The last line is as long as the input, and held until it is read; each of the two alone is
     // within the limit.
     check(&[("memory", "96MiB")], "head -c 300M /dev/zero | tail -n 1 | (sleep 20; wc -c)", said);
@@ -67,7 +67,7 @@ fn the_largest_limit_is_none() {
 
 #[test]
 fn a_cpu_burner_is_ended() {
-    let said = "[the limit of CPU time, 1 s, was reached; all its processes were ended]";
+    let said = "[the limit of CPU time, 1 s, was reached; all its processes were killed]";
     check(&[("cpu", "1s")], "while :; do :; done", said);
     // Each process is within the limit.
     check(
@@ -89,7 +89,7 @@ fn an_endless_file_is_cut() {
 
 #[test]
 fn a_fork_bomb_is_ended() {
-    let said = "[the limit of processes, 40 at once, was reached; all its processes were ended]";
+    let said = "[the limit of processes, 40 at once, was reached; all its processes were killed]";
     let many = "i=0; while [ $i -lt 300 ]; do sleep 60 & i=$((i+1)); done; wait";
     check(&[("processes", "40")], many, said);
     // Bounded by its depth: 2^9 processes, each in a session of its own.
