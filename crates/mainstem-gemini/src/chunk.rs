@@ -2,8 +2,7 @@
 //!
 //! Unknown fields are skipped unread. Every field may be absent, or null.
 //!
-//! [GenerateContentResponse]:
-//! https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse
+//! [GenerateContentResponse]: https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse
 
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;

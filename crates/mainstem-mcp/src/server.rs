@@ -124,8 +124,7 @@ impl Server {
     /// Sets whether its [annotations] are trusted, so that tools which it calls read-only run in
     /// plan mode. Not by default: a server can claim anything.
     ///
-    /// [annotations]:
-    /// https://modelcontextprotocol.io/specification/2025-11-25/schema#toolannotations
+    /// [annotations]: https://modelcontextprotocol.io/specification/2025-11-25/schema#toolannotations
     #[must_use]
     pub fn with_trust(mut self, is_trusted: bool) -> Self {
         self.is_trusted = is_trusted;

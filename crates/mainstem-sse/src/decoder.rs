@@ -49,8 +49,7 @@ pub struct SseEvent {
 /// # Ok::<(), mainstem_sse::TooLarge>(())
 /// ```
 ///
-/// [interpretation rules]:
-/// https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation
+/// [interpretation rules]: https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation
 #[derive(Debug, Clone)]
 pub struct Decoder {
     inner: SseDecoder,

@@ -3,8 +3,7 @@
 //! Items are identified by `output_index`; their ids differ between events at [some servers]. What
 //! comes in pieces is not read again when it comes whole.
 //!
-//! [some servers]:
-//! https://github.com/vercel/ai/tree/main/packages/openai/src/responses/__fixtures__
+//! [some servers]: https://github.com/vercel/ai/tree/main/packages/openai/src/responses/__fixtures__
 
 use mainstem_http::Deltas;
 use mainstem_message::{Opaque, StopReason};

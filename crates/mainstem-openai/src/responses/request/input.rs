@@ -80,8 +80,7 @@ struct Input<'a> {
     /// Reasoning items that no other item has followed yet. The API requires them [before the item
     /// that followed them] and rejects them alone, so trailing ones are dropped.
     ///
-    /// [before the item that followed them]:
-    /// https://platform.openai.com/docs/guides/reasoning#keeping-reasoning-items-in-context
+    /// [before the item that followed them]: https://platform.openai.com/docs/guides/reasoning#keeping-reasoning-items-in-context
     pending_reasoning: Vec<&'a Map<String, Value>>,
     omits_reasoning: bool,
 }
