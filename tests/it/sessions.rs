@@ -1,6 +1,6 @@
 //! Which sessions are open: each once, within a limit that tenants share, until it is not in use.
 
-use std::{sync::Arc, time::Duration};
+use std::{pin::pin, sync::Arc, time::Duration};
 
 use futures_util::{FutureExt, future::join_all};
 use mainstem::{
@@ -9,10 +9,11 @@ use mainstem::{
     policy::Shares,
     prelude::*,
     session::{DeleteError, InUse, OpenError, Sessions},
+    task::TaskFilter,
 };
 use mainstem_testing::FaultyJournal;
 
-use crate::support::{harness, ms};
+use crate::support::{harness, ms, spawn_args};
 
 /// A process whose sessions are in the journal, which other processes share.
 fn process(journal: &FaultyJournal) -> Harness {
@@ -219,6 +220,53 @@ async fn only_a_session_that_is_not_in_use_is_deleted() {
     assert_eq!(unknown.to_string(), "unknown session s");
     assert!(first.sessions().find(&id).await.unwrap().is_none());
     assert!(first.open_session("s").await.unwrap().history().is_empty());
+}
+
+#[tokio::test]
+async fn a_deletion_that_its_caller_leaves_deletes_the_tasks_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut spawn = spawn_args("kid", "dig");
+    spawn["timeout_seconds"] = 0.into();
+    let main = [Turn::new().call("agent_spawn", spawn), Turn::new().text("yes")];
+    let model = ScriptedModel::new().agent("main", main).agent("kid", [Turn::new().text("gold")]);
+    let harness = harness(model).with_subagent(AgentSpec::new("kid", "Digs"));
+    let sqlite = SqliteJournal::open(dir.path().join("j.db")).unwrap();
+    let harness = harness.with_journal(sqlite).build().unwrap();
+    let (id, tasks) = ("s".parse().unwrap(), harness.tasks());
+    say(&harness.open_session("s").await.unwrap()).await;
+    while !tasks.live_below(&id).is_empty() {
+        tokio::time::sleep(ms(5)).await;
+    }
+    let results = async || tasks.list(&TaskFilter::of_root(id.clone())).await.unwrap();
+    assert_eq!(results().await.len(), 1);
+    // Polled once: the journal's thread deletes the session nevertheless.
+    assert!(harness.delete_session(&id).now_or_never().is_none());
+    while !harness.sessions().views().await.unwrap().is_empty() {
+        tokio::time::sleep(ms(5)).await;
+    }
+    for _ in 0..400 {
+        if results().await.is_empty() {
+            break;
+        }
+        tokio::time::sleep(ms(5)).await;
+    }
+    assert_eq!(results().await, []);
+}
+
+#[tokio::test]
+async fn a_session_that_is_deleted_while_it_is_looked_up_does_not_begin_anew() {
+    let journal = journal();
+    let (first, second, id) = (process(&journal), process(&journal), "s".parse().unwrap());
+    say(&second.open_session("s").await.unwrap()).await;
+    journal.hold_opens(true);
+    let mut found = pin!(first.sessions().find(&id));
+    assert!((&mut found).now_or_never().is_none());
+    assert_eq!(journal.held_opens(), 1);
+    second.delete_session(&id).await.unwrap();
+    journal.hold_opens(false);
+    assert!(found.await.unwrap().is_none());
+    assert!(first.sessions().store().is_empty());
+    assert!(first.sessions().views().await.unwrap().is_empty());
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ use mainstem_api::{AnySession, Code, Error, Host, Problem, SessionView, TaskQuer
 use mainstem_journal::{Journal, JournalError, SessionSummary};
 use mainstem_message::{SessionId, TaskId};
 use mainstem_task::{TaskRecord, TaskSet};
+use tokio::sync::oneshot;
 
 use self::session::RecordedSession;
 use crate::{
@@ -61,7 +62,21 @@ impl Records {
 
     /// Deletes what is recorded of a session, and of its tasks: a new session of the same id would
     /// receive their results. If another process has the session open, nothing is deleted.
+    ///
+    /// The task set drives the deletion: dropping the future does not stop it in between, when a
+    /// further call would no longer find the session.
     pub(crate) async fn delete(&self, id: &SessionId) -> Result<(), DeleteError> {
+        let (caller, deleted) = oneshot::channel();
+        let (records, session) = (self.clone(), id.clone());
+        self.tasks.drive(async move { _ = caller.send(records.delete_now(&session).await) });
+        match deleted.await {
+            Ok(deleted) => deleted,
+            // The task set is shut down and drives nothing.
+            Err(_) => self.delete_now(id).await,
+        }
+    }
+
+    async fn delete_now(&self, id: &SessionId) -> Result<(), DeleteError> {
         if let Some(journal) = &self.journal {
             journal.delete(id).await?;
         }

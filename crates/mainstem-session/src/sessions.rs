@@ -107,10 +107,23 @@ impl Sessions {
     /// # Errors
     /// As [`open`](Self::open).
     pub async fn find(&self, id: &SessionId) -> Result<Option<Session>, OpenError> {
-        if self.store.has(&self.key(id)) || self.records.has(id).await? {
-            return self.open(id.clone()).await.map(Some);
+        if !self.store.has(&self.key(id)) && !self.records.has(id).await? {
+            return Ok(None);
         }
-        Ok(None)
+        let opening = self.store.opening(self.key(id))?;
+        match opening.open_with(|| self.load_recorded(id.clone())).await {
+            Err(JournalError::Unknown { .. }) => Ok(None),
+            found => Ok(Some(found?)),
+        }
+    }
+
+    /// Opens a recorded session. One that was deleted after it was found does not begin anew.
+    async fn load_recorded(&self, id: SessionId) -> Result<Session, JournalError> {
+        let session = self.load(id.clone()).await?;
+        match session.log().last_seq() {
+            0 => Err(JournalError::Unknown { session: id }),
+            _ => Ok(session),
+        }
     }
 
     async fn load(&self, id: SessionId) -> Result<Session, JournalError> {
@@ -167,10 +180,14 @@ impl Sessions {
         self.store.remove(&self.key(id))
     }
 
-    /// Deletes a session permanently, with the records of its background tasks.
+    /// Deletes a session permanently, with the records of its background tasks. Dropping the future
+    /// does not stop a deletion that has begun.
     ///
     /// # Errors
     /// The session does not exist, is in use, or can't be deleted.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
     pub async fn delete(&self, id: &SessionId) -> Result<(), DeleteError> {
         // A closed session is not opened for this, so that a damaged one can be deleted, too.
         if self.store.remove_unused(&self.key(id))? || self.records.has(id).await? {
