@@ -6,13 +6,20 @@ use anyhow::anyhow;
 use mainstem::client::Server;
 use mainstem::{
     api::{Code, Error, Host},
-    event::{Ids, RandomIds},
+    event::{Ids, RandomIds, SystemClock},
     message::SessionId,
     session::Records,
-    task::TaskSet,
+    task::{ExecutorId, FileTaskStore, TaskSet},
 };
 
-use crate::{args::At, config::var, store};
+use crate::{
+    args::{At, Source},
+    config::{Settings, var},
+    harness::workspace,
+    store,
+    terminal::Terminal,
+    trust::{self, Reads},
+};
 
 /// The variable that holds the token.
 const TOKEN: &str = "MAINSTEM_TOKEN";
@@ -43,6 +50,17 @@ pub(crate) fn open(at: &At, journal: Option<&Path>) -> anyhow::Result<Arc<dyn Ho
         Some(server) => Ok(Arc::new(server)),
         None => Ok(Arc::new(Records::new(TaskSet::in_memory()).with_journal(store::open(journal)?.journal))),
     }
+}
+
+/// Returns the records of tasks in a workspace.
+///
+/// # Errors
+/// A setting is invalid.
+pub(crate) fn task_records(flags: Settings, source: &Source, terminal: Terminal) -> anyhow::Result<Records> {
+    let config = trust::look_and_warn(flags, source, Reads::NoAgents, terminal)?;
+    let store = Arc::new(FileTaskStore::new(workspace(&config.settings).value));
+    let executor = ExecutorId::new(RandomIds.next("executor-"));
+    Ok(Records::new(TaskSet::new(store, Arc::new(SystemClock), executor)))
 }
 
 /// Returns an id for a new session.

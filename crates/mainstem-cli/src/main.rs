@@ -65,7 +65,7 @@ fn main() -> ExitCode {
         Command::Models(args) => models::run(args, &cli.config, terminal),
         Command::Tools(args) => tools::run(args, &cli.config, terminal),
         Command::Serve(args) => serve::run(args, &cli.config, terminal),
-        Command::Sessions(args) => sessions::run(args),
+        Command::Sessions(args) => sessions::run(args, &cli.config, terminal),
         Command::Replay(args) => replay::run(args, terminal),
         Command::Chat(args) => chat::run(args, &cli.config, terminal),
         Command::Attach(args) => attach::run(args, terminal),

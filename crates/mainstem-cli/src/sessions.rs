@@ -1,5 +1,7 @@
 //! `mainstem sessions`: lists, shows, exports and deletes sessions.
 
+use std::sync::Arc;
+
 use futures_util::TryStreamExt;
 use mainstem::{
     api::{AnySession, EventQuery, Host, SessionView},
@@ -9,11 +11,12 @@ use mainstem::{
 use serde_json::json;
 
 use crate::{
-    args::{Form, Sessions, SessionsCommand},
+    args::{Form, Sessions, SessionsCommand, Source},
     exit::{Exit, Fault, OrExit},
     host::{self, Advise},
     print::{json as print_json_value, print, print_json, print_table},
-    table,
+    store, table,
+    terminal::Terminal,
 };
 
 const HEADS: [&str; 5] = ["SESSION", "RUNS", "EVENTS", "LAST", "STATE"];
@@ -23,9 +26,9 @@ const AGENTS: [&str; 5] = ["AGENT", "STATUS", "TOKENS", "STARTED", "KEY"];
 /// The number of events that are printed at once.
 const AT_ONCE: usize = 256;
 
-pub(crate) fn run(args: &Sessions) -> Result<Exit, Fault> {
+pub(crate) fn run(args: &Sessions, source: &Source, terminal: Terminal) -> Result<Exit, Fault> {
     let exit = if args.at.server.is_some() { Exit::Usage } else { Exit::Config };
-    let host = host::open(&args.at, args.journal.as_deref()).or_exit(exit)?;
+    let host = open(args, source, terminal).or_exit(exit)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
     runtime.block_on(async {
         match &args.command {
@@ -42,10 +45,23 @@ pub(crate) fn run(args: &Sessions) -> Result<Exit, Fault> {
                 show(&view, &session.fleet().await.advise().or_exit(Exit::Failed)?)?;
             }
             SessionsCommand::Export { id } => export(&*host.session(id)).await?,
-            SessionsCommand::Rm { ids } => remove(&*host, ids).await.or_exit(Exit::Failed)?,
+            SessionsCommand::Rm { ids, .. } => remove(&*host, ids).await.or_exit(Exit::Failed)?,
         }
         Ok(Exit::Reply)
     })
+}
+
+/// Returns the server that the command names, or the sessions of the journal; with the tasks of the
+/// workspace if they are deleted, too.
+fn open(args: &Sessions, source: &Source, terminal: Terminal) -> anyhow::Result<Arc<dyn Host>> {
+    let journal = args.journal.as_deref();
+    match &args.command {
+        SessionsCommand::Rm { workspace, .. } if args.at.server.is_none() => {
+            let records = host::task_records(workspace.settings(), source, terminal)?;
+            Ok(Arc::new(records.with_journal(store::open(journal)?.journal)))
+        }
+        _ => host::open(&args.at, journal),
+    }
 }
 
 fn row(session: &SessionView) -> [String; 5] {

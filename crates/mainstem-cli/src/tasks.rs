@@ -6,23 +6,18 @@ use anyhow::{anyhow, ensure};
 use futures_util::TryStreamExt;
 use mainstem::{
     api::{Code, EventQuery, Host, TaskQuery},
-    event::{Ids, RandomIds},
     message::TaskId,
-    session::Records,
-    task::{ExecutorId, FileTaskStore, LEASE_DURATION, TaskRecord, TaskSet},
+    task::{LEASE_DURATION, TaskRecord},
 };
-use mainstem_event::SystemClock;
 use serde_json::json;
 
 use crate::{
     args::{Form, Source, Tasks, TasksCommand},
     exit::{Exit, Fault, OrExit},
-    harness::workspace,
     host::{self, Advise},
     print::{json as print_json, print, print_table},
     store,
     terminal::Terminal,
-    trust::{self, Reads},
 };
 
 const HEADS: [&str; 5] = ["TASK", "AGENT", "STATUS", "SESSION", "WHAT"];
@@ -75,11 +70,7 @@ fn open(args: &Tasks, source: &Source, terminal: Terminal) -> anyhow::Result<Arc
     if let Some(server) = host::server(args.at.server.as_deref())? {
         return Ok(Arc::new(server));
     }
-    let flags = args.workspace.settings();
-    let config = trust::look_and_warn(flags, source, Reads::NoAgents, terminal)?;
-    let store = Arc::new(FileTaskStore::new(workspace(&config.settings).value));
-    let executor = ExecutorId::new(RandomIds.next("executor-"));
-    let records = Records::new(TaskSet::new(store, Arc::new(SystemClock), executor));
+    let records = host::task_records(args.workspace.settings(), source, terminal)?;
     Ok(Arc::new(match args.command {
         TasksCommand::Logs { .. } => records.with_journal(store::open(args.journal.as_deref())?.journal),
         _ => records,

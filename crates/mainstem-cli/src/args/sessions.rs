@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use mainstem::message::SessionId;
 
-use super::{At, Form, Mode};
+use super::{At, Form, Mode, WorkspaceFlag};
 
 #[derive(Debug, Args)]
 pub(crate) struct Sessions {
@@ -38,11 +38,14 @@ pub(crate) enum SessionsCommand {
         #[arg(value_parser = SessionId::parse_scoped)]
         id: SessionId,
     },
-    /// Delete sessions with all their events. This can't be undone.
+    /// Delete sessions with all their events, and the records of their tasks in the workspace. This
+    /// can't be undone.
     Rm {
         /// The sessions.
         #[arg(required = true, value_parser = SessionId::parse_scoped)]
         ids: Vec<SessionId>,
+        #[command(flatten)]
+        workspace: WorkspaceFlag,
     },
 }
 

@@ -75,6 +75,21 @@ fn wait_answers_with_what_the_task_found() {
 }
 
 #[test]
+fn a_deleted_session_leaves_no_task_in_the_workspace() {
+    let server = fleet(vec![Step::Text("A nugget of gold.")]);
+    server.open_gate();
+    let workspace = tempfile::tempdir().unwrap();
+    let journal = workspace.path().join("journal.db");
+    let run = |arguments: &str| dig(&server, &workspace, arguments).arg("--journal").arg(&journal).run();
+    assert_eq!(run("--session s --progress quiet").code, Some(0));
+    let tasks = || listed(&workspace, "list --output json");
+    assert_eq!(tasks().as_array().unwrap().len(), 1);
+    let rm = mainstem("sessions rm s --journal").arg(&journal).arg("-w").arg(workspace.path()).run();
+    assert_eq!((rm.code, &*rm.stderr), (Some(0), ""));
+    assert_eq!(tasks(), json!([]));
+}
+
+#[test]
 fn cancel_stops_the_task_and_its_connection() {
     let server = fleet(vec![Step::Text("Well, "), Step::Hang]);
     let workspace = tempfile::tempdir().unwrap();
