@@ -86,7 +86,7 @@ impl Bare {
                 let chunk: Chunk<'_> = serde_json::from_str(&event.data)?;
                 let texts = chunk.choices.into_iter().filter_map(|choice| choice.delta.content);
                 for text in texts.filter(|text| !text.is_empty()) {
-                    sender.send(text.into_owned()).await.context("the reader was dropped")?;
+                    sender.send(text.into_owned()).await.context("the client was dropped")?;
                 }
             }
         }

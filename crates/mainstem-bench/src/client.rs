@@ -1,4 +1,4 @@
-//! The client: the bare one or Mainstem, behind one interface.
+//! The clients that are compared, behind one interface.
 
 use std::time::Duration;
 
@@ -11,25 +11,25 @@ use crate::{
     script::Load,
 };
 
-/// An observation of a reader.
+/// An event that a client reports.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Observation<'a> {
-    /// The children's scripts are known from this time on; both sides do the same from here.
+    /// The children's scripts are known from this time on; all clients do the same from here.
     Start(Duration),
     /// A delta of a child has arrived.
     Delta(&'a str),
 }
 
-/// The kind of reader.
+/// The kind of a client.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-pub(crate) enum Side {
+pub(crate) enum ClientKind {
     Bare,
     /// Mainstem's provider without its engine.
     Provider,
     Mainstem,
 }
 
-/// A connected reader.
+/// A connected client.
 pub(crate) enum Client {
     Bare(Bare),
     Provider(Provider),
@@ -37,12 +37,12 @@ pub(crate) enum Client {
 }
 
 impl Client {
-    /// Builds its HTTP client, and runs a short load, so that later loads measure no first use.
-    pub(crate) async fn connect(side: Side, url: &str) -> Result<Self> {
-        let client = match side {
-            Side::Bare => Self::Bare(Bare::new(url)?),
-            Side::Provider => Self::Provider(Provider::new(fleet::model(url)?)),
-            Side::Mainstem => Self::Fleet(Fleet::over_http(url)?),
+    /// Builds its HTTP client, and runs a short load as a warm-up.
+    pub(crate) async fn connect(kind: ClientKind, url: &str) -> Result<Self> {
+        let client = match kind {
+            ClientKind::Bare => Self::Bare(Bare::new(url)?),
+            ClientKind::Provider => Self::Provider(Provider::new(fleet::model(url)?)),
+            ClientKind::Mainstem => Self::Fleet(Fleet::over_http(url)?),
         };
         client.run(&Load::new(1, 1), &mut |_| {}).await?;
         Ok(client)

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 
 use crate::{
-    client::{Client, Observation, Side},
+    client::{Client, ClientKind, Observation},
     fleet::{Fleet, is_leaf},
     measure::resident,
     sample::block_on,
@@ -25,7 +25,7 @@ use crate::{
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum Probe {
     /// Memory that children take which wait for their models
-    Waiting { side: Side, children: u32, url: String },
+    Waiting { kind: ClientKind, children: u32, url: String },
     /// What happens while the caller does not read
     Stall { seconds: u64, children: u32, deltas: u32, url: String },
 }
@@ -40,9 +40,9 @@ pub(crate) struct Stalled {
 }
 
 /// Returns the number of bytes that so many waiting children take.
-pub(crate) fn waiting(side: Side, children: u32, url: &str) -> Result<i64> {
-    let side = side.to_possible_value().context("a side has a name")?;
-    ask(&["waiting", side.get_name(), &children.to_string(), url])
+pub(crate) fn waiting(kind: ClientKind, children: u32, url: &str) -> Result<i64> {
+    let kind = kind.to_possible_value().context("a kind has a name")?;
+    ask(&["waiting", kind.get_name(), &children.to_string(), url])
 }
 
 /// Stops reading in the middle of a load, then continues.
@@ -61,8 +61,8 @@ impl Probe {
     /// Measures, and writes the figures as JSON.
     pub(crate) fn run(self) -> Result<()> {
         let figures = match self {
-            Self::Waiting { side, children, url } => {
-                serde_json::to_string(&block_on(wait(side, &Load::new(children, 1).hanging(), &url))?)?
+            Self::Waiting { kind, children, url } => {
+                serde_json::to_string(&block_on(wait(kind, &Load::new(children, 1).hanging(), &url))?)?
             }
             Self::Stall { seconds, children, deltas, url } => {
                 let pause = Duration::from_secs(seconds);
@@ -74,8 +74,8 @@ impl Probe {
     }
 }
 
-async fn wait(side: Side, load: &Load, url: &str) -> Result<i64> {
-    let client = Client::connect(side, url).await?;
+async fn wait(kind: ClientKind, load: &Load, url: &str) -> Result<i64> {
+    let client = Client::connect(kind, url).await?;
     let (before, deltas) = (resident()?, Cell::new(0));
     let mut seen = |seen: Observation<'_>| {
         if let Observation::Delta(_) = seen {

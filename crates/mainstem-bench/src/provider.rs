@@ -48,7 +48,7 @@ impl Provider {
         let mut deltas = self.0.stream(request);
         while let Some(delta) = deltas.next().await {
             if let ModelDelta::Text(text) = delta? {
-                sender.send(text).await.context("the reader was dropped")?;
+                sender.send(text).await.context("the client was dropped")?;
             }
         }
         Ok(())

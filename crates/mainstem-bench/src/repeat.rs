@@ -3,11 +3,13 @@
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 
-use crate::{client::Side, measure::quantile, sample::Sample, script::Load, server::Server, turns::turn};
+use crate::{
+    client::ClientKind, measure::quantile, sample::Sample, script::Load, server::Server, turns::turn,
+};
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Repeat {
-    reader: Reader,
+    subject: Subject,
     children: u32,
     deltas: u32,
     #[arg(long, default_value_t = 1)]
@@ -17,7 +19,7 @@ pub(crate) struct Repeat {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
-enum Reader {
+enum Subject {
     Bare,
     Provider,
     Mainstem,
@@ -32,17 +34,17 @@ impl Repeat {
     pub(crate) fn run(&self) -> Result<()> {
         let load = Load::new(self.children, self.deltas).at_depth(self.depth);
         // Without a server, so that an instruction count covers only the loads in process.
-        let in_process = matches!(self.reader, Reader::Scripted | Reader::Turns);
+        let in_process = matches!(self.subject, Subject::Scripted | Subject::Turns);
         let server = if in_process { None } else { Some(Server::start()?) };
         let url = server.as_ref().map_or("", Server::url);
-        let take = || match self.reader {
-            Reader::Bare => Ok(Sample::over_http(Side::Bare, url, &load)?.per_delta()),
-            Reader::Provider => Ok(Sample::over_http(Side::Provider, url, &load)?.per_delta()),
-            Reader::Mainstem => Ok(Sample::over_http(Side::Mainstem, url, &load)?.per_delta()),
-            Reader::Scripted => Ok(Sample::in_process(&load)?.per_delta()),
-            Reader::Turns => turn(self.children),
+        let measure = || match self.subject {
+            Subject::Bare => Ok(Sample::over_http(ClientKind::Bare, url, &load)?.per_delta()),
+            Subject::Provider => Ok(Sample::over_http(ClientKind::Provider, url, &load)?.per_delta()),
+            Subject::Mainstem => Ok(Sample::over_http(ClientKind::Mainstem, url, &load)?.per_delta()),
+            Subject::Scripted => Ok(Sample::in_process(&load)?.per_delta()),
+            Subject::Turns => turn(self.children),
         };
-        let taken: Vec<_> = (0..self.times).map(|_| take()).collect::<Result<_>>()?;
+        let taken: Vec<_> = (0..self.times).map(|_| measure()).collect::<Result<_>>()?;
         let [least, middle] = [0.0, 0.5].map(|share| quantile(taken.iter().copied(), share));
         println!("{least:.3} µs a delta at least, {middle:.3} µs in the middle");
         Ok(())

@@ -29,21 +29,21 @@ struct Row {
     number: u8,
     /// Whether a miss fails the run.
     hard: bool,
-    take: fn(&Bench) -> Result<Vec<Figure>>,
+    measure: fn(&Bench) -> Result<Vec<Figure>>,
 }
 
 const ROWS: [Row; 11] = [
-    Row { number: 1, hard: false, take: events::few },
-    Row { number: 2, hard: false, take: events::many },
-    Row { number: 3, hard: false, take: events::paced },
-    Row { number: 4, hard: true, take: depth::take },
-    Row { number: 5, hard: true, take: in_process::take },
-    Row { number: 6, hard: false, take: latency::take },
-    Row { number: 7, hard: false, take: memory::take },
-    Row { number: 8, hard: false, take: start::cpu },
-    Row { number: 9, hard: false, take: start::first_event },
-    Row { number: 10, hard: true, take: stall::take },
-    Row { number: 11, hard: true, take: fairness::take },
+    Row { number: 1, hard: false, measure: events::few },
+    Row { number: 2, hard: false, measure: events::many },
+    Row { number: 3, hard: false, measure: events::paced },
+    Row { number: 4, hard: true, measure: depth::measure },
+    Row { number: 5, hard: true, measure: in_process::measure },
+    Row { number: 6, hard: false, measure: latency::measure },
+    Row { number: 7, hard: false, measure: memory::measure },
+    Row { number: 8, hard: false, measure: start::cpu },
+    Row { number: 9, hard: false, measure: start::first_event },
+    Row { number: 10, hard: true, measure: stall::measure },
+    Row { number: 11, hard: true, measure: fairness::measure },
 ];
 
 impl Bench {
@@ -57,8 +57,8 @@ impl Bench {
     }
 
     /// Returns the median of so many repetitions.
-    fn median(&self, times: u32, mut take: impl FnMut() -> Result<f64>) -> Result<f64> {
-        Ok(median((0..self.scaled(times)).map(|_| take()).collect::<Result<Vec<_>>>()?))
+    fn median(&self, times: u32, mut measure: impl FnMut() -> Result<f64>) -> Result<f64> {
+        Ok(median((0..self.scaled(times)).map(|_| measure()).collect::<Result<Vec<_>>>()?))
     }
 
     /// Measures ours and theirs in turn.
@@ -80,7 +80,7 @@ pub(crate) fn run(bench: &Bench, numbers: &[u8]) -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
     for row in ROWS.iter().filter(|row| numbers.is_empty() || numbers.contains(&row.number)) {
         eprintln!("row {} …", row.number);
-        let taken = (row.take)(bench)?;
+        let taken = (row.measure)(bench)?;
         figures.extend(taken.into_iter().map(|figure| Figure { row: row.number, hard: row.hard, ..figure }));
     }
     Ok(figures)

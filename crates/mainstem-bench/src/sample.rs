@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use tokio::runtime;
 
 use crate::{
-    client::{Client, Observation, Side},
+    client::{Client, ClientKind, Observation},
     fleet::Fleet,
     measure,
     script::Load,
@@ -30,8 +30,8 @@ pub(crate) fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
 
 impl Sample {
     /// Measures a load over HTTP, including its connections.
-    pub(crate) fn over_http(side: Side, url: &str, load: &Load) -> Result<Self> {
-        block_on(async { Self::of(&Client::connect(side, url).await?, load).await })
+    pub(crate) fn over_http(kind: ClientKind, url: &str, load: &Load) -> Result<Self> {
+        block_on(async { Self::of(&Client::connect(kind, url).await?, load).await })
     }
 
     /// Measures a load of scripted models.

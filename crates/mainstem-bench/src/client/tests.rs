@@ -5,12 +5,12 @@ use tokio::net::TcpListener;
 use super::*;
 use crate::{sample::block_on, server};
 
-async fn heard(side: Side, load: &Load) -> Result<u64> {
+async fn heard(kind: ClientKind, load: &Load) -> Result<u64> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let url = format!("http://{}/v1", listener.local_addr()?);
     let (mut started, mut deltas) = (0, 0);
     let read = async {
-        let client = Client::connect(side, &url).await?;
+        let client = Client::connect(kind, &url).await?;
         let mut seen = |seen: Observation<'_>| match seen {
             Observation::Start(_) => started += 1,
             Observation::Delta(text) => deltas += u64::from(text.trim().parse::<u64>().is_ok()),
@@ -21,16 +21,16 @@ async fn heard(side: Side, load: &Load) -> Result<u64> {
         served = server::accept(listener) => served?,
         read = read => read?,
     }
-    assert!(started > 0, "{side:?} says when it starts");
+    assert!(started > 0, "{kind:?} says when it starts");
     Ok(deltas)
 }
 
 #[test]
 fn each_delta_is_heard() {
     let check = |load: Load| {
-        for side in [Side::Bare, Side::Provider, Side::Mainstem] {
-            let heard = block_on(heard(side, &load)).unwrap();
-            assert_eq!(heard, load.deltas(), "{side:?} {load:?}");
+        for kind in [ClientKind::Bare, ClientKind::Provider, ClientKind::Mainstem] {
+            let heard = block_on(heard(kind, &load)).unwrap();
+            assert_eq!(heard, load.deltas(), "{kind:?} {load:?}");
         }
     };
     check(Load::new(1, 1));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::Bench;
-use crate::{client::Side, sample::Sample, script::Load, table::Figure};
+use crate::{client::ClientKind, sample::Sample, script::Load, table::Figure};
 
 pub(super) fn few(bench: &Bench) -> Result<Vec<Figure>> {
     compared(bench, 30, &[Load::new(10, 1000), Load::new(100, 200)])
@@ -26,10 +26,10 @@ fn compared(bench: &Bench, times: u32, loads: &[Load]) -> Result<Vec<Figure>> {
 }
 
 fn ratio(bench: &Bench, times: u32, load: &Load) -> Result<Figure> {
-    let take = |side| Ok(Sample::over_http(side, bench.server.url(), load)?.per_delta());
-    let pairs = bench.pairs(times, || take(Side::Mainstem), || take(Side::Bare))?;
+    let measure = |kind| Ok(Sample::over_http(kind, bench.server.url(), load)?.per_delta());
+    let pairs = bench.pairs(times, || measure(ClientKind::Mainstem), || measure(ClientKind::Bare))?;
     let pace = if load.say.pace > 0 { ", paced 1 ms" } else { "" };
     let (ours, bare) = (pairs.ours(), pairs.theirs());
-    let what = format!("CPU per event ÷ bare, K = {}{pace}: {ours:.2} ÷ {bare:.2} µs", load.children);
-    Ok(Figure::new(what, pairs.ratio(), "").at_most(1.3))
+    let label = format!("CPU per event ÷ bare, K = {}{pace}: {ours:.2} ÷ {bare:.2} µs", load.children);
+    Ok(Figure::new(label, pairs.ratio(), "").at_most(1.3))
 }

@@ -16,11 +16,11 @@ use crate::{
 
 const CHILDREN: u32 = 1000;
 
-pub(super) fn take(bench: &Bench) -> Result<Vec<Figure>> {
+pub(super) fn measure(bench: &Bench) -> Result<Vec<Figure>> {
     let load = Load::new(CHILDREN, bench.scaled(500));
     let share = block_on(slowest(&load))?;
-    let what = format!("share of the slowest of {CHILDREN} ready children at half time");
-    Ok(vec![Figure::new(what, share * 100.0, " %").at_least(30.0)])
+    let label = format!("share of the slowest of {CHILDREN} ready children at half time");
+    Ok(vec![Figure::new(label, share * 100.0, " %").at_least(30.0)])
 }
 
 /// Returns the share of its text that the slowest child has sent when half of all text is sent.

@@ -6,19 +6,19 @@ use anyhow::{Context, Result};
 
 use super::Bench;
 use crate::{
-    client::{Client, Observation, Side},
+    client::{Client, ClientKind, Observation},
     measure::{now, quantile},
     sample::block_on,
     script::Load,
     table::Figure,
 };
 
-pub(super) fn take(bench: &Bench) -> Result<Vec<Figure>> {
+pub(super) fn measure(bench: &Bench) -> Result<Vec<Figure>> {
     let load = Load::new(10, bench.scaled(100)).paced(Duration::from_millis(10));
     let (mut bare, mut ours) = (Vec::new(), Vec::new());
     for _ in 0..bench.scaled(10) {
-        bare.extend(delays(bench, Side::Bare, &load)?);
-        ours.extend(delays(bench, Side::Mainstem, &load)?);
+        bare.extend(delays(bench, ClientKind::Bare, &load)?);
+        ours.extend(delays(bench, ClientKind::Mainstem, &load)?);
     }
     let at = |share| (quantile(bare.iter().copied(), share), quantile(ours.iter().copied(), share));
     let ((bare50, ours50), (bare99, ours99)) = (at(0.5), at(0.99));
@@ -30,10 +30,10 @@ pub(super) fn take(bench: &Bench) -> Result<Vec<Figure>> {
     ])
 }
 
-/// Returns the microseconds from the server's write to the reader.
-fn delays(bench: &Bench, side: Side, load: &Load) -> Result<Vec<f64>> {
+/// Returns the microseconds from the server's write to the client.
+fn delays(bench: &Bench, kind: ClientKind, load: &Load) -> Result<Vec<f64>> {
     block_on(async {
-        let client = Client::connect(side, bench.server.url()).await?;
+        let client = Client::connect(kind, bench.server.url()).await?;
         let mut delays = Vec::new();
         let mut seen = |seen: Observation<'_>| {
             if let Observation::Delta(text) = seen {

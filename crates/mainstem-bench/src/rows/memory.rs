@@ -3,15 +3,15 @@
 use anyhow::Result;
 
 use super::Bench;
-use crate::{client::Side, probe, table::Figure};
+use crate::{client::ClientKind, probe, table::Figure};
 
 const CHILDREN: u32 = 1000;
 
-pub(super) fn take(bench: &Bench) -> Result<Vec<Figure>> {
+pub(super) fn measure(bench: &Bench) -> Result<Vec<Figure>> {
     let url = bench.server.url();
-    let take = |side| Ok(probe::waiting(side, CHILDREN, url)? as f64 / f64::from(CHILDREN) / 1024.0);
-    let pairs = bench.pairs(5, || take(Side::Mainstem), || take(Side::Bare))?;
+    let measure = |kind| Ok(probe::waiting(kind, CHILDREN, url)? as f64 / f64::from(CHILDREN) / 1024.0);
+    let pairs = bench.pairs(5, || measure(ClientKind::Mainstem), || measure(ClientKind::Bare))?;
     let (ours, bare) = (pairs.ours(), pairs.theirs());
-    let what = format!("memory per waiting child above bare, K = {CHILDREN}: {ours:.1} − {bare:.1} KiB");
-    Ok(vec![Figure::new(what, pairs.difference(), " KiB").at_most(8.0)])
+    let label = format!("memory per waiting child above bare, K = {CHILDREN}: {ours:.1} − {bare:.1} KiB");
+    Ok(vec![Figure::new(label, pairs.difference(), " KiB").at_most(8.0)])
 }
