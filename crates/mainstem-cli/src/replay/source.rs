@@ -22,7 +22,7 @@ use crate::{args::Replay, host};
 /// Recorded events, in order; an error is the last item.
 pub(super) type Source = LocalBoxStream<'static, anyhow::Result<AgentEvent>>;
 
-/// Opens the file at that path, else the session with that id; on the server, if one is given.
+/// Opens the file at that path, else the session with that id, on the server if one is given.
 ///
 /// # Errors
 /// Neither exists, or it can't be opened.

@@ -1,7 +1,7 @@
-//! Settings to a harness and a prompt, or to an error that names what to set.
+//! Builds the harness and the prompt of a run from its settings.
 
-use anyhow::{Context, anyhow, bail, ensure};
-use mainstem::{Harness, provider};
+use anyhow::{Context, bail, ensure};
+use mainstem::{Harness, vendor};
 
 use crate::{
     args,
@@ -24,37 +24,14 @@ pub(super) struct Setup {
 
 pub(super) fn setup(args: &args::Run, config: &Config, terminal: Terminal) -> Result<Setup, Fault> {
     let mut notes = Vec::new();
-    let model = match model::choose(&config.settings, var) {
-        Some(model) => model,
-        // A program that reads stdout must not take a script for an answer.
-        None if !terminal.stdout => {
-            let how = format!(
-                "no model is configured\n{}\nor play the demo: `mainstem run -m demo`",
-                model::ADVICE
-            );
-            return Err(anyhow!(how)).or_exit(Exit::Config);
-        }
-        None => {
-            let variables = provider::variables();
-            notes
-                .push(format!("no model is configured, so this is the demo; set {variables}, or see --help"));
-            Setting::new(demo::NAME.to_owned(), "the default")
-        }
-    };
+    let model = choose_model(config, terminal, &mut notes).or_exit(Exit::Config)?;
     let is_demo = model.value == demo::NAME;
-    if is_demo && args.output_schema.is_some() {
-        return Err(anyhow!("--output-schema: the demo plays a script, whose reply has no schema"))
-            .or_exit(Exit::Usage);
-    }
-    if is_demo && args.session.is_some() {
-        return Err(anyhow!("--session: the demo plays a script, which can't continue")).or_exit(Exit::Usage);
-    }
-    if is_demo && args.prompt.is_some() {
-        notes.push("warning: the demo plays a script; the PROMPT is not used".to_owned());
+    if is_demo {
+        check_demo(args, &mut notes).or_exit(Exit::Usage)?;
     }
     notes.extend(harness::notes(&config.settings, is_demo));
-    let keeps = args.session.as_ref().map(|_| store::open(args.journal.as_deref()));
-    let journal = keeps.transpose().or_exit(Exit::Config)?;
+    let journal = args.session.as_ref().map(|_| store::open(args.journal.as_deref()));
+    let journal = journal.transpose().or_exit(Exit::Config)?;
     let requirements = Requirements {
         agent: args.agent.as_deref(),
         plan: args.plan,
@@ -64,18 +41,55 @@ pub(super) fn setup(args: &args::Run, config: &Config, terminal: Terminal) -> Re
     };
     let harness = requirements.build(config, &model)?;
     notes.extend(harness::found(&harness));
-    if let Some(id) = args
-        .only_agent
-        .as_deref()
-        .filter(|id| **harness.agents().root().id() != **id && harness.agents().catalog().get(id).is_none())
-    {
-        notes.push(format!("warning: --only-agent: there is no agent {id:?}"));
-    }
+    notes.extend(args.only_agent.as_deref().and_then(|id| unknown_agent_note(&harness, id)));
     if let Some(id) = &args.agent {
         check_agent(&harness, id).or_exit(Exit::Usage)?;
     }
     let prompt = prompt(args, is_demo).or_exit(Exit::Usage)?;
     Ok(Setup { harness, prompt, notes })
+}
+
+/// Returns the model of the settings, or the demo if none is configured, with a note.
+///
+/// # Errors
+/// No model is configured, and stdout is read by a program, which must not take a script for an
+/// answer.
+fn choose_model(
+    config: &Config,
+    terminal: Terminal,
+    notes: &mut Vec<String>,
+) -> anyhow::Result<Setting<String>> {
+    if let Some(model) = model::choose(&config.settings, var) {
+        return Ok(model);
+    }
+    ensure!(
+        terminal.stdout,
+        "no model is configured\n{}\nor play the demo: `mainstem run -m demo`",
+        model::ADVICE
+    );
+    let variables = vendor::variables();
+    notes.push(format!("no model is configured, so this is the demo; set {variables}, or see --help"));
+    Ok(Setting::new(demo::NAME.to_owned(), "the default"))
+}
+
+/// Checks that the arguments apply to the demo.
+fn check_demo(args: &args::Run, notes: &mut Vec<String>) -> anyhow::Result<()> {
+    ensure!(
+        args.output_schema.is_none(),
+        "--output-schema: the demo plays a script, whose reply has no schema"
+    );
+    ensure!(args.session.is_none(), "--session: the demo plays a script, which can't continue");
+    if args.prompt.is_some() {
+        notes.push("warning: the demo plays a script; the PROMPT is not used".to_owned());
+    }
+    Ok(())
+}
+
+/// Returns a warning if `--only-agent` names an agent that does not exist.
+fn unknown_agent_note(harness: &Harness, id: &str) -> Option<String> {
+    let agents = harness.agents();
+    let is_known = **agents.root().id() == *id || agents.catalog().get(id).is_some();
+    (!is_known).then(|| format!("warning: --only-agent: there is no agent {id:?}"))
 }
 
 pub(super) fn prompt(args: &args::Run, is_demo: bool) -> anyhow::Result<String> {

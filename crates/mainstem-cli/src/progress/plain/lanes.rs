@@ -8,7 +8,7 @@ use mainstem_event::Timestamp;
 /// After this silence of the holder, a waiting lane replaces it, in milliseconds.
 const SILENCE: u64 = 1_000;
 /// After this wait, a lane replaces a holder that keeps writing …
-const MAX_WAIT_MS: u64 = 5_000;
+const MAX_WAIT: u64 = 5_000;
 /// … unless the holder has been one for less than this.
 const MINIMUM: u64 = 3_000;
 
@@ -73,7 +73,7 @@ impl<T> Lanes<T> {
             return !is_over && now.millis_since(self.last_line) < SILENCE;
         }
         let longest_wait = self.longest_waiting().map_or(0, |(_, since)| now.millis_since(since));
-        longest_wait < MAX_WAIT_MS || now.millis_since(self.since) < MINIMUM
+        longest_wait < MAX_WAIT || now.millis_since(self.since) < MINIMUM
     }
 
     /// Returns the lane, besides the holder, that has waited longest.

@@ -1,9 +1,9 @@
-//! Events to lines for people: text line by line, actions, and results.
+//! Converts events to lines of text: text line by line, actions, and results.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use anstyle::AnsiColor;
-use mainstem::message::{AgentKey, SessionId, ToolCallId, ToolState};
+use mainstem::message::{AgentKey, Message, SessionId, ToolCallId, ToolState};
 use mainstem_event::{AgentEvent, EventKind, Outcome};
 
 use super::line_buffer::LineBuffer;
@@ -68,7 +68,7 @@ impl Lines {
             return (Vec::new(), None);
         }
         let lane = self.lane(event);
-        self.tell(event, lane);
+        self.add(event, lane);
         let is_over = matches!(event.kind, EventKind::AgentEnd { .. });
         (std::mem::take(&mut self.lines), is_over.then_some(lane))
     }
@@ -94,16 +94,11 @@ impl Lines {
         self.agents.iter().position(|agent| agent.session == *parent)
     }
 
-    fn tell(&mut self, event: &AgentEvent, lane: usize) {
+    /// Adds the lines of an event.
+    fn add(&mut self, event: &AgentEvent, lane: usize) {
         use EventKind::*;
-        let tool = self.glyphs.tool;
         match &event.kind {
-            AgentStart { input, .. } => {
-                let task = input.iter().map(|message| message.text()).collect::<Vec<_>>().join(" ");
-                let task = self.glyphs.short(&task, SHORT);
-                let by = self.parent(event).map(|parent| format!(" by #{}", parent + 1)).unwrap_or_default();
-                self.say(lane, &format!("started{by}: {task}"), None);
-            }
+            AgentStart { input, .. } => self.add_start(event, lane, input),
             TextBlockDelta { delta, .. } => {
                 let lines = self.agents[lane].buffer.push(delta);
                 lines.iter().for_each(|line| self.text(event, lane, line));
@@ -113,31 +108,12 @@ impl Lines {
                 self.text(event, lane, &line);
             }
             ToolCallStart { .. } | ModelCallStart { .. } => self.release(lane),
-            ToolResultStart { tool_call_id, tool_call_name, input, .. } => {
-                self.agents[lane].calls.insert(tool_call_id.clone(), String::new());
-                if DELEGATING.contains(&&**tool_call_name) {
-                    return;
-                }
-                let input = self.glyphs.short(&input.to_string(), SHORT);
-                self.say(lane, &format!("{tool} {tool_call_name} {input}"), Some(AnsiColor::Cyan));
+            ToolResultStart { .. } | ToolResultTextDelta { .. } | ToolResultEnd { .. } => {
+                self.add_call(&event.kind, lane);
             }
-            ToolResultTextDelta { tool_call_id, delta } => {
-                let output = self.agents[lane].calls.entry(tool_call_id.clone()).or_default();
-                output.extend(delta.chars().take((4 * SHORT).saturating_sub(output.len())));
+            ModelRetry { .. } | ModelFallback { .. } | StreamFallback { .. } | ExceedMaxIters { .. } => {
+                self.add_warning(&event.kind, lane);
             }
-            ToolResultEnd { tool_call_id, tool_call_name, state, duration_ms, .. } => {
-                let output = self.agents[lane].calls.remove(tool_call_id).unwrap_or_default();
-                self.answered(lane, tool_call_name, *state, *duration_ms, &output);
-            }
-            ModelRetry { attempt, wait_ms, error, .. } => {
-                let (wait, why) = (figures::time(*wait_ms), self.news(lane, &error.message));
-                self.warn(lane, &format!("attempt {attempt} failed, next in {wait}{why}"));
-            }
-            ModelFallback { from, to, reason, .. } => {
-                self.warn(lane, &format!("{from} failed, {to} is asked: {reason}"));
-            }
-            StreamFallback { reason } => self.warn(lane, &format!("the reply comes in one piece: {reason}")),
-            ExceedMaxIters { max_iters, .. } => self.warn(lane, &format!("the limit of {max_iters} turns")),
             Custom { name, .. } if name == "delegating" => self.say(lane, "delegates", None),
             AgentEnd { outcome, error, usage, duration_ms, .. } => {
                 if !matches!(outcome, Outcome::Success | Outcome::MaxIterations) {
@@ -147,10 +123,57 @@ impl Lines {
                 }
                 let error = error.as_ref().filter(|_| *outcome != Outcome::Cancelled);
                 let why = error.map_or_else(String::new, |error| self.news(lane, &error.message));
-                self.ended(lane, *outcome, &why, *duration_ms, usage.own.total_tokens());
+                self.add_end(lane, *outcome, &why, *duration_ms, usage.own.total_tokens());
             }
             _ => {}
         }
+    }
+
+    fn add_start(&mut self, event: &AgentEvent, lane: usize, input: &[Arc<Message>]) {
+        let task = input.iter().map(|message| message.text()).collect::<Vec<_>>().join(" ");
+        let task = self.glyphs.short(&task, SHORT);
+        let by = self.parent(event).map(|parent| format!(" by #{}", parent + 1)).unwrap_or_default();
+        self.say(lane, &format!("started{by}: {task}"), None);
+    }
+
+    /// Adds the beginning or the end of a tool call; its output is collected in between.
+    fn add_call(&mut self, kind: &EventKind, lane: usize) {
+        let calls = &mut self.agents[lane].calls;
+        match kind {
+            EventKind::ToolResultStart { tool_call_id, tool_call_name, input, .. } => {
+                calls.insert(tool_call_id.clone(), String::new());
+                if !DELEGATING.contains(&&**tool_call_name) {
+                    let (tool, input) = (self.glyphs.tool, self.glyphs.short(&input.to_string(), SHORT));
+                    self.say(lane, &format!("{tool} {tool_call_name} {input}"), Some(AnsiColor::Cyan));
+                }
+            }
+            EventKind::ToolResultTextDelta { tool_call_id, delta } => {
+                let output = calls.entry(tool_call_id.clone()).or_default();
+                output.extend(delta.chars().take((4 * SHORT).saturating_sub(output.len())));
+            }
+            EventKind::ToolResultEnd { tool_call_id, tool_call_name, state, duration_ms, .. } => {
+                let output = calls.remove(tool_call_id).unwrap_or_default();
+                self.add_call_end(lane, tool_call_name, *state, *duration_ms, &output);
+            }
+            _ => {}
+        }
+    }
+
+    /// Adds a warning about a model, or about a limit.
+    fn add_warning(&mut self, kind: &EventKind, lane: usize) {
+        let warning = match kind {
+            EventKind::ModelRetry { attempt, wait_ms, error, .. } => {
+                let (wait, why) = (figures::time(*wait_ms), self.news(lane, &error.message));
+                format!("attempt {attempt} failed, next in {wait}{why}")
+            }
+            EventKind::ModelFallback { from, to, reason, .. } => {
+                format!("{from} failed, {to} is asked: {reason}")
+            }
+            EventKind::StreamFallback { reason } => format!("the reply comes in one piece: {reason}"),
+            EventKind::ExceedMaxIters { max_iters, .. } => format!("the limit of {max_iters} turns"),
+            _ => return,
+        };
+        self.warn(lane, &warning);
     }
 
     fn say(&mut self, lane: usize, text: &str, color: Option<AnsiColor>) {
@@ -188,7 +211,7 @@ impl Lines {
         }
     }
 
-    fn answered(&mut self, lane: usize, tool: &str, state: ToolState, millis: u64, output: &str) {
+    fn add_call_end(&mut self, lane: usize, tool: &str, state: ToolState, millis: u64, output: &str) {
         let time = figures::time(millis);
         let Glyphs { ok, failed, cancelled, background, .. } = self.glyphs;
         let (text, color) = match state {
@@ -215,8 +238,8 @@ impl Lines {
         self.say(lane, &text, Some(color));
     }
 
-    /// Prints the end of an invocation; `tokens` are those of its own model calls.
-    fn ended(&mut self, lane: usize, outcome: Outcome, why: &str, millis: u64, tokens: u64) {
+    /// Adds the end of an invocation; `tokens` are those of its own model calls.
+    fn add_end(&mut self, lane: usize, outcome: Outcome, why: &str, millis: u64, tokens: u64) {
         let (glyph, word) = self.glyphs.ending(outcome);
         let (time, tokens) = (figures::time(millis), figures::tokens(tokens));
         let text = format!("{glyph} {word}, {time}, {tokens}{}", self.glyphs.short(why, 2 * SHORT));
