@@ -1,4 +1,4 @@
-//! A cassette for programs that are not tests: records or replays a vendor's answers until its
+//! A cassette for programs that are not tests: records or replays a vendor's responses until its
 //! standard input ends.
 //!
 //! `cargo run -q -p mainstem-cassette --example cassette -- demo.jsonl https://api.openai.com/v1`

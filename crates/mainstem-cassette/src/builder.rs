@@ -18,7 +18,7 @@ pub struct CassetteBuilder {
     secrets: Secrets,
     ignored: Vec<String>,
     replays_pauses: bool,
-    may_leave_rest: bool,
+    may_leave_unused: bool,
 }
 
 impl CassetteBuilder {
@@ -30,7 +30,7 @@ impl CassetteBuilder {
             secrets: Secrets::default(),
             ignored: Vec::new(),
             replays_pauses: false,
-            may_leave_rest: false,
+            may_leave_unused: false,
         }
     }
 
@@ -40,7 +40,7 @@ impl CassetteBuilder {
         self
     }
 
-    /// Adds a value that must not be on the tape. Keys in request headers and URLs are redacted
+    /// Adds a value that must not be on the tape. Secrets in request headers and URLs are redacted
     /// without this.
     pub fn with_secret(mut self, secret: &str) -> Self {
         self.secrets.add(secret);
@@ -55,17 +55,17 @@ impl CassetteBuilder {
         self
     }
 
-    /// Sets whether pauses between chunks are replayed; off by default. They are on tokio's clock,
-    /// so a paused clock skips them.
+    /// Sets whether pauses between chunks are replayed; off by default. Uses tokio's clock, so a
+    /// paused clock skips them.
     pub fn with_pauses(mut self, replays_pauses: bool) -> Self {
         self.replays_pauses = replays_pauses;
         self
     }
 
-    /// Sets whether responses on the tape may remain unused; by default [`Cassette::finish`]
-    /// reports them.
+    /// Sets whether responses on the tape may remain unused; by default [`Cassette::finish`] reports
+    /// them.
     pub fn with_unused_allowed(mut self, is_allowed: bool) -> Self {
-        self.may_leave_rest = is_allowed;
+        self.may_leave_unused = is_allowed;
         self
     }
 
@@ -88,7 +88,13 @@ impl CassetteBuilder {
         let router = Arc::new(Router::new(tape, mode, self.replays_pauses, upstream)?);
         #[expect(clippy::disallowed_methods, reason = "ends when the cassette is closed or dropped")]
         tokio::spawn(serve::accept(listener, router.clone()));
-        Ok(Cassette { path: self.path, url, router, may_leave_rest: self.may_leave_rest, is_closed: false })
+        Ok(Cassette {
+            path: self.path,
+            url,
+            router,
+            may_leave_unused: self.may_leave_unused,
+            is_closed: false,
+        })
     }
 }
 

@@ -19,8 +19,8 @@ impl Ignored {
     }
 
     /// Sorts the keys, and removes the ignored places.
-    pub(super) fn canonical(&self, asked: &mut TapeRequest) {
-        if let Some(Body::Json(value)) = &mut asked.body {
+    pub(super) fn canonical(&self, requested: &mut TapeRequest) {
+        if let Some(Body::Json(value)) = &mut requested.body {
             self.0.iter().for_each(|path| strip(value, path));
             value.sort_all_objects();
         }

@@ -9,7 +9,7 @@ use std::{
 
 use crate::{CassetteBuilder, CassetteError, Mode, router::Router};
 
-/// A server on the loopback between a provider and its vendor, which records the vendor's answers,
+/// A server on the loopback between a provider and its vendor, which records the vendor's responses,
 /// or replays them in the vendor's place.
 ///
 /// Give the provider [`url`](Self::url) as its base URL. The [`Mode`] is set by
@@ -22,8 +22,8 @@ use crate::{CassetteBuilder, CassetteError, Mode, router::Router};
 /// use mainstem_cassette::{Cassette, Mode};
 /// use mainstem_testing::ModelServer;
 ///
-/// // Asks as a provider would.
-/// async fn ask(url: &str) -> Result<String, Box<dyn std::error::Error>> {
+/// // Sends a request as a provider does.
+/// async fn send(url: &str) -> Result<String, Box<dyn std::error::Error>> {
 ///     let request = mainstem_http::client()?.post(format!("{url}/chat/completions"));
 ///     let request = request.bearer_auth("sk-secret-123");
 ///     let body = r#"{"model": "m", "messages": [{"role": "user", "content": "Hi"}]}"#;
@@ -37,24 +37,24 @@ use crate::{CassetteBuilder, CassetteError, Mode, router::Router};
 /// let vendor = ModelServer::start(model).await?;
 /// let builder = Cassette::builder(&tape, &vendor.base_url()).with_mode(Mode::Record);
 /// let cassette = builder.open().await?;
-/// let said = ask(cassette.url()).await?;
+/// let said = send(cassette.url()).await?;
 /// cassette.finish().await?;
 /// drop(vendor);
 ///
 /// let builder = Cassette::builder(&tape, "https://api.openai.com/v1").with_mode(Mode::Replay);
 /// let cassette = builder.open().await?;
-/// assert_eq!(ask(cassette.url()).await?, said);
+/// assert_eq!(send(cassette.url()).await?, said);
 /// cassette.finish().await?;
 /// assert!(!std::fs::read_to_string(&tape)?.contains("sk-secret-123"));
 /// # Ok(())
 /// # }
 /// ```
 ///
-/// **Replay**: each recorded answer is sent once, to the request it was recorded for: one of the
+/// **Replay**: each recorded response is sent once, to the request it was recorded for: one of the
 /// same method, path and body, except for the order of keys and places of
 /// [`CassetteBuilder::with_ignored`]. It comes in the recorded chunks;
 /// [`CassetteBuilder::with_pauses`] adds their pauses. A connection that the vendor cut is cut
-/// again. Where the client left before the end, the answer stays open at that place.
+/// again. Where the client left before the end, the response stays open at that place.
 ///
 /// **A request that is not on the tape** is refused with status 417, and the provider's error
 /// describes the difference from the nearest one that is. It also fails [`finish`](Self::finish),
@@ -66,13 +66,13 @@ use crate::{CassetteBuilder, CassetteError, Mode, router::Router};
 /// several events is not recognized.
 ///
 /// A tape is for one cassette at a time. Dropping the cassette ends it, with every connection; an
-/// answer that is being recorded is stored as far as it has come.
+/// response that is being recorded is stored as far as it has come.
 #[must_use]
 pub struct Cassette {
     pub(crate) path: PathBuf,
     pub(crate) url: String,
     pub(crate) router: Arc<Router>,
-    pub(crate) may_leave_rest: bool,
+    pub(crate) may_leave_unused: bool,
     pub(crate) is_closed: bool,
 }
 
@@ -111,10 +111,10 @@ impl Cassette {
         self.router.tape().misses().to_vec()
     }
 
-    /// Ends it. An answer that is still being recorded has a second for its end.
+    /// Ends it. A response that is still being recorded has a second for its end.
     ///
     /// # Errors
-    /// If a request was not on the tape, an answer on it was not requested, or it could not be
+    /// If a request was not on the tape, a response on it was not used, or it could not be
     /// written.
     pub async fn finish(mut self) -> Result<(), CassetteError> {
         self.router.settle().await;
@@ -124,7 +124,7 @@ impl Cassette {
     fn close(&mut self) -> Result<(), CassetteError> {
         self.is_closed = true;
         self.router.stop.cancel();
-        self.router.tape().close(self.may_leave_rest)
+        self.router.tape().close(self.may_leave_unused)
     }
 }
 
@@ -133,8 +133,8 @@ impl Drop for Cassette {
         if self.is_closed {
             return;
         }
-        // A test that failed early has left answers, which is not an error.
-        self.may_leave_rest = true;
+        // A test that failed early has left responses unused, which is not an error.
+        self.may_leave_unused = true;
         if let Err(error) = self.close()
             && !thread::panicking()
         {

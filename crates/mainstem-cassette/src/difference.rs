@@ -21,57 +21,58 @@ pub(super) struct Difference {
     /// A JSON pointer into the body, or the name of another part.
     pub(super) at: String,
     pub(super) recorded: Option<Value>,
-    pub(super) asked: Option<Value>,
+    pub(super) requested: Option<Value>,
 }
 
 /// Returns every difference, except in method and path.
-pub(super) fn differences(recorded: &TapeRequest, asked: &TapeRequest) -> Vec<Difference> {
-    let query = |asked: &TapeRequest| target(&asked.path).1.join("&").into();
+pub(super) fn differences(recorded: &TapeRequest, requested: &TapeRequest) -> Vec<Difference> {
+    let query = |requested: &TapeRequest| target(&requested.path).1.join("&").into();
     let mut found = Vec::new();
-    compare("the query", Some(&query(recorded)), Some(&query(asked)), &mut found);
-    let (recorded, asked) = (value(recorded), value(asked));
-    compare("", recorded.as_ref(), asked.as_ref(), &mut found);
+    compare("the query", Some(&query(recorded)), Some(&query(requested)), &mut found);
+    let (recorded, requested) = (value(recorded), value(requested));
+    compare("", recorded.as_ref(), requested.as_ref(), &mut found);
     found
 }
 
-fn value(asked: &TapeRequest) -> Option<Value> {
-    Some(match asked.body.clone()? {
+fn value(requested: &TapeRequest) -> Option<Value> {
+    Some(match requested.body.clone()? {
         Body::Json(value) => value,
         Body::Text(text) | Body::Base64(text) => text.into(),
     })
 }
 
-fn compare(at: &str, recorded: Option<&Value>, asked: Option<&Value>, found: &mut Vec<Difference>) {
-    match (recorded, asked) {
+fn compare(at: &str, recorded: Option<&Value>, requested: Option<&Value>, found: &mut Vec<Difference>) {
+    match (recorded, requested) {
         (None, None) => {}
-        (Some(recorded), Some(asked)) if alike(recorded, asked) => {}
-        (Some(Value::Object(recorded)), Some(Value::Object(asked))) => {
-            let keys: BTreeSet<_> = recorded.keys().chain(asked.keys()).collect();
+        (Some(recorded), Some(requested)) if alike(recorded, requested) => {}
+        (Some(Value::Object(recorded)), Some(Value::Object(requested))) => {
+            let keys: BTreeSet<_> = recorded.keys().chain(requested.keys()).collect();
             for key in keys {
                 let at = format!("{at}/{}", key.replace('~', "~0").replace('/', "~1"));
-                compare(&at, recorded.get(key), asked.get(key), found);
+                compare(&at, recorded.get(key), requested.get(key), found);
             }
         }
-        (Some(Value::Array(recorded)), Some(Value::Array(asked))) => {
-            for index in 0..recorded.len().max(asked.len()) {
-                compare(&format!("{at}/{index}"), recorded.get(index), asked.get(index), found);
+        (Some(Value::Array(recorded)), Some(Value::Array(requested))) => {
+            for index in 0..recorded.len().max(requested.len()) {
+                compare(&format!("{at}/{index}"), recorded.get(index), requested.get(index), found);
             }
         }
-        (recorded, asked) => {
+        (recorded, requested) => {
             let at = if at.is_empty() { "the body" } else { at }.to_owned();
-            found.push(Difference { at, recorded: recorded.cloned(), asked: asked.cloned() });
+            found.push(Difference { at, recorded: recorded.cloned(), requested: requested.cloned() });
         }
     }
 }
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let from = match (&self.recorded, &self.asked) {
-            (Some(Value::String(recorded)), Some(Value::String(asked))) => parting(recorded, asked),
+        let from = match (&self.recorded, &self.requested) {
+            (Some(Value::String(recorded)), Some(Value::String(requested))) => parting(recorded, requested),
             _ => 0,
         };
-        let [recorded, asked] = [&self.recorded, &self.asked].map(|value| shown(value.as_ref(), from));
-        write!(f, "{}: recorded {recorded}, asked {asked}", self.at)
+        let [recorded, requested] =
+            [&self.recorded, &self.requested].map(|value| shown(value.as_ref(), from));
+        write!(f, "{}: recorded {recorded}, requested {requested}", self.at)
     }
 }
 

@@ -82,7 +82,7 @@ pub enum CassetteError {
         /// The line.
         line: usize,
     },
-    /// An answer can't be recorded.
+    /// A response can't be recorded.
     #[error("the tape {} can't hold {what}", .path.display())]
     #[non_exhaustive]
     Unfit {
@@ -98,13 +98,13 @@ pub enum CassetteError {
         /// The requests, each with its difference from the nearest one on the tape.
         misses: Vec<String>,
     },
-    /// An answer on the tape was not requested.
+    /// A response on the tape was not used.
     #[error(
-        "the tape {} has answers that were not requested: {}; record it anew with MAINSTEM_CASSETTE=record, or allow it with \
+        "the tape {} has unused responses: {}; record it anew with MAINSTEM_CASSETTE=record, or allow it with \
          `CassetteBuilder::with_unused_allowed`", .path.display(), .requests.join(", ")
     )]
     #[non_exhaustive]
-    Rest {
+    Unused {
         /// The path of the tape.
         path: PathBuf,
         /// The requests, each with its line.

@@ -1,4 +1,4 @@
-//! The content of a tape: a request, and its answer as it arrived.
+//! The content of a tape: a request, and its response as it arrived.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 #[serde(deny_unknown_fields)]
 pub(super) struct Exchange {
     pub(super) request: TapeRequest,
-    pub(super) response: Answer,
+    pub(super) response: TapeResponse,
 }
 
 /// A request without secrets.
@@ -37,10 +37,10 @@ pub(super) enum Body {
     Base64(String),
 }
 
-/// An answer, chunk by chunk.
+/// A response, chunk by chunk.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Answer {
+pub(super) struct TapeResponse {
     /// `None` if not even the head came.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) status: Option<u16>,
@@ -52,7 +52,7 @@ pub(super) struct Answer {
     pub(super) end: End,
 }
 
-/// How an answer ended.
+/// How a response ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum End {
@@ -143,7 +143,7 @@ impl Body {
     }
 }
 
-impl Answer {
+impl TapeResponse {
     /// Returns all chunks joined.
     pub(super) fn body(&self) -> Vec<u8> {
         self.chunks.iter().flat_map(|chunk| &chunk.bytes).copied().collect()

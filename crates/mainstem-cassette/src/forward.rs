@@ -1,4 +1,4 @@
-//! Forwards a request to the vendor, and its answer back: passed on as it arrives, and recorded.
+//! Forwards a request to the vendor, and its response back: as it arrives, and recorded.
 
 use std::{error::Error, sync::Arc, time::Duration};
 
@@ -8,7 +8,7 @@ use hyper::{
     Response, StatusCode,
     body::{Bytes, Frame},
 };
-use mainstem_http::{RequestBuilder, Response as Answer};
+use mainstem_http::{RequestBuilder, Response as VendorResponse};
 use tokio::{sync::mpsc, task::yield_now, time::timeout};
 
 use super::{
@@ -20,7 +20,7 @@ use super::{
     router::{Cut, Reply, Router, refusal, respond},
 };
 
-/// How long an answer continues after its client has left: clients leave when they have read the
+/// How long a response continues after its client has left: clients leave when they have read the
 /// end.
 const LINGER: Duration = Duration::from_millis(250);
 
@@ -30,28 +30,28 @@ type Piece = Result<Frame<Bytes>, Cut>;
 pub(super) async fn forward(
     router: Arc<Router>,
     request: RequestBuilder,
-    asked: TapeRequest,
+    requested: TapeRequest,
 ) -> Result<Response<Reply>, Cut> {
-    let mut recording = Recording::new(&router, &asked);
-    let answer = match request.send().await {
-        Ok(answer) => answer,
+    let mut recording = Recording::new(&router, &requested);
+    let response = match request.send().await {
+        Ok(response) => response,
         Err(error) if error.is_connect() || error.is_builder() => {
             recording.void();
-            return Ok(unreachable(&router, &asked, &error));
+            return Ok(unreachable(&router, &requested, &error));
         }
         Err(_) => {
             recording.end(End::Cut);
             return Err(Cut);
         }
     };
-    let (status, headers) = (answer.status(), headers::of_response(answer.headers()));
+    let (status, headers) = (response.status(), headers::of_response(response.headers()));
     let sent = map(&headers);
     recording.head(status.as_u16(), headers);
-    if let Some(what) = objection(&router, &answer) {
-        recording.unfit(format!("the answer to {}: {what}", asked.line()));
+    if let Some(what) = objection(&router, &response) {
+        recording.unfit(format!("the response to {}: {what}", requested.line()));
     }
     let (client, body) = mpsc::channel(1);
-    router.answers.spawn(router.stop.clone().run_until_cancelled_owned(pass_on(answer, client, recording)));
+    router.responses.spawn(router.stop.clone().run_until_cancelled_owned(relay(response, client, recording)));
     let body = stream::unfold(body, async |mut body| Some((next(&mut body).await?, body)));
     Ok(respond(status, sent, StreamBody::new(body).boxed_unsync()))
 }
@@ -65,22 +65,22 @@ async fn next(body: &mut mpsc::Receiver<Piece>) -> Option<Piece> {
     Some(piece)
 }
 
-/// Returns why an answer is not recorded.
-fn objection(router: &Router, answer: &Answer) -> Option<String> {
-    if answer.headers().contains_key("content-encoding") {
+/// Returns why a response is not recorded.
+fn objection(router: &Router, response: &VendorResponse) -> Option<String> {
+    if response.headers().contains_key("content-encoding") {
         return Some("it is compressed, so that no secret in it could be found".to_owned());
     }
     // Such a tape would fail again when the key is right.
-    let refused = matches!(answer.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+    let refused = matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
     (refused && router.mode == Mode::Auto)
-        .then(|| format!("it is {}, which is recorded by MAINSTEM_CASSETTE=record only", answer.status()))
+        .then(|| format!("it is {}, which is recorded by MAINSTEM_CASSETTE=record only", response.status()))
 }
 
-fn unreachable(router: &Router, asked: &TapeRequest, error: &dyn Error) -> Response<Reply> {
+fn unreachable(router: &Router, requested: &TapeRequest, error: &dyn Error) -> Response<Reply> {
     let why = "the vendor can't be reached";
     match router.mode {
         // Most likely the recording was not intended.
-        Mode::Auto => router.miss(asked, &format!("; {why}, so that it can't be recorded")),
+        Mode::Auto => router.miss(requested, &format!("; {why}, so that it can't be recorded")),
         Mode::Record | Mode::Replay | Mode::Off => {
             refusal(StatusCode::BAD_GATEWAY, &format!("{why}: {}", root(error)))
         }
@@ -96,13 +96,13 @@ fn root(error: &dyn Error) -> String {
     error.to_string()
 }
 
-/// Passes an answer on, chunk by chunk, at the pace of the client.
-async fn pass_on(mut answer: Answer, client: mpsc::Sender<Piece>, mut recording: Recording) {
+/// Forwards a response, chunk by chunk, at the pace of the client.
+async fn relay(mut response: VendorResponse, client: mpsc::Sender<Piece>, mut recording: Recording) {
     loop {
         let next = tokio::select! {
             biased;
-            () = client.closed() => return linger(answer, recording).await,
-            next = answer.chunk() => next,
+            () = client.closed() => return linger(response, recording).await,
+            next = response.chunk() => next,
         };
         let Some(chunk) = next.transpose() else { return recording.end(End::Complete) };
         let sent = match chunk {
@@ -117,14 +117,14 @@ async fn pass_on(mut answer: Answer, client: mpsc::Sender<Piece>, mut recording:
             }
         };
         if sent.is_err() {
-            return linger(answer, recording).await;
+            return linger(response, recording).await;
         }
     }
 }
 
 /// Records the rest after the client has left, perhaps because it has read everything.
-async fn linger(mut answer: Answer, mut recording: Recording) {
-    if let Ok(Ok(None)) = timeout(LINGER, answer.chunk()).await {
+async fn linger(mut response: VendorResponse, mut recording: Recording) {
+    if let Ok(Ok(None)) = timeout(LINGER, response.chunk()).await {
         recording.end(End::Complete);
     }
 }

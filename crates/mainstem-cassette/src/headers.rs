@@ -1,15 +1,15 @@
-//! The headers that are recorded (an allowlist, so that secrets are not written), and those that
-//! are not forwarded.
+//! The headers that are recorded (an allowlist, so that secrets are not written), and those that are
+//! not forwarded.
 
 use std::collections::BTreeMap;
 
 use hyper::{HeaderMap, header};
 
-/// Headers of requests that are recorded: they select a form of an API.
+/// Of requests: those that select a form of an API.
 const REQUEST_HEADERS: [&str; 5] =
     ["content-type", "accept", "anthropic-version", "anthropic-beta", "openai-beta"];
 
-/// Headers of responses that are recorded: clients use them, or people quote them to a vendor.
+/// Of responses: those that a client uses, or that a report to the vendor cites.
 const RESPONSE_HEADERS: [&str; 12] = [
     "content-type",
     "content-encoding",
@@ -25,13 +25,12 @@ const RESPONSE_HEADERS: [&str; 12] = [
     "anthropic-fast-mode",
 ];
 
-/// Headers of responses with what is left of a quota, by prefix.
+/// Of responses, by prefix: what is left of a quota.
 const RATE_LIMIT_PREFIXES: [&str; 4] =
     ["x-ratelimit-", "ratelimit", "anthropic-ratelimit-", "anthropic-priority-"];
 
-/// Headers of requests that are not forwarded: hop-by-hop headers ([RFC 9110, section
-/// 7.6.1](https://www.rfc-editor.org/rfc/rfc9110#section-7.6.1)), and `accept-encoding`, so that
-/// the response is readable.
+/// Of requests: hop-by-hop headers (RFC 9110, 7.6.1), and `accept-encoding`, so that the response is
+/// readable.
 const HOP_BY_HOP: [header::HeaderName; 11] = [
     header::HOST,
     header::CONNECTION,

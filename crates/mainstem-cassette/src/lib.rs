@@ -1,7 +1,7 @@
 #![doc = include_str!("../README.md")]
 //!
 //! A [`Cassette`] is a server on loopback between a provider and its vendor. It records the
-//! vendor's answers to a file, or replays them. A dev-dependency: a failed replay panics.
+//! vendor's responses to a file, or replays them. A dev-dependency: a failed replay panics.
 
 mod builder;
 mod canonical;

@@ -12,19 +12,19 @@ const LISTED: usize = 5;
 
 /// Returns the sentence. A provider's error quotes some 200 characters of it, so the most helpful
 /// part comes first.
-pub(super) fn sentence(tape: &str, asked: &TapeRequest, recorded: &[(usize, TapeRequest)]) -> String {
-    let what = format!("{tape} has no answer to {} ({VARIABLE}=record records anew)", asked.line());
-    format!("{what}: {}", nearest(asked, recorded))
+pub(super) fn sentence(tape: &str, requested: &TapeRequest, recorded: &[(usize, TapeRequest)]) -> String {
+    let what = format!("{tape} has no response to {} ({VARIABLE}=record records anew)", requested.line());
+    format!("{what}: {}", nearest(requested, recorded))
 }
 
-fn nearest(asked: &TapeRequest, recorded: &[(usize, TapeRequest)]) -> String {
-    let mut alike = recorded.iter().filter(|(_, one)| same(one, asked)).map(|(line, _)| *line);
+fn nearest(requested: &TapeRequest, recorded: &[(usize, TapeRequest)]) -> String {
+    let mut alike = recorded.iter().filter(|(_, one)| same(one, requested)).map(|(line, _)| *line);
     if let Some(line) = alike.next_back() {
         return format!("line {line} is the same, but has been played; each line is played once");
     }
-    let to = |asked: &TapeRequest| (asked.method.clone(), target(&asked.path).0.to_owned());
-    let candidates = recorded.iter().filter(|(_, one)| to(one) == to(asked));
-    let compared = candidates.map(|(line, one)| (line, differences(one, asked)));
+    let to = |requested: &TapeRequest| (requested.method.clone(), target(&requested.path).0.to_owned());
+    let candidates = recorded.iter().filter(|(_, one)| to(one) == to(requested));
+    let compared = candidates.map(|(line, one)| (line, differences(one, requested)));
     match compared.min_by_key(|(_, differences)| differences.len()) {
         Some((line, differences)) => {
             let listed = differences.iter().take(LISTED).map(ToString::to_string).collect::<Vec<_>>();

@@ -7,7 +7,7 @@ use crate::CassetteError;
 /// The variable that sets the mode.
 pub(super) const VARIABLE: &str = "MAINSTEM_CASSETTE";
 
-/// The source of a [`Cassette`](crate::Cassette)'s answers.
+/// The source of a [`Cassette`](crate::Cassette)'s responses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "on or off, for playing and for recording")]
 pub enum Mode {
@@ -35,12 +35,12 @@ impl Mode {
         }
     }
 
-    /// Returns `true` if answers come from the tape.
+    /// Returns `true` if responses come from the tape.
     pub(super) fn can_play(self) -> bool {
         matches!(self, Self::Auto | Self::Replay)
     }
 
-    /// Returns `true` if the vendor's answers are recorded.
+    /// Returns `true` if the vendor's responses are recorded.
     pub(super) fn can_record(self) -> bool {
         matches!(self, Self::Auto | Self::Record)
     }

@@ -1,4 +1,4 @@
-//! An answer from the tape: the same chunks, and the same end.
+//! A response from the tape: the same chunks, and the same end.
 
 use std::{collections::BTreeMap, future::pending, time::Duration, vec};
 
@@ -12,20 +12,20 @@ use hyper::{
 use tokio::{task::yield_now, time::sleep};
 
 use super::{
-    exchange::{Answer, Chunk, End},
+    exchange::{Chunk, End, TapeResponse},
     router::{Cut, Reply, respond},
 };
 
-/// Replays an answer.
-pub(super) async fn reply(answer: Answer, paced: bool) -> Result<Response<Reply>, Cut> {
-    let Some(status) = answer.status else { return Err(ended(answer.end).await) };
+/// Replays a response.
+pub(super) async fn reply(response: TapeResponse, replays_pauses: bool) -> Result<Response<Reply>, Cut> {
+    let Some(status) = response.status else { return Err(ended(response.end).await) };
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let rest = Rest { chunks: answer.chunks.into_iter(), end: answer.end, paced };
+    let rest = Rest { chunks: response.chunks.into_iter(), end: response.end, replays_pauses };
     let body = StreamBody::new(stream::unfold(Some(rest), next));
-    Ok(respond(status, map(&answer.headers), body.boxed_unsync()))
+    Ok(respond(status, map(&response.headers), body.boxed_unsync()))
 }
 
-/// Waits and ends as the recorded answer did, if it broke off.
+/// Waits and ends as the recorded response did, if it broke off.
 async fn ended(end: End) -> Cut {
     match end {
         // The client leaves, as it did before.
@@ -34,11 +34,11 @@ async fn ended(end: End) -> Cut {
     }
 }
 
-/// The rest of an answer.
+/// The rest of a response.
 struct Rest {
     chunks: vec::IntoIter<Chunk>,
     end: End,
-    paced: bool,
+    replays_pauses: bool,
 }
 
 async fn next(rest: Option<Rest>) -> Option<(Result<Frame<Bytes>, Cut>, Option<Rest>)> {
@@ -60,7 +60,7 @@ impl Rest {
     async fn pause(&self, ms: u64) {
         // The chunks before go out while this waits: hyper flushes when the body is pending.
         yield_now().await;
-        if self.paced && ms > 0 {
+        if self.replays_pauses && ms > 0 {
             sleep(Duration::from_millis(ms)).await;
         }
     }

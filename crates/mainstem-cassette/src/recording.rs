@@ -1,4 +1,4 @@
-//! The recording of one answer.
+//! The recording of one response.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -20,16 +20,16 @@ pub(super) struct Recording {
 }
 
 impl Recording {
-    pub(super) fn new(router: &Arc<Router>, asked: &TapeRequest) -> Self {
-        let place = router.mode.can_record().then(|| router.tape().begin(asked.clone()));
-        Self { router: router.clone(), place, what: asked.line(), last: Instant::now(), length: 0 }
+    pub(super) fn new(router: &Arc<Router>, requested: &TapeRequest) -> Self {
+        let place = router.mode.can_record().then(|| router.tape().begin(requested.clone()));
+        Self { router: router.clone(), place, what: requested.line(), last: Instant::now(), length: 0 }
     }
 
     pub(super) fn head(&self, status: u16, headers: BTreeMap<String, String>) {
         if let Some(place) = self.place {
             let mut tape = self.router.tape();
-            let answer = tape.answer(place);
-            (answer.status, answer.headers) = (Some(status), headers);
+            let response = tape.response(place);
+            (response.status, response.headers) = (Some(status), headers);
         }
     }
 
@@ -37,12 +37,12 @@ impl Recording {
         let Some(place) = self.place else { return };
         self.length += bytes.len();
         if self.length > LIMIT {
-            return self.unfit(format!("the answer to {}: it is longer than {LIMIT} bytes", self.what));
+            return self.unfit(format!("the response to {}: it is longer than {LIMIT} bytes", self.what));
         }
         let now = Instant::now();
         let waited = now.duration_since(std::mem::replace(&mut self.last, now)).as_millis();
         let chunk = Chunk { ms: u64::try_from(waited).unwrap_or(u64::MAX), bytes: bytes.to_vec() };
-        self.router.tape().answer(place).chunks.push(chunk);
+        self.router.tape().response(place).chunks.push(chunk);
     }
 
     pub(super) fn end(&mut self, end: End) {

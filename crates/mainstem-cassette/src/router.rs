@@ -21,46 +21,50 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use super::{Mode, exchange::TapeRequest, forward, play, tape::Tape};
 use crate::CassetteError;
 
-/// The largest recorded request or answer, in bytes.
+/// The largest recorded request or response, in bytes.
 pub(super) const LIMIT: usize = 16 << 20;
 
-/// How long the end waits for answers that are still coming.
+/// How long the end waits for responses that are still coming.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Closes the connection, in the middle of an answer if need be.
+/// Closes the connection, also in the middle of a response.
 #[derive(Debug, thiserror::Error)]
 #[error("cut")]
 pub(super) struct Cut;
 
-/// The body of an answer.
+/// The body of a response.
 pub(super) type Reply = UnsyncBoxBody<Bytes, Cut>;
 
-/// Without `Debug`: an answer that is being recorded has its secrets.
+/// Without `Debug`: a response that is being recorded has its secrets.
 pub(super) struct Router {
     tape: Mutex<Tape>,
     pub(super) mode: Mode,
-    /// Whether the pauses between chunks are replayed, too.
-    paced: bool,
+    replays_pauses: bool,
     /// The vendor's server.
     upstream: Url,
     /// The client; `None` in a mode without the vendor.
     client: Option<Client>,
-    /// Answers that are being recorded.
-    pub(super) answers: TaskTracker,
+    /// Responses that are being recorded.
+    pub(super) responses: TaskTracker,
     /// The end of the cassette.
     pub(super) stop: CancellationToken,
 }
 
 impl Router {
-    pub(super) fn new(tape: Tape, mode: Mode, paced: bool, upstream: Url) -> Result<Self, CassetteError> {
+    pub(super) fn new(
+        tape: Tape,
+        mode: Mode,
+        replays_pauses: bool,
+        upstream: Url,
+    ) -> Result<Self, CassetteError> {
         let client = || mainstem_http::client().map_err(|error| CassetteError::Start(error.into()));
         Ok(Self {
             tape: Mutex::new(tape),
             mode,
-            paced,
+            replays_pauses,
             upstream,
             client: mode.can_forward().then(client).transpose()?,
-            answers: TaskTracker::new(),
+            responses: TaskTracker::new(),
             stop: CancellationToken::new(),
         })
     }
@@ -69,15 +73,15 @@ impl Router {
         self.tape.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until the running answers are recorded, at most for the grace.
+    /// Waits until the running responses are recorded, at most for the grace.
     pub(super) async fn settle(&self) {
-        self.answers.close();
-        // Later answers are recorded as far as they have come.
-        _ = timeout(GRACE, self.answers.wait()).await;
+        self.responses.close();
+        // Later responses are recorded as far as they have come.
+        _ = timeout(GRACE, self.responses.wait()).await;
     }
 
-    /// Answers a request.
-    pub(super) async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Result<Response<Reply>, Cut> {
+    /// Handles a request.
+    pub(super) async fn handle(self: Arc<Self>, request: Request<Incoming>) -> Result<Response<Reply>, Cut> {
         let (head, body) = request.into_parts();
         let body = match Limited::new(body, LIMIT).collect().await {
             Ok(body) => body.to_bytes(),
@@ -87,19 +91,19 @@ impl Router {
         let mut url = self.upstream.clone();
         url.set_path(head.uri.path());
         url.set_query(head.uri.query());
-        let asked = self.tape().asked(&head.method, &url, &head.headers, &body);
+        let requested = self.tape().tape_request(&head.method, &url, &head.headers, &body);
         if self.mode.can_play() {
-            let answer = self.tape().play(&asked);
-            if let Some(answer) = answer {
-                return play::reply(answer, self.paced).await;
+            let response = self.tape().play(&requested);
+            if let Some(response) = response {
+                return play::reply(response, self.replays_pauses).await;
             }
         }
         match self.client.clone() {
-            None => Ok(self.miss(&asked, "")),
+            None => Ok(self.miss(&requested, "")),
             Some(client) => {
                 let headers = super::headers::forwarded(head.headers);
                 let request = client.request(head.method, url).headers(headers).body(body);
-                forward::forward(self, request, asked).await
+                forward::forward(self, request, requested).await
             }
         }
     }
@@ -107,9 +111,9 @@ impl Router {
     /// Refuses a request that the tape lacks, in a form that models' clients parse. The status is
     /// one that clients do not retry, and that providers do not mistake for an error about the
     /// request.
-    pub(super) fn miss(&self, asked: &TapeRequest, why: &str) -> Response<Reply> {
-        let sentence = self.tape().miss(asked, why);
-        if asked.is_json() {
+    pub(super) fn miss(&self, requested: &TapeRequest, why: &str) -> Response<Reply> {
+        let sentence = self.tape().miss(requested, why);
+        if requested.is_json() {
             refusal(StatusCode::EXPECTATION_FAILED, &sentence)
         } else {
             plain(StatusCode::EXPECTATION_FAILED, sentence, "text/plain; charset=utf-8")

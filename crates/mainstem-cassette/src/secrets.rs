@@ -6,7 +6,7 @@ use hyper::HeaderMap;
 use mainstem_http::Url;
 use serde_json::Value;
 
-use super::exchange::{Answer, Body, Chunk, Exchange, TapeRequest};
+use super::exchange::{Body, Chunk, Exchange, TapeRequest, TapeResponse};
 
 /// The replacement of a secret.
 pub(super) const REDACTED: &str = "[redacted]";
@@ -75,30 +75,30 @@ impl Secrets {
     }
 
     /// Removes secrets from a request: from the query by name, elsewhere by value.
-    pub(super) fn redact_request(&self, asked: &mut TapeRequest) {
-        if let Some((path, query)) = asked.path.split_once('?') {
+    pub(super) fn redact_request(&self, requested: &mut TapeRequest) {
+        if let Some((path, query)) = requested.path.split_once('?') {
             let hide = |parameter: &str| match parameter.split_once('=') {
                 Some((name, _)) if is_parameter(name) => format!("{name}={REDACTED}"),
                 _ => parameter.to_owned(),
             };
-            asked.path = format!("{path}?{}", query.split('&').map(hide).collect::<Vec<_>>().join("&"));
+            requested.path = format!("{path}?{}", query.split('&').map(hide).collect::<Vec<_>>().join("&"));
         }
-        self.redact_text(&mut asked.path);
-        asked.headers.values_mut().for_each(|value| self.redact_text(value));
-        match &mut asked.body {
+        self.redact_text(&mut requested.path);
+        requested.headers.values_mut().for_each(|value| self.redact_text(value));
+        match &mut requested.body {
             Some(Body::Json(value)) => self.redact_value(value),
             Some(Body::Text(text)) => self.redact_text(text),
             Some(Body::Base64(_)) | None => {}
         }
     }
 
-    /// Removes secrets from an answer, also across chunks: the first of them gets the replacement.
-    pub(super) fn redact_answer(&self, answer: &mut Answer) {
-        answer.headers.values_mut().for_each(|value| self.redact_text(value));
-        let body = answer.body();
+    /// Removes secrets from a response, also across chunks: the first of them gets the replacement.
+    pub(super) fn redact_response(&self, response: &mut TapeResponse) {
+        response.headers.values_mut().for_each(|value| self.redact_text(value));
+        let body = response.body();
         let found = self.find(&body);
         if !found.is_empty() {
-            answer.chunks = cut_out(std::mem::take(&mut answer.chunks), &found);
+            response.chunks = cut_out(std::mem::take(&mut response.chunks), &found);
         }
     }
 
@@ -126,8 +126,10 @@ impl Secrets {
 
     /// Returns `true` if a line to be written, or the text that it encodes, has a secret.
     pub(super) fn are_in(&self, exchange: &Exchange, line: &str) -> bool {
-        let asked = exchange.request.body.as_ref().map(Body::hidden).unwrap_or_default();
-        [line.as_bytes(), &exchange.response.body(), &asked].iter().any(|bytes| !self.find(bytes).is_empty())
+        let requested = exchange.request.body.as_ref().map(Body::hidden).unwrap_or_default();
+        [line.as_bytes(), &exchange.response.body(), &requested]
+            .iter()
+            .any(|bytes| !self.find(bytes).is_empty())
     }
 
     /// Returns the places of secrets: start and end, in order, without overlaps.

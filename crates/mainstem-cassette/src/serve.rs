@@ -24,10 +24,10 @@ pub(super) async fn accept(listener: TcpListener, router: Arc<Router>) {
     .await;
 }
 
-/// Answers the requests of a connection until one side leaves.
+/// Handles the requests of a connection until one side leaves.
 async fn serve(stream: TcpStream, router: Arc<Router>) {
     _ = stream.set_nodelay(true);
-    let service = service_fn(|request| router.clone().answer(request));
+    let service = service_fn(|request| router.clone().handle(request));
     // An error is a cut, or a client that left.
     _ = http1::Builder::new().auto_date_header(false).serve_connection(TokioIo::new(stream), service).await;
 }

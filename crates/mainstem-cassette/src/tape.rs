@@ -11,7 +11,7 @@ use mainstem_http::Url;
 
 use super::{
     canonical::{Ignored, same},
-    exchange::{Answer, Body, End, Exchange, TapeRequest},
+    exchange::{Body, End, Exchange, TapeRequest, TapeResponse},
     format, headers, miss,
     secrets::Secrets,
 };
@@ -39,7 +39,7 @@ struct Entry {
 enum State {
     Waiting,
     Played,
-    /// The answer is still coming.
+    /// The response is still coming.
     Open,
     Recorded,
     /// Discarded.
@@ -67,7 +67,7 @@ impl Tape {
     }
 
     /// Returns a request in canonical form, without secrets.
-    pub(super) fn asked(
+    pub(super) fn tape_request(
         &mut self,
         method: &Method,
         url: &Url,
@@ -76,46 +76,46 @@ impl Tape {
     ) -> TapeRequest {
         self.secrets.learn(headers, url);
         let query = url.query().map_or_else(String::new, |query| format!("?{query}"));
-        let mut asked = TapeRequest {
+        let mut requested = TapeRequest {
             method: method.to_string(),
             path: format!("{}{query}", url.path()),
             headers: headers::of_request(headers),
             body: Body::of(body),
         };
-        self.secrets.redact_request(&mut asked);
-        self.ignored.canonical(&mut asked);
-        asked
+        self.secrets.redact_request(&mut requested);
+        self.ignored.canonical(&mut requested);
+        requested
     }
 
-    /// Returns the next answer to it that has not been played.
-    pub(super) fn play(&mut self, asked: &TapeRequest) -> Option<Answer> {
+    /// Returns the next response to a request that has not been played.
+    pub(super) fn play(&mut self, requested: &TapeRequest) -> Option<TapeResponse> {
         let waits =
-            |entry: &&mut Entry| entry.state == State::Waiting && same(&entry.exchange.request, asked);
+            |entry: &&mut Entry| entry.state == State::Waiting && same(&entry.exchange.request, requested);
         let entry = self.entries.iter_mut().find(waits)?;
         entry.state = State::Played;
         Some(entry.exchange.response.clone())
     }
 
     /// Records a request that has no response on the tape, and returns the message.
-    pub(super) fn miss(&mut self, asked: &TapeRequest, why: &str) -> String {
+    pub(super) fn miss(&mut self, requested: &TapeRequest, why: &str) -> String {
         let name = self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy();
         let kept = self.entries.iter().enumerate().filter(|(_, entry)| entry.is_written());
         let recorded: Vec<_> =
             kept.map(|(index, entry)| (line(index), entry.request(&self.secrets))).collect();
-        let sentence = format!("{}{why}", miss::sentence(&name, asked, &recorded));
+        let sentence = format!("{}{why}", miss::sentence(&name, requested, &recorded));
         self.misses.push(sentence.clone());
         sentence
     }
 
-    /// Adds a request; returns the index of its answer.
-    pub(super) fn begin(&mut self, asked: TapeRequest) -> usize {
-        let exchange = Exchange { request: asked, response: Answer::default() };
+    /// Adds a request; returns the index of its response.
+    pub(super) fn begin(&mut self, requested: TapeRequest) -> usize {
+        let exchange = Exchange { request: requested, response: TapeResponse::default() };
         self.entries.push(Entry { exchange, state: State::Open, line: None });
         self.entries.len() - 1
     }
 
-    /// Returns the answer at an index.
-    pub(super) fn answer(&mut self, index: usize) -> &mut Answer {
+    /// Returns the response at an index.
+    pub(super) fn response(&mut self, index: usize) -> &mut TapeResponse {
         &mut self.entries[index].exchange.response
     }
 
@@ -160,8 +160,8 @@ impl Tape {
         replace(&self.path, &text).map_err(|source| CassetteError::Write { path: self.path.clone(), source })
     }
 
-    /// Ends the open answers. Fails if there was an error.
-    pub(super) fn close(&mut self, may_leave_rest: bool) -> Result<(), CassetteError> {
+    /// Ends the open responses. Fails if there was an error.
+    pub(super) fn close(&mut self, may_leave_unused: bool) -> Result<(), CassetteError> {
         let is_open = |index: &usize| self.entries[*index].state == State::Open;
         let open: Vec<_> = (0..self.entries.len()).filter(is_open).collect();
         open.into_iter().for_each(|index| self.end(index, End::Left));
@@ -171,18 +171,19 @@ impl Tape {
         if let Some(problem) = self.problem.take() {
             return Err(problem);
         }
-        let requests = self.rest();
-        if may_leave_rest || requests.is_empty() {
+        let requests = self.unused();
+        if may_leave_unused || requests.is_empty() {
             Ok(())
         } else {
-            Err(CassetteError::Rest { path: self.path.clone(), requests })
+            Err(CassetteError::Unused { path: self.path.clone(), requests })
         }
     }
 
-    /// Returns the requests that were not repeated.
-    fn rest(&self) -> Vec<String> {
-        let rest = self.entries.iter().enumerate().filter(|(_, entry)| entry.state == State::Waiting);
-        rest.map(|(index, entry)| format!("{} (line {})", entry.exchange.request.line(), line(index)))
+    /// Returns the requests whose responses were not used.
+    fn unused(&self) -> Vec<String> {
+        let unused = self.entries.iter().enumerate().filter(|(_, entry)| entry.state == State::Waiting);
+        unused
+            .map(|(index, entry)| format!("{} (line {})", entry.exchange.request.line(), line(index)))
             .collect()
     }
 
@@ -210,7 +211,7 @@ impl Entry {
         if self.line.as_ref().is_none_or(|(known, _)| *known != secrets.len()) {
             let mut exchange = self.exchange.clone();
             exchange.request = self.request(secrets);
-            secrets.redact_answer(&mut exchange.response);
+            secrets.redact_response(&mut exchange.response);
             let line = format::encode(&exchange);
             self.line = (!secrets.are_in(&exchange, &line)).then_some((secrets.len(), line));
         }

@@ -82,10 +82,10 @@ async fn ask(cassette: &Cassette, body: &str) -> String {
     rest(post(cassette, body).await).await
 }
 
-/// Returns the body of an answer of one piece.
+/// Returns the body of a response of one piece.
 async fn body_of(cassette: &Cassette, body: &str) -> String {
-    let answer = ask(cassette, body).await;
-    answer.split("\r\n\r\n").nth(1).unwrap().split("\r\n").nth(1).unwrap_or_default().to_owned()
+    let response = ask(cassette, body).await;
+    response.split("\r\n\r\n").nth(1).unwrap().split("\r\n").nth(1).unwrap_or_default().to_owned()
 }
 
 fn ms(millis: u64) -> Duration {
@@ -94,7 +94,7 @@ fn ms(millis: u64) -> Duration {
 
 const CHUNKED: &str = "content-type: text/event-stream\r\ntransfer-encoding: chunked\r\n";
 
-/// Returns an answer in these chunks, each sent on its own.
+/// Returns a response in these chunks, each sent on its own.
 fn chunks(chunks: &[&[u8]]) -> Vec<Step> {
     let paced = chunks.iter().flat_map(|bytes| [Step::Pause(ms(20)), raw::chunk(bytes)]);
     [raw::head("200 OK", CHUNKED)]
@@ -104,7 +104,7 @@ fn chunks(chunks: &[&[u8]]) -> Vec<Step> {
         .collect()
 }
 
-/// Returns a short answer.
+/// Returns a short response.
 fn short(text: &str) -> Vec<Step> {
     raw::whole("200 OK", "content-type: text/plain\r\n", text)
 }
@@ -116,10 +116,10 @@ async fn chunks_are_the_same_byte_by_byte_for_the_vendor_the_client_and_the_tape
     let cassette = tapes.open(&format!("{}/v1/", vendor.url()), Mode::Record).await;
     assert!(cassette.url().ends_with("/v1"), "{}", cassette.url());
     let recorded = ask(&cassette, r#"{"b": 1, "a": 2}"#).await;
-    let asked = vendor.request().await;
+    let requested = vendor.request().await;
     assert!(
-        asked.starts_with("POST /v1/chat HTTP/1.1\r\n") && asked.ends_with(r#"{"b": 1, "a": 2}"#),
-        "{asked}"
+        requested.starts_with("POST /v1/chat HTTP/1.1\r\n") && requested.ends_with(r#"{"b": 1, "a": 2}"#),
+        "{requested}"
     );
     cassette.finish().await.unwrap();
     let body = "8\r\ndata: gr\r\n1\r\n\u{fffd}\r\n6\r\n\u{fffd}ße\n\n\r\nE\r\ndata: [DONE]\n\n\r\n0\r\n\r\n";
@@ -141,14 +141,14 @@ async fn a_chunk_is_passed_on_before_the_next_one_comes() {
     let mut client = post(&cassette, "").await;
     assert!(!until(&mut client, "first").await.contains("second"));
     until(&mut client, "second").await;
-    // The client leaves, so the vendor's connection is closed; the answer so far is recorded.
+    // The client leaves, so the vendor's connection is closed; the response so far is recorded.
     vendor.request().await;
     drop(client);
     assert_eq!(vendor.next().await, Seen::Closed);
     cassette.finish().await.unwrap();
     assert!(tapes.text().contains(r#""text":"second"}],"end":"left""#), "{}", tapes.text());
 
-    // In the replay, the answer stays open where the client left.
+    // In the replay, the response stays open where the client left.
     let cassette = tapes.replay().await;
     let mut client = post(&cassette, "").await;
     until(&mut client, "second").await;
@@ -158,7 +158,7 @@ async fn a_chunk_is_passed_on_before_the_next_one_comes() {
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_when_it_has_all_has_the_whole_answer() {
+async fn a_client_that_leaves_when_it_has_all_has_the_whole_response() {
     let script = vec![
         raw::head("200 OK", CHUNKED),
         raw::chunk(b"[DONE]"),
@@ -173,28 +173,29 @@ async fn a_client_that_leaves_when_it_has_all_has_the_whole_answer() {
 }
 
 #[tokio::test]
-async fn the_vendor_gets_what_the_client_sends_but_what_would_hide_the_answer() {
+async fn the_vendor_gets_what_the_client_sends_but_what_would_hide_the_response() {
     let (tapes, mut vendor) = (Tapes::new(), Server::start(vec![short("1")]).await);
     let cassette = tapes.open(&vendor.url(), Mode::Record).await;
     let head =
         "PUT /a%20b/c:d?e=f%2Fg&h HTTP/1.1\r\nx-own: 1\r\nauthorization: Bearer abc\r\naccept-encoding: gzip";
     rest(send(&cassette, head, "some body").await).await;
-    let asked = vendor.request().await;
+    let requested = vendor.request().await;
     assert!(
-        asked.starts_with("PUT /a%20b/c:d?e=f%2Fg&h HTTP/1.1\r\n") && asked.ends_with("\r\n\r\nsome body"),
-        "{asked}"
+        requested.starts_with("PUT /a%20b/c:d?e=f%2Fg&h HTTP/1.1\r\n")
+            && requested.ends_with("\r\n\r\nsome body"),
+        "{requested}"
     );
-    let has = |header: &str| asked.contains(&format!("\r\n{header}"));
+    let has = |header: &str| requested.contains(&format!("\r\n{header}"));
     assert!(
         has("x-own: 1") && has("authorization: Bearer abc") && has(&format!("host: {}", vendor.host())),
-        "{asked}"
+        "{requested}"
     );
-    assert!(!has("accept-encoding") && !has("connection: close"), "{asked}");
+    assert!(!has("accept-encoding") && !has("connection: close"), "{requested}");
     cassette.finish().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
-async fn pauses_are_played_if_asked_for() {
+async fn pauses_are_replayed_on_request() {
     let tapes = Tapes::new();
     fs::create_dir(tapes.path().parent().unwrap()).unwrap();
     let line = r#"{"request":{"method":"POST","path":"/v1/chat"},"response":{"status":200,"chunks":[{"ms":60000,"text":"a"},{"ms":5000,"text":"b"}]}}"#;
@@ -212,7 +213,7 @@ async fn pauses_are_played_if_asked_for() {
 }
 
 #[tokio::test]
-async fn each_answer_is_played_once_in_order() {
+async fn each_response_is_played_once_in_order() {
     let (tapes, vendor) = (Tapes::new(), Server::start(["1", "2", "3"].map(short).to_vec()).await);
     let cassette = tapes.open(&vendor.url(), Mode::Record).await;
     for (body, expected) in [("\"a\"", "1"), ("\"b\"", "2"), ("\"a\"", "3")] {
@@ -224,10 +225,10 @@ async fn each_answer_is_played_once_in_order() {
     for (body, expected) in [("\"b\"", "2"), ("\"a\"", "1"), ("\"a\"", "3")] {
         assert_eq!(body_of(&cassette, body).await, expected);
     }
-    let answer = ask(&cassette, "\"a\"").await;
+    let response = ask(&cassette, "\"a\"").await;
     assert!(
-        answer.starts_with("HTTP/1.1 417 ") && answer.contains("line 4 is the same, but has been played"),
-        "{answer}"
+        response.starts_with("HTTP/1.1 417 ") && response.contains("line 4 is the same, but has been played"),
+        "{response}"
     );
     assert_eq!(cassette.misses().len(), 1);
     assert!(matches!(cassette.finish().await, Err(CassetteError::Missed { .. })));
@@ -243,7 +244,8 @@ async fn many_clients_at_once_get_each_their_own() {
     }
     cassette.finish().await.unwrap();
     let cassette = tapes.replay().await;
-    let answers = futures_util::future::join_all(all.iter().rev().map(|text| body_of(&cassette, text))).await;
-    assert!(answers.iter().eq(all.iter().rev()), "{answers:?}");
+    let responses =
+        futures_util::future::join_all(all.iter().rev().map(|text| body_of(&cassette, text))).await;
+    assert!(responses.iter().eq(all.iter().rev()), "{responses:?}");
     cassette.finish().await.unwrap();
 }

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 
-fn asked(path: &str, body: Value) -> TapeRequest {
+fn requested(path: &str, body: Value) -> TapeRequest {
     let body = Some(Body::Json(body));
     TapeRequest { method: "POST".to_owned(), path: path.to_owned(), headers: [].into(), body }
 }
@@ -12,9 +12,9 @@ fn asked(path: &str, body: Value) -> TapeRequest {
 /// Checks the canonical form of a body.
 fn check(ignored: &[&str], body: Value, expected: &str) {
     let pointers: Vec<_> = ignored.iter().map(|&pointer| pointer.to_owned()).collect();
-    let mut asked = asked("/", body);
-    Ignored::parse(&pointers).unwrap().canonical(&mut asked);
-    let Some(Body::Json(left)) = asked.body else { panic!("it is JSON") };
+    let mut requested = requested("/", body);
+    Ignored::parse(&pointers).unwrap().canonical(&mut requested);
+    let Some(Body::Json(left)) = requested.body else { panic!("it is JSON") };
     assert_eq!(left.to_string(), expected, "{ignored:?}");
 }
 
@@ -50,9 +50,9 @@ fn a_pointer_begins_with_a_slash() {
 
 #[test]
 fn same_is_method_path_query_and_body_but_no_key() {
-    let one = asked("/v1/chat?alt=sse&key=[redacted]", json!({"a": 1}));
+    let one = requested("/v1/chat?alt=sse&key=[redacted]", json!({"a": 1}));
     let check = |path: &str, body: Value, expected: bool| {
-        assert_eq!(same(&one, &asked(path, body.clone())), expected, "{path} {body}");
+        assert_eq!(same(&one, &requested(path, body.clone())), expected, "{path} {body}");
     };
     check("/v1/chat?alt=sse&key=[redacted]", json!({"a": 1}), true);
     check("/v1/chat?alt=sse", json!({"a": 1}), true);

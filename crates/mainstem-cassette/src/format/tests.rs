@@ -4,12 +4,12 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::exchange::{Answer, Body, Chunk, End, TapeRequest};
+use crate::exchange::{Body, Chunk, End, TapeRequest, TapeResponse};
 
 fn exchange(body: Option<Body>, chunks: Vec<Chunk>, end: End) -> Exchange {
     let request = TapeRequest { method: "POST".into(), path: "/v1/x?y=z".into(), headers: [].into(), body };
     let headers = [("content-type".to_owned(), "text/event-stream".to_owned())].into();
-    Exchange { request, response: Answer { status: Some(200), headers, chunks, end } }
+    Exchange { request, response: TapeResponse { status: Some(200), headers, chunks, end } }
 }
 
 fn chunk(ms: u64, bytes: &[u8]) -> Chunk {
@@ -77,11 +77,11 @@ fn ends() -> impl Strategy<Value = End> {
 proptest! {
     #[test]
     fn any_chunks_come_back_as_they_were(
-        answers in prop::collection::vec((bytes(), prop::collection::vec((any::<u64>(), bytes()), 0..12), ends()), 0..4)
+        responses in prop::collection::vec((bytes(), prop::collection::vec((any::<u64>(), bytes()), 0..12), ends()), 0..4)
     ) {
         let chunks = |chunks: Vec<(u64, Vec<u8>)>| chunks.into_iter().map(|(ms, bytes)| Chunk { ms, bytes }).collect();
         let tape: Vec<_> =
-            answers.into_iter().map(|(body, all, end)| exchange(Body::of(&body), chunks(all), end)).collect();
+            responses.into_iter().map(|(body, all, end)| exchange(Body::of(&body), chunks(all), end)).collect();
         prop_assert_eq!(back(&tape), tape);
     }
 }

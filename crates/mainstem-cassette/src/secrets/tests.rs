@@ -11,21 +11,21 @@ fn secrets(values: &[&str]) -> Secrets {
     secrets
 }
 
-fn answer(chunks: &[&str]) -> Answer {
+fn response(chunks: &[&str]) -> TapeResponse {
     let chunks = chunks.iter().zip(1..).map(|(text, ms)| Chunk { ms, bytes: text.as_bytes().to_vec() });
-    Answer { status: Some(200), headers: [].into(), chunks: chunks.collect(), end: End::Complete }
+    TapeResponse { status: Some(200), headers: [].into(), chunks: chunks.collect(), end: End::Complete }
 }
 
-/// Checks the chunks of an answer without `sk-123456`, with the milliseconds of each.
+/// Checks the chunks of a response without `sk-123456`, with the milliseconds of each.
 fn check(chunks: &[&str], expected: &[(u64, &str)]) {
-    let mut answer = answer(chunks);
-    secrets(&["sk-123456"]).redact_answer(&mut answer);
-    let left = answer.chunks.iter().map(|chunk| (chunk.ms, std::str::from_utf8(&chunk.bytes).unwrap()));
+    let mut response = response(chunks);
+    secrets(&["sk-123456"]).redact_response(&mut response);
+    let left = response.chunks.iter().map(|chunk| (chunk.ms, std::str::from_utf8(&chunk.bytes).unwrap()));
     assert_eq!(left.collect::<Vec<_>>(), expected, "{chunks:?}");
 }
 
 #[test]
-fn a_secret_in_an_answer_is_replaced_also_over_chunks() {
+fn a_secret_in_a_response_is_replaced_also_over_chunks() {
     check(&["no ", "key"], &[(1, "no "), (2, "key")]);
     check(&["a sk-123456 b", "c"], &[(1, "a [redacted] b"), (2, "c")]);
     check(&["a sk-12", "3456 b"], &[(1, "a [redacted]"), (2, " b")]);
@@ -74,16 +74,16 @@ fn keys_are_learned_from_headers_and_query() {
 
 #[test]
 fn a_request_shows_none() {
-    let mut asked = TapeRequest {
+    let mut requested = TapeRequest {
         method: "POST".into(),
         path: "/sk-123456/x?alt=sse&key=short&Api_Key=sk-9&flag".into(),
         headers: [("accept".into(), "sk-123456".into())].into(),
         body: Some(Body::Json(json!({"sk-123456": ["my key is sk-123456.", 1, null]}))),
     };
-    secrets(&["sk-123456"]).redact_request(&mut asked);
-    assert_eq!(asked.path, "/[redacted]/x?alt=sse&key=[redacted]&Api_Key=[redacted]&flag");
-    assert_eq!(asked.headers["accept"], REDACTED);
-    assert_eq!(asked.body, Some(Body::Json(json!({"[redacted]": ["my key is [redacted].", 1, null]}))));
+    secrets(&["sk-123456"]).redact_request(&mut requested);
+    assert_eq!(requested.path, "/[redacted]/x?alt=sse&key=[redacted]&Api_Key=[redacted]&flag");
+    assert_eq!(requested.headers["accept"], REDACTED);
+    assert_eq!(requested.body, Some(Body::Json(json!({"[redacted]": ["my key is [redacted].", 1, null]}))));
 }
 
 #[test]
@@ -91,10 +91,10 @@ fn what_is_left_is_noticed() {
     let check = |secret: &str, body: &[u8], chunks: &[&str], expected: bool| {
         let request =
             TapeRequest { method: "POST".into(), path: "/".into(), headers: [].into(), body: Body::of(body) };
-        let mut exchange = Exchange { request, response: answer(chunks) };
+        let mut exchange = Exchange { request, response: response(chunks) };
         let secrets = secrets(&[secret]);
         secrets.redact_request(&mut exchange.request);
-        secrets.redact_answer(&mut exchange.response);
+        secrets.redact_response(&mut exchange.response);
         assert_eq!(secrets.are_in(&exchange, &format::encode(&exchange)), expected, "{secret}");
     };
     check("sk-123456", b"{\"a\": \"sk-123456\"}", &["sk-12", "3456"], false);

@@ -49,24 +49,24 @@ async fn a_refusal_is_recorded_with_the_headers_that_matter() {
 }
 
 #[tokio::test]
-async fn a_vendor_that_is_not_there_is_no_answer() {
+async fn a_vendor_that_is_not_there_is_no_response() {
     let tapes = Tapes::new();
     let cassette = tapes.open("http://127.0.0.1:1", Mode::Record).await;
-    let answer = ask(&cassette, "{}").await;
-    assert!(answer.starts_with("HTTP/1.1 502 ") && answer.contains("refused"), "{answer}");
+    let response = ask(&cassette, "{}").await;
+    assert!(response.starts_with("HTTP/1.1 502 ") && response.contains("refused"), "{response}");
     cassette.finish().await.unwrap();
     assert_eq!(tapes.text(), "", "nothing to replay");
 
     let cassette = tapes.open("http://127.0.0.1:1", Mode::Auto).await;
-    let answer = ask(&cassette, "{}").await;
+    let response = ask(&cassette, "{}").await;
     assert!(
-        answer.starts_with("HTTP/1.1 417 ") && answer.contains("the vendor can't be reached"),
-        "{answer}"
+        response.starts_with("HTTP/1.1 417 ") && response.contains("the vendor can't be reached"),
+        "{response}"
     );
     assert!(matches!(cassette.finish().await, Err(CassetteError::Missed { .. })));
 }
 
-/// Checks why the answer to `{}` is not on the tape.
+/// Checks why the response to `{}` is not on the tape.
 async fn unfit(mode: Mode, script: Vec<Step>, expected: &str) {
     let (tapes, vendor) = (Tapes::new(), Server::start(vec![script]).await);
     let cassette = tapes.open(&vendor.url(), mode).await;
@@ -77,7 +77,7 @@ async fn unfit(mode: Mode, script: Vec<Step>, expected: &str) {
 }
 
 #[tokio::test]
-async fn some_answers_are_not_recorded_which_is_said() {
+async fn some_responses_are_not_recorded_which_is_said() {
     unfit(Mode::Auto, raw::whole("401 No", "", "it goes on"), "POST /v1/chat: it is 401 Unauthorized").await;
     let compressed = raw::whole("200 OK", "content-encoding: gzip\r\n", "it goes on");
     unfit(Mode::Record, compressed, "it is compressed").await;
@@ -90,9 +90,9 @@ async fn a_request_has_a_limit() {
     let tapes = Tapes::new();
     let cassette = tapes.open("http://127.0.0.1:1", Mode::Off).await;
     let url = format!("{}/v1", cassette.url());
-    let answer = mainstem_http::client().unwrap().post(url).body(vec![b'x'; 17 << 20]).send().await;
+    let response = mainstem_http::client().unwrap().post(url).body(vec![b'x'; 17 << 20]).send().await;
     // The rest of a request that is refused before its end need not be read.
-    assert!(answer.is_err() || answer.is_ok_and(|answer| answer.status() == 413));
+    assert!(response.is_err() || response.is_ok_and(|response| response.status() == 413));
     let error = cassette.finish().await.unwrap_err().to_string();
     assert!(error.contains("longer than 16777216 bytes"), "{error}");
 }

@@ -30,8 +30,8 @@ async fn no_key_is_on_a_tape_nor_said_of_it() {
         ("PUT /v1/a-key-that-is-secret HTTP/1.1\r\naccept: a-key-that-is-secret\r\ncontent-type: a/b", ""),
     ];
     for (head, body) in requests {
-        let answer = rest(send(&cassette, head, body).await).await;
-        assert!(answer.contains("-is-se"), "the client sees what the vendor says: {answer}");
+        let response = rest(send(&cassette, head, body).await).await;
+        assert!(response.contains("-is-se"), "the client sees what the vendor says: {response}");
         assert!(vendor.request().await.contains(KEY), "the vendor sees the key");
     }
     shown.push_str(&format!("{cassette:?}"));
@@ -49,7 +49,7 @@ async fn no_key_is_on_a_tape_nor_said_of_it() {
     let (head, body) =
         ("POST /v1/chat?key=a-key-that-is-secret HTTP/1.1", "{\"own-value\": [\"a-key-that-is-secret\"]}");
     let miss = rest(send(&cassette, head, body).await).await;
-    assert!(miss.contains(r#"asked {\"[redacted]\":[\"[redacted]\"]}"#), "{miss}");
+    assert!(miss.contains(r#"requested {\"[redacted]\":[\"[redacted]\"]}"#), "{miss}");
     shown.push_str(&format!("{miss}{:?}{cassette:?}", cassette.misses()));
     let error = cassette.finish().await.unwrap_err();
     shown.push_str(&format!("{error}{error:?}{tape}"));
@@ -74,7 +74,7 @@ async fn what_can_not_be_hidden_is_not_written() {
     let check = async |secret: &str, body: &str| {
         let (tapes, vendor) = (Tapes::new(), Server::start(vec![short("said")]).await);
         let cassette = tapes.builder(&vendor.url(), Mode::Record).with_secret(secret).open().await.unwrap();
-        assert_eq!(body_of(&cassette, body).await, "said", "the client is answered all the same");
+        assert_eq!(body_of(&cassette, body).await, "said", "the client gets the response nevertheless");
         let error = cassette.finish().await.unwrap_err().to_string();
         assert!(error.contains("is not written: line 2 would hold a secret"), "{error}");
         assert_eq!(tapes.text(), "");

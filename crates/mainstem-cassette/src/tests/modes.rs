@@ -1,4 +1,4 @@
-//! Each mode: its requests, its answers, its tape, and its errors.
+//! Each mode: its requests, its responses, its tape, and its errors.
 
 use std::io;
 
@@ -20,14 +20,16 @@ fn modes_have_names() {
 #[tokio::test]
 async fn auto_plays_what_is_there_and_records_what_is_not() {
     let tapes = Tapes::new();
-    for (answers, asked) in [(vec!["1"], vec!["\"a\""]), (vec!["2", "3"], vec!["\"b\"", "\"a\"", "\"a\""])] {
-        let mut vendor = Server::start(answers.iter().map(|text| short(text)).collect()).await;
+    for (responses, requested) in
+        [(vec!["1"], vec!["\"a\""]), (vec!["2", "3"], vec!["\"b\"", "\"a\"", "\"a\""])]
+    {
+        let mut vendor = Server::start(responses.iter().map(|text| short(text)).collect()).await;
         let cassette = tapes.open(&vendor.url(), Mode::Auto).await;
-        for body in asked {
+        for body in requested {
             ask(&cassette, body).await;
         }
         cassette.finish().await.unwrap();
-        for _ in answers {
+        for _ in responses {
             vendor.request().await;
         }
     }
@@ -79,7 +81,7 @@ async fn off_leaves_the_tape_alone() {
     assert_eq!(tapes.text(), "no tape at all");
 }
 
-/// Returns a tape with an answer to `{"a": 1}`.
+/// Returns a tape with a response to `{"a": 1}`.
 async fn taped() -> Tapes {
     let (tapes, vendor) = (Tapes::new(), Server::start(vec![short("1")]).await);
     let cassette = tapes.open(&vendor.url(), Mode::Record).await;
@@ -92,15 +94,15 @@ async fn taped() -> Tapes {
 async fn a_miss_says_what_differs_to_the_client_and_at_the_end() {
     let tapes = taped().await;
     let cassette = tapes.replay().await;
-    let expected = "tape.jsonl has no answer to POST /v1/chat (MAINSTEM_CASSETTE=record records anew): line 2 is nearest, but /a: recorded \
-                    1, asked 2";
-    let answer = ask(&cassette, "{\"a\": 2}").await;
-    let body = answer.split_once("\r\n\r\n").unwrap().1;
+    let expected = "tape.jsonl has no response to POST /v1/chat (MAINSTEM_CASSETTE=record records anew): line 2 is nearest, but /a: recorded \
+                    1, requested 2";
+    let response = ask(&cassette, "{\"a\": 2}").await;
+    let body = response.split_once("\r\n\r\n").unwrap().1;
     let body: serde_json::Value = serde_json::from_str(body).unwrap();
     assert_eq!(body["error"]["message"], expected);
     let plain = ask(&cassette, "no JSON").await;
     assert!(
-        plain.contains("text/plain") && plain.contains("the body: recorded {\"a\":1}, asked \"no JSON\""),
+        plain.contains("text/plain") && plain.contains("the body: recorded {\"a\":1}, requested \"no JSON\""),
         "{plain}"
     );
     let error = cassette.finish().await.unwrap_err().to_string();
@@ -109,7 +111,7 @@ async fn a_miss_says_what_differs_to_the_client_and_at_the_end() {
 }
 
 #[tokio::test]
-#[should_panic(expected = "tape.jsonl has no answer to POST /v1/chat")]
+#[should_panic(expected = "tape.jsonl has no response to POST /v1/chat")]
 async fn a_test_that_swallows_a_miss_fails_all_the_same() {
     let tapes = taped().await;
     let cassette = tapes.replay().await;
@@ -117,13 +119,10 @@ async fn a_test_that_swallows_a_miss_fails_all_the_same() {
 }
 
 #[tokio::test]
-async fn what_nobody_asked_for_is_said_unless_it_may_be() {
+async fn unused_responses_are_reported_unless_allowed() {
     let tapes = taped().await;
     let error = tapes.replay().await.finish().await.unwrap_err().to_string();
-    assert!(
-        error.contains("has answers that were not requested") && error.contains("POST /v1/chat (line 2)"),
-        "{error}"
-    );
+    assert!(error.contains("has unused responses") && error.contains("POST /v1/chat (line 2)"), "{error}");
     let lenient = tapes.builder("http://x", Mode::Replay).with_unused_allowed(true).open().await.unwrap();
     lenient.finish().await.unwrap();
     // A test that does not call `finish` may have failed otherwise.
