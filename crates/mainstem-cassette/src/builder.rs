@@ -62,8 +62,8 @@ impl CassetteBuilder {
         self
     }
 
-    /// Sets whether responses on the tape may remain unused; by default [`Cassette::finish`] reports
-    /// them.
+    /// Sets whether responses on the tape may remain unused; by default [`Cassette::finish`]
+    /// reports them.
     pub fn with_unused_allowed(mut self, is_allowed: bool) -> Self {
         self.may_leave_unused = is_allowed;
         self

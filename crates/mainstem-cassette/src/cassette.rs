@@ -9,8 +9,8 @@ use std::{
 
 use crate::{CassetteBuilder, CassetteError, Mode, router::Router};
 
-/// A server on the loopback between a provider and its vendor, which records the vendor's responses,
-/// or replays them in the vendor's place.
+/// A server on the loopback between a provider and its vendor, which records the vendor's
+/// responses, or replays them in the vendor's place.
 ///
 /// Give the provider [`url`](Self::url) as its base URL. The [`Mode`] is set by
 /// `MAINSTEM_CASSETTE=auto|record|replay|off`, or [`CassetteBuilder::with_mode`].

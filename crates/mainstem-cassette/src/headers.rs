@@ -1,5 +1,5 @@
-//! The headers that are recorded (an allowlist, so that secrets are not written), and those that are
-//! not forwarded.
+//! The headers that are recorded (an allowlist, so that secrets are not written), and those that
+//! are not forwarded.
 
 use std::collections::BTreeMap;
 
@@ -29,8 +29,8 @@ const RESPONSE_HEADERS: [&str; 12] = [
 const RATE_LIMIT_PREFIXES: [&str; 4] =
     ["x-ratelimit-", "ratelimit", "anthropic-ratelimit-", "anthropic-priority-"];
 
-/// Of requests: hop-by-hop headers (RFC 9110, 7.6.1), and `accept-encoding`, so that the response is
-/// readable.
+/// Of requests: hop-by-hop headers (RFC 9110, 7.6.1), and `accept-encoding`, so that the response
+/// is readable.
 const HOP_BY_HOP: [header::HeaderName; 11] = [
     header::HOST,
     header::CONNECTION,

@@ -1,7 +1,7 @@
 //! Builds the harness and the prompt of a run from its settings.
 
 use anyhow::{Context, bail, ensure};
-use mainstem::{Harness, vendor};
+use mainstem::{Harness, provider};
 
 use crate::{
     args,
@@ -67,7 +67,7 @@ fn choose_model(
         "no model is configured\n{}\nor play the demo: `mainstem run -m demo`",
         model::ADVICE
     );
-    let variables = vendor::variables();
+    let variables = provider::variables();
     notes.push(format!("no model is configured, so this is the demo; set {variables}, or see --help"));
     Ok(Setting::new(demo::NAME.to_owned(), "the default"))
 }
