@@ -67,7 +67,7 @@ impl Decoder {
     /// Returns the failure that a server reports, or that of invalid data.
     #[cold]
     fn failure(&self, data: &str, problem: &dyn Display) -> ModelError {
-        let malformed = || self.server.malformed(Messages::ANSWER, data, problem);
+        let malformed = || self.server.malformed(Messages::RESPONSE_NOUN, data, problem);
         self.server.interruption(data).unwrap_or_else(malformed)
     }
 }

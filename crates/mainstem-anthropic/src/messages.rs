@@ -38,7 +38,7 @@ impl AnthropicExt for Anthropic {
 
 impl Api for Messages {
     const PROVIDER: &'static str = "anthropic";
-    const ANSWER: &'static str = "message of the Messages API";
+    const RESPONSE_NOUN: &'static str = "message of the Messages API";
     const FORM: Form = Form::Events;
     const BASE_URL: &'static str = "https://api.anthropic.com";
     const AUTH: Auth = Auth::Header("x-api-key");

@@ -84,7 +84,7 @@ impl Decoder {
 
     #[cold]
     fn malformed(&self, data: &str, error: &dyn Display) -> ModelError {
-        self.server.malformed(GenerateContent::ANSWER, data, error)
+        self.server.malformed(GenerateContent::RESPONSE_NOUN, data, error)
     }
 
     /// Returns the result of a call that the model failed to write. After thoughts alone, the loop

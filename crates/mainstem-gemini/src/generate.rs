@@ -21,7 +21,7 @@ pub struct GenerateContent;
 
 impl Api for GenerateContent {
     const PROVIDER: &'static str = "gcp.gemini";
-    const ANSWER: &'static str = "Gemini response";
+    const RESPONSE_NOUN: &'static str = "Gemini response";
     const FORM: Form = Form::Events;
     const BASE_URL: &'static str = "https://generativelanguage.googleapis.com";
     const AUTH: Auth = Auth::Header("x-goog-api-key");

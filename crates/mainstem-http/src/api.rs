@@ -16,7 +16,7 @@ pub trait Api: Clone + Default + fmt::Debug + Send + Sync + 'static {
     const PROVIDER: &'static str;
 
     /// The vendor's noun for a response, for messages: `chat completion`.
-    const ANSWER: &'static str;
+    const RESPONSE_NOUN: &'static str;
 
     /// The form of a streamed response.
     const FORM: Form;

@@ -111,8 +111,10 @@ pub(crate) async fn begin<A: Api>(
         }
         _ => {
             let (named, text) = (server.quote(&media_type), server.quote(&beginning(response).await));
-            let what =
-                format!("answered with {named}, which is no {} (check the base URL): {text}", A::ANSWER);
+            let what = format!(
+                "answered with {named}, which is no {} (check the base URL): {text}",
+                A::RESPONSE_NOUN
+            );
             Err(server.error(ErrorKind::Protocol, &what))
         }
     }

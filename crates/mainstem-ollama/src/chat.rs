@@ -47,7 +47,7 @@ impl OllamaExt for Ollama {
 
 impl Api for Chat {
     const PROVIDER: &'static str = "ollama";
-    const ANSWER: &'static str = "answer of Ollama";
+    const RESPONSE_NOUN: &'static str = "Ollama response";
     const FORM: Form = Form::Lines;
     const BASE_URL: &'static str = "http://127.0.0.1:11434";
     const AUTH: Auth = Auth::Bearer;

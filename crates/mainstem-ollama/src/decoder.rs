@@ -85,7 +85,7 @@ impl Decoder {
 
     #[cold]
     fn malformed(&self, data: &str, error: &dyn Display) -> ModelError {
-        self.server.malformed(Chat::ANSWER, data, error)
+        self.server.malformed(Chat::RESPONSE_NOUN, data, error)
     }
 }
 

@@ -39,7 +39,7 @@ pub fn azure(endpoint: &str, deployment: &str, api_version: &str) -> Result<Open
 
 impl Api for ChatCompletions {
     const PROVIDER: &'static str = "openai";
-    const ANSWER: &'static str = "chat completion";
+    const RESPONSE_NOUN: &'static str = "chat completion";
     const FORM: Form = Form::Events;
     const BASE_URL: &'static str = "https://api.openai.com/v1";
     const AUTH: Auth = Auth::Bearer;

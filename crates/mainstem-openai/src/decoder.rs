@@ -115,7 +115,7 @@ impl Decoder {
 
     #[cold]
     fn malformed(&self, data: &str, error: &dyn Display) -> ModelError {
-        self.server.malformed(ChatCompletions::ANSWER, data, error)
+        self.server.malformed(ChatCompletions::RESPONSE_NOUN, data, error)
     }
 }
 

@@ -27,7 +27,7 @@ pub struct Responses(pub(crate) Settings);
 
 impl Api for Responses {
     const PROVIDER: &'static str = "openai";
-    const ANSWER: &'static str = "response";
+    const RESPONSE_NOUN: &'static str = "response";
     const FORM: Form = Form::Events;
     const BASE_URL: &'static str = "https://api.openai.com/v1";
     const AUTH: Auth = Auth::Bearer;

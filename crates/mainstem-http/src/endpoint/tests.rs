@@ -45,7 +45,7 @@ impl Decode for Silence {
 
 impl Api for Echo {
     const PROVIDER: &'static str = "echo";
-    const ANSWER: &'static str = "echo";
+    const RESPONSE_NOUN: &'static str = "echo";
     const FORM: Form = Form::Lines;
     const BASE_URL: &'static str = "https://echo.example";
     const AUTH: Auth = Auth::Header("x-key");

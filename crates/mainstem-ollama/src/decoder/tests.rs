@@ -189,7 +189,7 @@ fn a_key_is_never_quoted() {
 
 #[test]
 fn nonsense_is_quoted_with_its_place() {
-    let says = "!protocol: 127.0.0.1:11434 sent what is no answer of Ollama:";
+    let says = "!protocol: 127.0.0.1:11434 sent what is no Ollama response:";
     for (line, expected) in [
         ("hello", "expected value at line 1 column 1: hello"),
         ("{} {}", "trailing characters at line 1 column 4: {} {}"),
@@ -231,11 +231,11 @@ fn an_answer_of_one_piece() {
     );
     assert_eq!(
         whole("{"),
-        "!protocol: 127.0.0.1:11434 sent what is no answer of Ollama: EOF while parsing an object at line 1 column 1: {"
+        "!protocol: 127.0.0.1:11434 sent what is no Ollama response: EOF while parsing an object at line 1 column 1: {"
     );
     assert_eq!(
         whole("{}"),
-        "!protocol: 127.0.0.1:11434 sent what is no answer of Ollama: it has no message: {}"
+        "!protocol: 127.0.0.1:11434 sent what is no Ollama response: it has no message: {}"
     );
 }
 

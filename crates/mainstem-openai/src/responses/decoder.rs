@@ -126,7 +126,7 @@ impl Decoder {
 
     #[cold]
     fn malformed(&self, data: &str, error: &dyn Display) -> ModelError {
-        self.server.malformed(Responses::ANSWER, data, error)
+        self.server.malformed(Responses::RESPONSE_NOUN, data, error)
     }
 }
 

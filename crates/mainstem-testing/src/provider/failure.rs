@@ -95,7 +95,7 @@ pub async fn an_unreachable_server_is_named_with_advice<A: Api>(_: Sample) {
 
 /// Data that is not of the API is quoted; an error in the middle of a response is the call's error.
 pub async fn garbage_is_quoted<A: Api>(sample: Sample) {
-    let noun = A::ANSWER;
+    let noun = A::RESPONSE_NOUN;
     check::<A>(
         whole("200 OK", "content-type: text/html\r\n", "<html>\n  Welcome to nginx!"),
         &format!(

@@ -122,7 +122,7 @@ pub async fn an_answer_of_one_piece_is_reported_as_such<A: Api>(sample: Sample) 
     let said = "(HOST answered in one piece although asked to stream)";
     let (body, shown) = sample.whole;
     check::<A>(json(body), &format!("{said} {shown}")).await;
-    let (noun, missing) = (A::ANSWER, sample.missing);
+    let (noun, missing) = (A::RESPONSE_NOUN, sample.missing);
     check::<A>(json("{}"), &format!("!protocol: HOST sent what is no {noun}: {missing}: {{}}")).await;
     let broke_off = "!server_error: HOST broke off its answer: Gone";
     check::<A>(json(&sample.error("Gone")), broke_off).await;
