@@ -156,7 +156,10 @@ async fn a_miss_is_told_by_the_providers_error_and_by_the_cassette() {
         }
         let misses = cassette.misses();
         assert_eq!(misses.len(), 1, "{name}: {misses:?}");
-        assert!(misses[0].contains("recorded \"Paris?\", requested \"Rome? [redacted]\""), "{name}: {misses:?}");
+        assert!(
+            misses[0].contains("recorded \"Paris?\", requested \"Rome? [redacted]\""),
+            "{name}: {misses:?}"
+        );
         let error = cassette.finish().await.unwrap_err();
         assert!(!format!("{said:?} {misses:?} {error} {error:?}").contains("that-is-secret"), "{name}");
     }

@@ -73,7 +73,8 @@ fn a_run_replays_from_a_cassette_without_a_vendor() {
     // Who asks for something else reads why there is no answer.
     let (done, end) = run(closed, Mode::Replay, "Ho");
     assert!(
-        done.code != Some(0) && done.stderr.contains("tape.jsonl has no response to POST /v1/chat/completions"),
+        done.code != Some(0)
+            && done.stderr.contains("tape.jsonl has no response to POST /v1/chat/completions"),
         "{done:?}"
     );
     assert!(end.unwrap_err().to_string().contains(r#"recorded "Hi", requested "Ho""#));
