@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::cargo::{cargo, output, run as exec};
 use crate::{
-    api, browser, clients, deny, layers, models, package, public_api, sbom, schema, snapshots, suite, supply,
-    tidy,
+    api, browser, clients, deny, layers, models, package, public_api, sbom, schema, semver, snapshots, suite,
+    supply, tidy,
 };
 
 pub(crate) fn run(root: &Path, slow: bool) -> Result<()> {
@@ -49,6 +49,7 @@ pub(crate) fn run(root: &Path, slow: bool) -> Result<()> {
     step("layers", || layers::run(root))?;
     step("package", || package::run(root))?;
     step("public-api", || public_api::run(root, false))?;
+    step("semver", || semver::run(root, None))?;
     step("tidy", || tidy::run(root))?;
     step("schema", || schema::run(root, true))?;
     println!("\nci passed in {:.0} s", start.elapsed().as_secs_f64());

@@ -16,6 +16,7 @@ mod problem;
 mod public_api;
 mod sbom;
 mod schema;
+mod semver;
 mod server;
 mod snapshots;
 mod suite;
@@ -68,6 +69,12 @@ enum Chore {
         #[arg(long)]
         accept: bool,
     },
+    /// Each published library, compared with the latest release by cargo-semver-checks
+    Semver {
+        /// Compare with this commit instead
+        #[arg(long)]
+        baseline: Option<String>,
+    },
     /// What runs code while we compile: compared with the list in the tree
     Supply {
         /// Write the list instead
@@ -114,6 +121,7 @@ fn run(chore: Chore) -> anyhow::Result<()> {
         Chore::Layers => layers::run(root),
         Chore::Package => package::run(root),
         Chore::PublicApi { accept } => public_api::run(root, accept),
+        Chore::Semver { baseline } => semver::run(root, baseline.as_deref()),
         Chore::Supply { accept } => supply::run(root, accept),
         Chore::Sbom { check } => sbom::run(root, check),
         Chore::Clients => clients::run(root),

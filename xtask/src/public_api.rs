@@ -82,10 +82,20 @@ fn listing(library: &str) -> String {
     format!("{FOLDER}{library}.txt")
 }
 
+/// Returns the names of the published libraries.
+pub(crate) fn libraries(root: &Path) -> Result<Vec<String>> {
+    let packages = metadata(root)?.packages.into_iter();
+    Ok(packages.filter(Package::is_published_library).map(|package| package.name).collect())
+}
+
+fn metadata(root: &Path) -> Result<Metadata> {
+    let json = output(&mut cargo(root, &["metadata", "--no-deps", "--format-version", "1"]))?;
+    serde_json::from_str(&json).context("cannot read cargo metadata")
+}
+
 /// Returns the public items of each published library, sorted.
 fn listings(root: &Path) -> Result<BTreeMap<String, Vec<String>>> {
-    let json = output(&mut cargo(root, &["metadata", "--no-deps", "--format-version", "1"]))?;
-    let metadata: Metadata = serde_json::from_str(&json).context("cannot read cargo metadata")?;
+    let metadata = metadata(root)?;
     let libraries: Vec<_> =
         metadata.packages.iter().filter(|package| package.is_published_library()).collect();
     let target = &metadata.target_directory;

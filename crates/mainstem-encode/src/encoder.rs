@@ -36,6 +36,12 @@ pub trait Encoder: Send {
         Bytes::new()
     }
 
+    /// Returns `true` if the frames tell a reader whether the stream is complete. Otherwise a
+    /// server ends the response of a stream that is cut with an error of the transport.
+    fn marks_end(&self) -> bool {
+        false
+    }
+
     /// Returns a name if the frames of an event depend on the event alone. Encoders of one name
     /// return equal frames for equal events, so that an event is encoded once for all of them.
     fn shared_as(&self) -> Option<&'static str> {

@@ -6,7 +6,7 @@ use mainstem_event::AgentEvent;
 use crate::{Encoder, WriteJson};
 
 /// A line of JSON for each event; a blank line keeps the connection open. The end of the stream is
-/// that of the response.
+/// that of the response, so a server ends the response with an error where the stream is cut.
 #[derive(Clone, Copy, Debug)]
 pub struct Ndjson<J = fn(&AgentEvent) -> String> {
     json: J,

@@ -65,6 +65,10 @@ impl<J: WriteJson> Encoder for Sse<J> {
         Frame::data("{}").with_event("end").encode()
     }
 
+    fn marks_end(&self) -> bool {
+        true
+    }
+
     fn shared_as(&self) -> Option<&'static str> {
         Some("sse")
     }

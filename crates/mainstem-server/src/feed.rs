@@ -56,8 +56,15 @@ enum Phase {
     End,
     /// The record has failed. Later events are not sent, because a restart would lose them.
     Failed,
+    /// The stream ends before its last event; the reader has to notice.
+    Cut,
     Over,
 }
+
+/// The error that ends the response of a stream that is cut.
+#[derive(Debug, thiserror::Error)]
+#[error("the stream was cut")]
+struct StreamCut;
 
 /// Cancels its run when it is dropped, which is when the reader disconnects.
 pub(crate) struct CancelOnDrop(pub(crate) RunHandle);
@@ -91,7 +98,7 @@ pub(crate) fn respond(
     };
     let body = stream::unfold(Box::pin(feed), |mut feed: Pin<Box<Feed>>| async move {
         let chunk = feed.next().await?;
-        Some((Ok::<_, std::convert::Infallible>(chunk), feed))
+        Some((chunk, feed))
     });
     let mut response = Response::new(Body::from_stream(body));
     let headers = response.headers_mut();
@@ -103,18 +110,18 @@ pub(crate) fn respond(
 }
 
 impl Feed {
-    async fn next(&mut self) -> Option<Bytes> {
+    async fn next(&mut self) -> Option<Result<Bytes, StreamCut>> {
         loop {
             match self.phase {
                 Phase::Begin => {
                     self.phase = Phase::Events;
                     if let Some(frames) = non_empty(self.encoder.begin()) {
-                        return Some(frames);
+                        return Some(Ok(frames));
                     }
                 }
                 Phase::Events => {
                     if let Some(chunk) = self.chunk().await {
-                        return Some(chunk);
+                        return Some(Ok(chunk));
                     }
                 }
                 Phase::End => {
@@ -122,11 +129,17 @@ impl Feed {
                         self.subscription.until.released().await;
                     }
                     self.phase = Phase::Over;
-                    return non_empty(self.encoder.end());
+                    return non_empty(self.encoder.end()).map(Ok);
                 }
                 Phase::Failed => {
+                    self.phase = Phase::Cut;
+                    if let Some(frames) = non_empty(self.encoder.fail(&unrecorded().json())) {
+                        return Some(Ok(frames));
+                    }
+                }
+                Phase::Cut => {
                     self.phase = Phase::Over;
-                    return non_empty(self.encoder.fail(&unrecorded().json()));
+                    return (!self.encoder.marks_end()).then_some(Err(StreamCut));
                 }
                 Phase::Over => return None,
             }
@@ -166,7 +179,7 @@ impl Feed {
         tokio::select! {
             biased;
             // The encoder's end is not sent, so that the reader reconnects after its last event.
-            () = self.app.stop.cancelled() => Err(Phase::Over),
+            () = self.app.stop.cancelled() => Err(Phase::Cut),
             event = self.cursor.next() => event.map(Some).ok_or_else(|| self.after_last()),
             () = sleep_until(self.sent + HEARTBEAT) => Ok(None),
         }

@@ -168,10 +168,12 @@ impl Sessions {
         if let Some(session) = of_open(Session::is_live) {
             return Ok(Some(session));
         }
-        match self.journal() {
-            Some(journal) => Ok(journal.run(run).await?.map(|place| place.session)),
-            None => Ok(of_open(Session::has_run)),
-        }
+        let recorded = match self.journal() {
+            Some(journal) => journal.run(run).await?.map(|place| place.session),
+            None => None,
+        };
+        // The end of a run is in its session before it is in the journal.
+        Ok(recorded.or_else(|| of_open(Session::has_run)))
     }
 
     /// Removes a session from the open ones; returns `true` if it was one. It is closed once all

@@ -39,8 +39,10 @@ impl RunHandle {
     pub fn view(&self) -> RunView {
         let (session, status) = (self.session(), self.status());
         let record = session.runs().into_iter().rfind(|known| known.id == *self.id());
-        let at = record.map_or_else(|| self.requested_at(), |record| record.began_at);
-        let begun = begun(self.id(), session.id(), self.first(), at);
+        // A queued run learns its first event when it begins, or never does.
+        let queued = || (self.first(), self.requested_at());
+        let (first, at) = record.map_or_else(queued, |record| (record.first, record.began_at));
+        let begun = begun(self.id(), session.id(), first, at);
         ended(RunView { status: (&status).into(), ..begun }, status.outcome().map(RunEnd::from))
     }
 }

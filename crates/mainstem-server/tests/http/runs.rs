@@ -231,6 +231,20 @@ fn parsed(text: &str) -> Vec<AgentEvent> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn lines_that_are_cut_end_with_an_error() {
+    let lines = async |room| {
+        let journal = FaultyJournal::new(MemoryJournal::new());
+        let harness = fleet(says(8)).with_journal(journal.clone()).build().unwrap();
+        let rig = Rig::start(harness, |builder| builder).await;
+        journal.fill_after(room);
+        let request = rig.ask(Method::POST, "/v1/sessions/s/runs").header("accept", "application/x-ndjson");
+        request.json(&json!({ "input": "go" })).send().await.unwrap().text().await
+    };
+    lines(u64::MAX).await.expect("all lines");
+    lines(5).await.expect_err("the record has room for five events");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_a_reader_saw_stays_true_when_the_disk_is_full() {
     // After each number of events that the disk has room for, up to more than there are.
     let mut failed = 0;

@@ -34,12 +34,10 @@ impl Session {
     /// session's runs.
     pub(crate) fn never_began(&self, run: &RunId, why: Failure) {
         let log = &self.0.log;
-        let cancelled = EventKind::run_cancelled(why.clone());
-        let record = RunRecord::cancelled(run.clone(), log.last_seq() + 1, log.clock().now(), why);
-        lock(&self.0.runs).push(record);
         let (session_id, run_id) = (self.id().clone(), Some(run.clone()));
-        let origin = Origin::session(session_id, run_id);
-        EventSink::resumed(log.clone(), Arc::new(origin)).emit(cancelled);
+        let sink = EventSink::resumed(log.clone(), Arc::new(Origin::session(session_id, run_id)));
+        let (seq, at) = sink.emit_timed(EventKind::run_cancelled(why.clone()));
+        lock(&self.0.runs).push(RunRecord::cancelled(run.clone(), seq, at, why));
     }
 
     /// Stores how a run has ended, unless that is known.
