@@ -23,7 +23,7 @@ use tokio::{
 
 use crate::support::{Spawns, ms};
 
-const TOKEN: &str = "the-token-of-the-harness";
+pub(crate) const TOKEN: &str = "the-token-of-the-harness";
 
 /// Returns a fleet whose child needs an approval, and whose root calls an external tool.
 fn fleet() -> Harness {
@@ -166,7 +166,7 @@ async fn contract(session: &dyn AnySession) -> String {
 }
 
 /// Returns a timeline without the times of its events.
-fn timeless(events: &[AgentEvent]) -> String {
+pub(crate) fn timeless(events: &[AgentEvent]) -> String {
     let lines = render(events);
     let lines =
         lines.lines().map(|line| line.trim_start().trim_start_matches(|first: char| first.is_ascii_digit()));
@@ -174,7 +174,7 @@ fn timeless(events: &[AgentEvent]) -> String {
 }
 
 /// Returns a server on loopback.
-async fn serve(harness: Harness) -> (String, JoinHandle<()>) {
+pub(crate) async fn serve(harness: Harness) -> (String, JoinHandle<()>) {
     let tokens = mainstem_server::Tokens::new().with_token(TOKEN, None).unwrap();
     let server = mainstem_server::Server::new(harness).with_tokens(tokens).build().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -185,7 +185,7 @@ async fn serve(harness: Harness) -> (String, JoinHandle<()>) {
 }
 
 /// Returns a proxy that closes each connection after so many bytes of responses.
-async fn cut(url: &str, bytes: usize) -> (String, JoinHandle<()>) {
+pub(crate) async fn cut(url: &str, bytes: usize) -> (String, JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let (proxy, address) = (format!("http://{}", listener.local_addr().unwrap()), url.replace("http://", ""));
     #[expect(clippy::disallowed_methods, reason = "aborted by the test")]

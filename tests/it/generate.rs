@@ -227,8 +227,19 @@ async fn children_have_it_if_they_list_it() {
         .with_subagent(AgentSpec::new("other", "O"))
         .build()
         .unwrap();
-    let has =
-        |id: &str| harness.agents().catalog().get(id).unwrap().agent.tools().get("agent_generate").is_some();
+    let has = |id: &str| {
+        harness
+            .agents()
+            .catalog()
+            .get(id)
+            .unwrap()
+            .agent
+            .local()
+            .unwrap()
+            .tools()
+            .get("agent_generate")
+            .is_some()
+    };
     assert_eq!((has("maker"), has("other"), has("general-purpose")), (true, false, false));
     assert_eq!(harness.diagnostics(), []);
 }

@@ -32,6 +32,7 @@ mod random_tasks;
 mod readers;
 mod reasons;
 mod reload;
+mod remote;
 mod restart;
 mod resume;
 mod schema;

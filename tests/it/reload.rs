@@ -274,7 +274,8 @@ async fn a_file_can_list_everything_and_spawning() {
         .build()
         .unwrap();
     let agents = harness.agents();
-    let tools: Vec<_> = agents.catalog().get("lead").unwrap().agent.tools().names().collect();
+    let tools: Vec<_> =
+        agents.catalog().get("lead").unwrap().agent.local().unwrap().tools().names().collect();
     assert!(
         ["edits", "read_file", "agent_spawn"].iter().all(|name| tools.iter().any(|tool| tool == name)),
         "{tools:?}"

@@ -375,7 +375,7 @@ fn tools(harness: HarnessBuilder) -> String {
         .unwrap();
     let names = |agent: &Agent| agent.tools().names().collect::<Vec<_>>().join(" ");
     let warnings: String = harness.diagnostics().iter().map(|warning| format!("{warning}\n")).collect();
-    let kid = names(&harness.agents().catalog().get("kid").unwrap().agent);
+    let kid = names(harness.agents().catalog().get("kid").unwrap().agent.local().unwrap());
     format!("{}\n{kid}\n{warnings}", names(harness.agents().root()))
 }
 

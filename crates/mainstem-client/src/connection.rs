@@ -3,7 +3,12 @@
 use std::{error::Error as Cause, sync::Arc, time::Duration};
 
 use mainstem_api::{Code, Endpoint, Error, Method, Problem};
-use reqwest::{Client, RequestBuilder, Response, StatusCode, Url, header, redirect::Policy};
+use mainstem_outbound::Reach;
+use reqwest::{
+    Client, RequestBuilder, Response, StatusCode, Url,
+    header::{self, HeaderMap, HeaderName, HeaderValue},
+    redirect::Policy,
+};
 use serde::{Serialize, de::DeserializeOwned};
 use tokio::time::sleep;
 
@@ -27,6 +32,7 @@ pub(crate) struct Connection {
     /// The address as messages show it: without user, password and query.
     pub(crate) shown: Arc<str>,
     token: Option<Arc<str>>,
+    headers: HeaderMap,
     client: Client,
     pub(crate) max_response: usize,
 }
@@ -50,7 +56,7 @@ pub(crate) struct Request<'a> {
 impl Connection {
     /// # Errors
     /// If the address is not an HTTP URL, or the TLS library can't be initialized.
-    pub(crate) fn new(address: &str) -> Result<Self, Error> {
+    pub(crate) fn new(address: &str, reach: Option<&Reach>) -> Result<Self, Error> {
         let base = address.trim_end_matches('/').trim_end_matches("/v1");
         let url = Url::parse(base).map_err(|error| invalid(named(address), error))?;
         // Without a host, what is before an `@` may be a password.
@@ -58,18 +64,36 @@ impl Connection {
         if !["http", "https"].contains(&url.scheme()) {
             return Err(Error::invalid(shown, "an address begins with http:// or https://"));
         }
+        if let Some(reach) = reach {
+            reach.check(&url).map_err(|error| invalid(&shown, error))?;
+        }
         // Fails if a provider is installed already, which then serves as well.
         let _ = rustls::crypto::ring::default_provider().install_default();
         // A redirect would send the token to another server.
-        let client = Client::builder().connect_timeout(CONNECT_TIMEOUT).redirect(Policy::none()).build();
+        let client = Client::builder().connect_timeout(CONNECT_TIMEOUT).redirect(Policy::none());
+        let client = match reach {
+            Some(reach) => reach.limit(client).build(),
+            None => client.build(),
+        };
         let client = client.map_err(|error| invalid(&shown, error))?;
         let (base, shown) = (base.into(), shown.into());
-        Ok(Self { base, shown, token: None, client, max_response: MAX_RESPONSE })
+        Ok(Self { base, shown, token: None, headers: HeaderMap::new(), client, max_response: MAX_RESPONSE })
     }
 
     pub(crate) fn with_token(mut self, token: &str) -> Self {
         self.token = Some(token.into());
         self
+    }
+
+    /// # Errors
+    /// If the name or the value is not valid in a header.
+    pub(crate) fn with_header(mut self, name: &str, value: &str) -> Result<Self, Error> {
+        let valid = HeaderName::try_from(name).ok().zip(HeaderValue::try_from(value).ok());
+        let (name, mut value) = valid
+            .ok_or_else(|| self.invalid(format!("header {name:?} is not valid, or its value is not")))?;
+        value.set_sensitive(true);
+        self.headers.append(name, value);
+        Ok(self)
     }
 
     pub(crate) fn request(&self, Request { endpoint, path }: &Request<'_>) -> RequestBuilder {
@@ -79,6 +103,7 @@ impl Connection {
             Method::Delete => reqwest::Method::DELETE,
         };
         let request = self.client.request(method, format!("{}{}", self.base, endpoint.path(path)));
+        let request = request.headers(self.headers.clone());
         match &self.token {
             Some(token) => request.bearer_auth(token),
             None => request,

@@ -11,6 +11,7 @@ use mainstem_api::{
     Agents, AnySession, Endpoint, Error, Host, Items, ModelView, SessionView, TaskQuery, WaitQuery,
 };
 use mainstem_message::{IdError, SessionId, TaskId, ToolSpec};
+use mainstem_outbound::Reach;
 use mainstem_task::TaskRecord;
 
 use crate::{
@@ -31,7 +32,25 @@ impl Server {
     /// # Errors
     /// If the address is not an `http` or `https` URL.
     pub fn at(address: &str) -> Result<Self, Error> {
-        Connection::new(address).map(Self)
+        Connection::new(address, None).map(Self)
+    }
+
+    /// Creates a server at an address that comes from a file, a model or another server: requests
+    /// stay within a reach.
+    ///
+    /// # Errors
+    /// As [`at`](Self::at), or the address is out of reach. A name whose address is out of reach
+    /// fails each request.
+    pub fn within(address: &str, reach: &Reach) -> Result<Self, Error> {
+        Connection::new(address, Some(reach)).map(Self)
+    }
+
+    /// Adds a header to every request, such as one that a proxy requires. Its value is not shown.
+    ///
+    /// # Errors
+    /// If the name or the value is not valid in a header.
+    pub fn with_header(self, name: &str, value: &str) -> Result<Self, Error> {
+        self.0.with_header(name, value).map(Self)
     }
 
     /// Sets the bearer token.

@@ -46,6 +46,20 @@ impl RemoteSession {
         self.server.0.get(Endpoint::GetTranscript, &[self.id.as_str(), agent], ()).await
     }
 
+    /// Begins a run as [`run`](AnySession::run) does, once for each key: a further call with the
+    /// same key and request returns the same run, also from another process.
+    ///
+    /// # Errors
+    /// As `run`, or the key was used for another request.
+    pub async fn run_with_key(&self, key: &str, mut run: NewRun) -> Result<Begun, Error> {
+        run.agent = run.agent.or_else(|| self.agent.as_deref().map(str::to_owned));
+        let request = self.post(Endpoint::BeginRun, &[]).header("idempotency-key", key).json(&run);
+        let begun: RunView = self.server.0.post(request, Retry::Lost).await?;
+        let query = EventQuery::after(begun.first_seq.saturating_sub(1)).with_run(&begun.id);
+        let run = Arc::new(RemoteRun { server: self.server.clone(), id: begun.id });
+        Ok(Begun { run, events: self.events(query) })
+    }
+
     fn post(&self, endpoint: Endpoint, more: &[&str]) -> RequestBuilder {
         let path: Vec<_> = std::iter::once(self.id.as_str()).chain(more.iter().copied()).collect();
         self.server.0.request(&Request { endpoint, path: &path })
@@ -71,13 +85,8 @@ impl AnySession for RemoteSession {
         Ok(self.server.0.get::<Items<_>>(Endpoint::ListRuns, &[self.id.as_str()], ()).await?.items)
     }
 
-    async fn run(&self, mut run: NewRun) -> Result<Begun, Error> {
-        run.agent = run.agent.or_else(|| self.agent.as_deref().map(str::to_owned));
-        let request = with_idempotency_key(self.post(Endpoint::BeginRun, &[])).json(&run);
-        let begun: RunView = self.server.0.post(request, Retry::Lost).await?;
-        let query = EventQuery::after(begun.first_seq.saturating_sub(1)).with_run(&begun.id);
-        let run = Arc::new(RemoteRun { server: self.server.clone(), id: begun.id });
-        Ok(Begun { run, events: self.events(query) })
+    async fn run(&self, run: NewRun) -> Result<Begun, Error> {
+        self.run_with_key(&RandomIds.next("client-"), run).await
     }
 
     fn events(&self, query: EventQuery) -> Events {

@@ -7,8 +7,10 @@ use std::{
 };
 
 use mainstem_policy::Part;
-use mainstem_spec::{AgentSpec, Origin};
-use mainstem_subagent::trust::parts;
+use mainstem_spec::{AgentSpec, Origin, SpecError, SpecSet, locate};
+use mainstem_subagent::trust::{ADDRESS, parts};
+
+use crate::{Code, Diagnostic};
 
 /// Decides about the parts of a workspace's files that need trust. By default none is trusted.
 #[derive(Clone)]
@@ -39,6 +41,29 @@ impl Trust {
         let mut parts = parts(spec, workspace);
         parts.retain(|part| !(self.0)(workspace, part));
         parts
+    }
+
+    /// Returns the specs without remote agents whose address is not trusted, and a diagnostic for
+    /// each that is left out.
+    ///
+    /// Reads files again for the places; blocks on the file system.
+    #[must_use]
+    pub fn without_untrusted_addresses(
+        &self,
+        specs: &SpecSet,
+        workspaces: &[PathBuf],
+    ) -> (SpecSet, Vec<Diagnostic>) {
+        let (mut trusted, mut found) = (specs.clone(), Vec::new());
+        for spec in specs.iter() {
+            let untrusted = self.untrusted(spec, workspaces);
+            if let Some(part) = untrusted.iter().find(|part| part.key() == ADDRESS) {
+                trusted.remove(&spec.id);
+                let why = format!("agent {:?} is left out until it is trusted ({part})", spec.id);
+                let finding = locate(SpecError::error(why).about("url"), spec, None);
+                found.push(Diagnostic::new(Code::Untrusted, finding));
+            }
+        }
+        (trusted, found)
     }
 }
 

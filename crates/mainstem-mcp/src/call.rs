@@ -7,6 +7,7 @@ use std::{
 };
 
 use futures_util::{FutureExt, future::BoxFuture};
+use mainstem_outbound::Secrets;
 use rmcp::{
     RoleClient,
     model::{
@@ -20,7 +21,7 @@ use tokio::{
     task::unconstrained,
 };
 
-use crate::{Error, vars::Vars};
+use crate::Error;
 
 /// The number of progress messages that wait for a caller that is behind; later ones are discarded.
 const WAITING: usize = 64;
@@ -34,7 +35,7 @@ const REMEMBERED: usize = 256;
 pub(crate) struct Calls {
     board: Mutex<Board>,
     /// The values of variables, which messages must not show.
-    pub(crate) vars: OnceLock<Vars>,
+    pub(crate) secrets: OnceLock<Secrets>,
     /// How the connection ended; `None` while it is open.
     pub(crate) end_reason: watch::Sender<Option<Arc<Error>>>,
 }
@@ -50,7 +51,7 @@ struct Board {
 
 impl Default for Calls {
     fn default() -> Self {
-        Self { board: Mutex::default(), vars: OnceLock::new(), end_reason: watch::Sender::new(None) }
+        Self { board: Mutex::default(), secrets: OnceLock::new(), end_reason: watch::Sender::new(None) }
     }
 }
 
@@ -84,7 +85,7 @@ impl Calls {
 
     /// Returns a text that the server has contributed to, without secrets.
     pub(crate) fn redact(&self, text: &str) -> String {
-        self.vars.get().map_or_else(|| text.to_owned(), |vars| vars.secrets.redact(text))
+        self.secrets.get().map_or_else(|| text.to_owned(), |secrets| secrets.redact(text))
     }
 
     fn board(&self) -> MutexGuard<'_, Board> {

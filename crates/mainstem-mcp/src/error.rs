@@ -15,13 +15,6 @@ pub enum Error {
     /// The declaration lacks the way to reach the server, or has two.
     #[error("{0}")]
     Declaration(String),
-    /// A variable that the declaration uses is not set.
-    #[error("the environment has no variable {name}; set it, or write ${{{name}:-default}}")]
-    #[non_exhaustive]
-    Variable {
-        /// The variable.
-        name: String,
-    },
     /// It failed before it listed its tools.
     #[error("the MCP server {server:?} can't be used: {why}")]
     #[non_exhaustive]

@@ -29,7 +29,6 @@ mod open;
 mod process;
 mod server;
 mod tool;
-mod vars;
 
 pub use client::Client;
 pub use error::Error;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use mainstem_outbound::Secrets;
 use mainstem_tool::unless;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use rmcp::{
@@ -20,7 +21,6 @@ use crate::{
     notifications::{Listener, Observed},
     process::{self, Process, Stderr},
     server::Reach,
-    vars::Vars,
 };
 
 /// A server after the handshake.
@@ -63,16 +63,16 @@ pub(crate) async fn open(
     local: &mut Local,
     listener: Arc<dyn Listener>,
 ) -> Result<Connection, String> {
-    let mut vars = Vars::default();
-    let known = |vars: Vars| drop(calls.vars.set(vars));
+    let mut secrets = Secrets::default();
+    let known = |secrets: Secrets| drop(calls.secrets.set(secrets));
     match &server.reach {
         Reach::Command { program, args, env, dir } => {
-            let mut expand = |text: &String| expand(&mut vars, text);
+            let mut expand = |text: &String| expand(&mut secrets, text);
             let args = args.iter().map(&mut expand).collect::<Result<Vec<_>, _>>()?;
             let env = env.iter().map(|(name, value)| Ok((name.clone(), expand(value)?)));
             let env = env.collect::<Result<_, String>>()?;
             let program = expand(program)?;
-            known(vars);
+            known(secrets);
             let started = process::start(&program, &args, &env, dir.as_deref());
             let (process, pipes, stderr) = started.map_err(|error| unstarted(server, &program, &error))?;
             *local = Local { process: Some(process), stderr };
@@ -81,13 +81,13 @@ pub(crate) async fn open(
             greeted.unwrap_or_else(|| Err("reading its stderr ended".to_owned()))
         }
         Reach::Http { url, headers } => {
-            let url = expand(&mut vars, url)?;
+            let url = expand(&mut secrets, url)?;
             let parsed = reqwest::Url::parse(&url).ok();
-            parsed.iter().for_each(|url| vars.secrets.add_url(url));
+            parsed.iter().for_each(|url| secrets.add_url(url));
             let mut config = StreamableHttpClientTransportConfig::with_uri(url);
-            let headers = header_map(&mut vars, headers)?.into_iter();
+            let headers = header_map(&mut secrets, headers)?.into_iter();
             config.custom_headers = headers.filter_map(|(name, value)| Some((name?, value))).collect();
-            known(vars);
+            known(secrets);
             let client = mainstem_outbound::client().map_err(|error| error.to_string())?;
             let greeting = greet(StreamableHttpClientTransport::with_client(client, config), listener);
             greeting.await.map_err(|why| format!("{server}: {why}"))
@@ -129,19 +129,19 @@ async fn subscribe(service: &RunningService<RoleClient, ClientConfig>) -> Option
     subscribed.inspect_err(|error| tracing::debug!("no news of tools: {}", chain(error))).ok()
 }
 
-fn expand(vars: &mut Vars, text: &str) -> Result<String, String> {
+fn expand(secrets: &mut Secrets, text: &str) -> Result<String, String> {
     let var = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    vars.expand(text, var).map_err(|error| error.to_string())
+    secrets.expand(text, var).map_err(|error| error.to_string())
 }
 
 fn header_map(
-    vars: &mut Vars,
+    secrets: &mut Secrets,
     headers: &std::collections::BTreeMap<String, String>,
 ) -> Result<HeaderMap, String> {
     let mut map = HeaderMap::new();
     for (name, value) in headers {
-        let value = expand(vars, value)?;
-        vars.secrets.add_header(&value);
+        let value = expand(secrets, value)?;
+        secrets.add_header(&value);
         let header = HeaderName::try_from(name.as_str())
             .map_err(|_| format!("{name:?} is not a valid header name"))?;
         let mut value = HeaderValue::try_from(value).map_err(|_| {

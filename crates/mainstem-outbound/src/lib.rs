@@ -1,7 +1,9 @@
 #![doc = include_str!("../README.md")]
 
 mod client;
+mod reach;
 mod secrets;
 
 pub use client::client;
-pub use secrets::Secrets;
+pub use reach::{Host, HostError, OutOfReach, Reach};
+pub use secrets::{MissingVariable, Secrets};

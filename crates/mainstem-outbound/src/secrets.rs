@@ -16,11 +16,51 @@ const SHORT: usize = 8;
 /// How often escapes are decoded: JSON within JSON within a URL.
 const DEPTH: usize = 3;
 
+/// A text names a variable that the environment lacks.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the environment has no variable {name}; set it, or write ${{{name}:-default}}")]
+#[non_exhaustive]
+pub struct MissingVariable {
+    /// The variable.
+    pub name: String,
+}
+
 /// Values that no message may show.
 #[derive(Clone, Default)]
 pub struct Secrets(Vec<Vec<u8>>);
 
 impl Secrets {
+    /// Replaces `${NAME}` by the variable's value, which becomes a secret, and `${NAME:-default}`
+    /// by the default if the variable is unset. Anything else that begins with `$` stays.
+    ///
+    /// # Errors
+    /// A variable without a default is unset.
+    pub fn expand(
+        &mut self,
+        text: &str,
+        var: impl Fn(&str) -> Option<String>,
+    ) -> Result<String, MissingVariable> {
+        let (mut expanded, mut rest) = (String::new(), text);
+        while let Some((before, after)) = rest.split_once("${") {
+            let Some((name, behind)) = after.split_once('}') else { break };
+            expanded.push_str(before);
+            let (name, default) = name.split_once(":-").map_or((name, None), |(name, or)| (name, Some(or)));
+            match var(name) {
+                Some(value) => {
+                    expanded.push_str(&value);
+                    self.add(&value);
+                }
+                None => {
+                    let missing = || MissingVariable { name: name.to_owned() };
+                    expanded.push_str(default.ok_or_else(missing)?);
+                }
+            }
+            rest = behind;
+        }
+        expanded.push_str(rest);
+        Ok(expanded)
+    }
+
     /// Adds a value such as a key; nothing if it has fewer than 8 bytes.
     pub fn add(&mut self, value: &str) {
         if value.len() >= SHORT {

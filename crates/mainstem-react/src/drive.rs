@@ -20,7 +20,7 @@ use crate::{
     Agent, AgentError, Answer, RunContext,
     ask::recorded,
     batch,
-    ending::Ending,
+    bracket::Bracket,
     error::panic_message,
     middleware::NextModel,
     span,
@@ -69,7 +69,7 @@ pub(crate) async fn drive(
 ) -> RunOutcome {
     // Declared before the work, so that a drop drops the work first and children end before their
     // parent.
-    let ending = Ending::start(&agent, &cx, input);
+    let bracket = Bracket::open(&cx, agent.name(), input);
     let work = async {
         let mut work = Work::new(&agent, &cx, history);
         let steps = work.run();
@@ -84,12 +84,12 @@ pub(crate) async fn drive(
                 never = aside => match never {},
             }
         };
-        // Tools and middleware that are still running then are dropped, and closed by the ending.
+        // Tools and middleware that are still running then are dropped, and closed by the bracket.
         unless(out_of_grace, steps).await.unwrap_or_else(|| Err(AgentError::cancelled(&cx)))
     };
     let result = AssertUnwindSafe(work).catch_unwind().await;
     let result = result.unwrap_or_else(|panic| Err(AgentError::Panicked(panic_message(&*panic))));
-    let outcome = ending.finish(result);
+    let outcome = bracket.close(result);
     span::invoked(&outcome);
     outcome
 }

@@ -54,22 +54,37 @@ pub enum AgentError {
         /// The file and the reason.
         why: Arc<str>,
     },
+    /// The agent runs elsewhere, and failed there or can't be reached.
+    #[error("{failure}")]
+    #[non_exhaustive]
+    Remote {
+        /// How the invocation ends.
+        outcome: Outcome,
+        /// The error.
+        failure: Failure,
+    },
     /// A middleware refused, or the session refused to begin the run.
     #[error("{0}")]
     Refused(Failure),
 }
 
 impl AgentError {
+    /// The error of an agent that runs elsewhere.
+    pub fn remote(outcome: Outcome, failure: Failure) -> Self {
+        Self::Remote { outcome, failure }
+    }
+
     /// Returns how the invocation ends.
     pub fn outcome(&self) -> Outcome {
         match self {
             Self::Cancelled(reason) => reason.outcome(),
+            Self::Remote { outcome, .. } => *outcome,
             _ => Outcome::Error,
         }
     }
 
     /// Returns the error of a cancelled context.
-    pub(crate) fn cancelled(cx: &RunContext) -> Self {
+    pub fn cancelled(cx: &RunContext) -> Self {
         Self::Cancelled(cx.cancellation().reason().unwrap_or(CancelReason::User { how: None }))
     }
 
@@ -92,7 +107,7 @@ impl From<&AgentError> for Failure {
     fn from(error: &AgentError) -> Self {
         let code = match error {
             AgentError::Model(error) => return Self::from(error),
-            AgentError::Refused(failure) => return failure.clone(),
+            AgentError::Refused(failure) | AgentError::Remote { failure, .. } => return failure.clone(),
             AgentError::Cancelled(reason) => return Self::from(reason),
             AgentError::EmptyReply => "empty_reply",
             AgentError::Filtered => "content_filter",

@@ -32,23 +32,29 @@ impl Unawaited {
 /// Returns the span of an invocation. Called where it is begun, because a background task is polled
 /// elsewhere.
 pub(crate) fn invoke_agent(agent: &Agent, cx: &RunContext) -> Span {
+    let span = invocation(agent.name(), cx);
+    provided(&span, agent.model().provider());
+    span
+}
+
+/// Returns the span of an invocation without a provider.
+pub(crate) fn invocation(name: &str, cx: &RunContext) -> Span {
     let cause = cx.cause().and_then(Unawaited::take);
     let parent = if cause.is_some() { None } else { Span::current().id() };
     let span = info_span!(
         parent: parent,
         "invoke_agent",
-        otel.name = format_args!("invoke_agent {}", agent.name()),
+        otel.name = format_args!("invoke_agent {name}"),
         gen_ai.operation.name = "invoke_agent",
         gen_ai.provider.name = Empty,
-        gen_ai.agent.name = &**agent.name(),
-        gen_ai.agent.id = cx.agent_key().map_or_else(|| &**agent.id(), |key| key.as_str()),
+        gen_ai.agent.name = name,
+        gen_ai.agent.id = cx.agent_key().map_or_else(|| &**cx.agent(), |key| key.as_str()),
         gen_ai.conversation.id = cx.session_id().as_str(),
         gen_ai.usage.input_tokens = Empty,
         gen_ai.usage.output_tokens = Empty,
         error.type = Empty,
         otel.status_code = Empty,
     );
-    provided(&span, agent.model().provider());
     cause.iter().for_each(|cause| _ = span.follows_from(cause));
     span
 }

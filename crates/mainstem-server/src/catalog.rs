@@ -25,7 +25,7 @@ pub(crate) async fn models(caller: Caller) -> Json<Items<ModelView>> {
     let agents = caller.harness.agents();
     let listed = agents.catalog().iter().filter(|entry| entry.spec.is_listed());
     let mut asked = BTreeMap::<String, Vec<String>>::new();
-    for agent in std::iter::once(agents.root()).chain(listed.map(|entry| &entry.agent)) {
+    for agent in std::iter::once(agents.root()).chain(listed.filter_map(|entry| entry.agent.local())) {
         asked.entry(agent.model().name().to_owned()).or_default().push(agent.id().to_string());
     }
     Json(Items { items: asked.into_iter().map(|(id, agents)| ModelView { id, agents }).collect() })

@@ -60,12 +60,19 @@ pub(crate) fn top_p(top_p: f64) -> Verdict {
     require((0.0..=1.0).contains(&top_p), || format!("top_p must be in 0 to 1, not {top_p}"))
 }
 
-/// The message does not repeat the url, which may have a password.
+/// The message does not repeat the url, which may have a password. A session records the url, so it
+/// can't have any.
 pub(crate) fn url(url: &str) -> Verdict {
     let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
     let valid = rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_alphanumeric() || c == '['));
     require(valid && !url.contains(|c: char| c.is_whitespace() || c.is_control()), || {
-        "the url is no address of an agent: it starts with https:// or http:// and a host".to_owned()
+        "the url is not an address: it starts with https:// or http:// and a host".to_owned()
+    })?;
+    let host = rest.unwrap_or_default().split(['/', '?', '#']).next().unwrap_or_default();
+    require(!host.contains('@') && !url.contains(['?', '#']), || {
+        "the url has a user, a password, a query or a fragment; a secret belongs in `headers`, as \
+         `${VARIABLE}`"
+            .to_owned()
     })
 }
 
@@ -80,10 +87,19 @@ pub(crate) fn workspace_path(path: &str) -> Verdict {
 /// The message does not repeat the value, which may be a secret.
 pub(crate) fn header(name: &str, value: &str) -> Verdict {
     let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
-    require(!name.is_empty() && name.chars().all(token), || format!("{name:?} is no header name"))?;
+    require(!name.is_empty() && name.chars().all(token), || format!("{name:?} is not a header name"))?;
     require(!value.contains(char::is_control), || {
-        format!("the value of header {name:?} holds a control character")
+        format!("the value of header {name:?} has a control character")
+    })?;
+    require(!is_secret(name) || value.contains("${"), || {
+        format!("header {name:?} has its secret from the environment: write `${{VARIABLE}}`")
     })
+}
+
+/// Returns `true` if a header of this name has a secret.
+fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["auth", "cookie", "key", "token", "secret", "password"].iter().any(|part| name.contains(part))
 }
 
 pub(crate) fn output_schema(schema: &serde_json::Value) -> Verdict {

@@ -27,8 +27,9 @@ pub const DEFAULT_STEPS: u32 = 10;
 /// assert!(spec.validate().is_ok());
 /// ```
 ///
-/// As JSON it is what a session records of a child: all values except those that may be secret
-/// (`url`, `headers`, and the declarations of MCP servers), and except the `origin`.
+/// As JSON it is what a session records of a child: all values except the declarations of MCP
+/// servers, which may have secrets, and except the `origin`. Headers are recorded as written, with
+/// the names of variables and without their values; a url has neither password nor query.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct AgentSpec {
@@ -75,10 +76,10 @@ pub struct AgentSpec {
     #[serde(default)]
     pub workspace: Workspace,
     /// The address of a remote agent.
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "json::address::serialize")]
     pub url: Option<String>,
     /// Headers for every request to `url`.
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", serialize_with = "json::headers::serialize")]
     pub headers: Vec<Header>,
     /// Tool patterns and what is allowed, in the order given. They narrow the parent's rules.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -181,7 +182,7 @@ pub struct McpServer {
 }
 
 /// A header for a remote agent. The value may have `${ENV_VAR}`, and `Debug` leaves it out.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Header {
     /// The name, as written.

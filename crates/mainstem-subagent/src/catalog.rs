@@ -15,7 +15,7 @@ use mainstem_policy::Rules;
 use mainstem_react::Agent;
 use mainstem_spec::AgentSpec;
 
-use crate::{catalog::error::CatalogError, error::SpawnError};
+use crate::{catalog::error::CatalogError, error::SpawnError, spawn::runner::Runner};
 
 /// Agents by id. Built from specs once, then shared by all sessions.
 #[derive(Clone, Debug, Default)]
@@ -28,9 +28,51 @@ pub struct CatalogEntry {
     /// The declaration.
     pub spec: Arc<AgentSpec>,
     /// The agent.
-    pub agent: Agent,
+    pub agent: CatalogAgent,
     /// What it and everything below it may run, within the rules of its parent.
     pub rules: Rules,
+}
+
+/// What runs the turns of an agent.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum CatalogAgent {
+    /// An agent of this process.
+    Local(Agent),
+    /// An agent that runs elsewhere.
+    Remote(Arc<dyn Runner>),
+}
+
+impl CatalogAgent {
+    /// Returns the agent, if it runs in this process.
+    pub fn local(&self) -> Option<&Agent> {
+        match self {
+            Self::Local(agent) => Some(agent),
+            Self::Remote(_) => None,
+        }
+    }
+
+    pub(crate) fn runner(&self) -> &dyn Runner {
+        match self {
+            Self::Local(agent) => agent,
+            Self::Remote(runner) => &**runner,
+        }
+    }
+}
+
+impl From<Agent> for CatalogAgent {
+    fn from(agent: Agent) -> Self {
+        Self::Local(agent)
+    }
+}
+
+/// Makes what runs the agents that are declared with a `url`.
+pub trait RemoteAgents: fmt::Debug + Send + Sync {
+    /// Returns the runner of an agent.
+    ///
+    /// # Errors
+    /// Why the agent can't be used, as a message without secrets.
+    fn runner(&self, spec: &AgentSpec) -> Result<Arc<dyn Runner>, String>;
 }
 
 /// Builds agents from their declarations.
@@ -44,7 +86,8 @@ pub trait Factory: fmt::Debug + Send + Sync {
 
 impl Catalog {
     /// Adds an agent; a later one of the same id replaces an earlier one.
-    pub fn insert(&mut self, spec: AgentSpec, agent: Agent, rules: Rules) {
+    pub fn insert(&mut self, spec: AgentSpec, agent: impl Into<CatalogAgent>, rules: Rules) {
+        let agent = agent.into();
         self.0.insert(spec.id.clone(), CatalogEntry { spec: Arc::new(spec), agent, rules });
     }
 

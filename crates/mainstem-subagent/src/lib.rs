@@ -28,7 +28,7 @@ pub use approval::{AnswerError, external::ExternalTool};
 pub use assembly::Assembly;
 pub use budget::account::Spent;
 pub use catalog::{
-    Catalog, CatalogEntry, Factory,
+    Catalog, CatalogAgent, CatalogEntry, Factory, RemoteAgents,
     error::CatalogError,
     factory::{AgentFactory, Grantee, ToolGrant, rules},
     trust,
@@ -39,7 +39,9 @@ pub use mainstem_event::{Background, ChildStatus, ChildSummary, Decision};
 pub use middleware::Subagents;
 pub use options::SpawnOptions;
 pub use spawn::{
+    idle::Waiting,
     report::RESTARTED,
     roster::{Carried, recorded::RecordedRoster},
+    runner::{Runner, RunningTurn, TurnInput},
 };
 pub use tools::agent_tool::{AgentTool, IntoTool};

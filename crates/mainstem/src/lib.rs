@@ -11,6 +11,7 @@
 //! * [`spec`]: agents and skills as files; [`declarations`]: their reload and diagnostics
 //! * [`react`]: the reason-act loop
 //! * [`subagent`]: agents that call agents
+//! * [`remote`]: agents on other machines
 //! * [`session`]: sessions, runs, handles
 //! * [`encode`]: events as server-sent events and NDJSON
 
@@ -47,6 +48,8 @@ pub use mainstem_ollama as ollama;
 pub use mainstem_openai as openai;
 pub use mainstem_policy as policy;
 pub use mainstem_react as react;
+#[cfg(feature = "remote")]
+pub use mainstem_remote as remote;
 pub use mainstem_schema as schema;
 pub use mainstem_session as session;
 pub use mainstem_spec as spec;

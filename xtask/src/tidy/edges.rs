@@ -6,7 +6,7 @@ use super::packages::{Dependency, Package};
 use crate::problem::Problem;
 
 /// The whole allowed set: a crate, and what it may depend on, both without `mainstem-`.
-const ALLOWED: [(&str, &str); 44] = [
+const ALLOWED: [(&str, &str); 45] = [
     ("message", ""),
     ("sse", ""),
     ("spec", ""),
@@ -20,7 +20,7 @@ const ALLOWED: [(&str, &str); 44] = [
     ("task", "message event"),
     ("journal", "message event"),
     ("api", "message event policy task"),
-    ("client", "message event task api"),
+    ("client", "message event task api outbound"),
     ("encode", "event sse"),
     ("http", "model sse outbound"),
     ("cassette", "http model"),
@@ -30,13 +30,14 @@ const ALLOWED: [(&str, &str); 44] = [
     ("ollama", "message model http"),
     ("react", "message event model policy schema tool"),
     ("subagent", "message event model policy spec task tool react"),
+    ("remote", "message event api client outbound spec task tool react subagent"),
     ("workspace", "message tool guard"),
     ("mcp", "message tool outbound guard"),
     ("declarations", "message event model policy spec subagent"),
     ("session", "message event api model policy spec task tool journal react subagent"),
     (
         "mainstem",
-        "message event declarations encode api client model policy schema spec task tool journal react subagent guard \
+        "message event declarations encode api client model policy schema spec task tool journal react remote subagent guard \
          workspace mcp http openai anthropic gemini ollama session",
     ),
     ("server", "mainstem api"),

@@ -1,7 +1,6 @@
 //! Agents with parts that need trust.
 
-use mainstem_spec::{McpServer, SpecSet, parse};
-use serde_json::json;
+use mainstem_spec::parse;
 
 use super::*;
 
@@ -31,23 +30,25 @@ fn nothing_is_trusted_by_default() {
         assert_eq!(untrusted.iter().map(Part::key).collect::<Vec<_>>(), expected, "{id}");
     };
     check("here", &[]);
-    check("there", &[]);
+    check("there", &["url"]);
     check("docs", &["mcp_servers.docs"]);
+    let (trusted, found) = trust.without_untrusted_addresses(&specs, &workspaces());
+    assert_eq!(trusted.iter().map(|spec| &*spec.id).collect::<Vec<_>>(), ["docs", "here"]);
+    assert_eq!(found.iter().map(Diagnostic::code).collect::<Vec<_>>(), [Code::Untrusted]);
+    assert!(found[0].is_about(&specs.get("there").unwrap().origin));
 }
 
 #[test]
 fn a_part_is_asked_about_with_its_workspace() {
     let trust = Trust::new(|workspace, part| {
-        workspace == Path::new("/work")
-            && part.file() == "subagents/docs.md"
-            && part.key() == "mcp_servers.docs"
+        workspace == Path::new("/work") && part.file() == "subagents/there.md" && part.key() == ADDRESS
     });
-    assert_eq!(trust.untrusted(specs().get("docs").unwrap(), &workspaces()), []);
+    let (trusted, found) = trust.without_untrusted_addresses(&specs(), &workspaces());
+    assert_eq!((trusted.len(), found.len()), (3, 0));
 }
 
 #[test]
 fn code_needs_no_trust() {
-    let mut spec = AgentSpec::new("there", "d");
-    spec.mcp_servers = Some(vec![McpServer::declared("x", json!({ "command": "y" }))]);
+    let spec = AgentSpec::new("there", "d").with_url("https://example.org");
     assert_eq!(Trust::default().untrusted(&spec, &workspaces()), []);
 }

@@ -43,7 +43,7 @@ fn code_is_held_to_more_than_files() {
     }
     check(no_model(), file, true, Verdict::UseLast);
     check(no_model(), file, false, Verdict::LeaveOut);
-    check(CatalogError::NotInEffect { id: id(), key: "url" }, file, true, Verdict::UseLast);
+    check(CatalogError::NoWorkspace { id: id() }, file, true, Verdict::UseLast);
 }
 
 fn spec(path: &str, prompt: &str) -> AgentSpec {

@@ -82,3 +82,29 @@ fn secrets_that_overlap_are_one() {
     // Bytes that are not UTF-8 are found as well, and leave text.
     check(&of("http://me:%BC1234567@h/"), "a %bc1234567, ü1234567", "a [secret], [secret]");
 }
+
+#[test]
+fn variables_are_replaced() {
+    #[track_caller]
+    fn check(text: &str, expected: Result<&str, &str>) {
+        let var = |name: &str| (name == "TOKEN").then(|| "s3cret-value".to_owned());
+        let expanded = Secrets::default().expand(text, var).map_err(|error| error.to_string());
+        assert_eq!(expanded.as_deref().map_err(String::as_str), expected, "{text}");
+    }
+    check("plain $HOME", Ok("plain $HOME"));
+    check("Bearer ${TOKEN}", Ok("Bearer s3cret-value"));
+    check("${TOKEN}${TOKEN}!", Ok("s3cret-values3cret-value!"));
+    check("${NONE:-fallback}", Ok("fallback"));
+    check("${TOKEN:-fallback}", Ok("s3cret-value"));
+    check("${open", Ok("${open"));
+    check("${NONE}", Err("the environment has no variable NONE; set it, or write ${NONE:-default}"));
+}
+
+#[test]
+fn values_of_variables_are_secrets() {
+    let mut secrets = Secrets::default();
+    secrets
+        .expand("${A} ${B}", |name| Some(if name == "A" { "long-enough" } else { "short" }.to_owned()))
+        .unwrap();
+    check(&secrets, "a long-enough, short text", "a [secret], short text");
+}

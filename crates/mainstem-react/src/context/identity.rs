@@ -1,12 +1,14 @@
 //! The identity of an invocation: its agent, its place in the fleet, and its user.
 
-use std::sync::Arc;
+use std::{future::Future, sync::Arc};
 
 use mainstem_event::EventSource;
 use mainstem_message::{AgentKey, RunId, SessionId, ToolCallId};
 use serde_json::{Map, Value};
+use tracing::Instrument;
 
 use super::RunContext;
+use crate::{RunOutcome, span};
 
 impl RunContext {
     /// Returns the agent's id.
@@ -59,5 +61,21 @@ impl RunContext {
     /// Returns the attributes of the run.
     pub fn attributes(&self) -> &Map<String, Value> {
         &self.shared.attributes
+    }
+
+    /// Runs the work of an invocation without the loop in a `tracing` span of its own, as the loop
+    /// does; `name` is the agent's display name.
+    pub fn in_span(
+        &self,
+        name: &str,
+        work: impl Future<Output = RunOutcome> + Send + 'static,
+    ) -> impl Future<Output = RunOutcome> + Send + 'static {
+        let span = span::invocation(name, self);
+        let work = async {
+            let outcome = work.await;
+            span::invoked(&outcome);
+            outcome
+        };
+        work.instrument(span)
     }
 }

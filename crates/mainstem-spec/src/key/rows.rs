@@ -211,21 +211,21 @@ pub(super) static ROWS: [Key; 21] = [
     Key {
         name: "url",
         form: "`http(s)://…`",
-        about: "The address of a remote agent; not in effect yet: an agent with it is left out.",
+        about: "The address of an agent on another server: `https://host/v1/agents/<id>`, or that of the server for its own agent. It brings its own prompt, model and tools.",
         only_ours: &["url"],
         read: |reader, entry| {
             reader.spec.url = Some(obey(&entry.node, entry.node.text()?, rules::url)?.to_owned());
             Ok(())
         },
         check: |spec| each(spec.url.as_deref(), rules::url),
-        value: |spec| json!(spec.url.as_deref().map(without_password)),
+        value: |spec| json!(spec.url.as_deref().filter(|url| rules::url(url).is_ok())),
         ..ROW
     },
     Key {
         name: "headers",
         form: "name: value",
         default: "none",
-        about: "Headers of requests to `url`; not in effect yet. A value may have `${ENV_VAR}`.",
+        about: "Headers of requests to `url`. A secret is a `${VARIABLE}` of the environment.",
         only_ours: &["headers"],
         read: |reader, entry| reader.headers(&entry.node),
         check: |spec| each(&spec.headers, |header| rules::header(&header.name, &header.value)),
@@ -307,14 +307,4 @@ pub(super) static ROWS: [Key; 21] = [
 /// Returns what is wrong with each value.
 fn each<T>(values: impl IntoIterator<Item = T>, rule: impl Fn(T) -> Verdict) -> Vec<String> {
     values.into_iter().filter_map(|value| rule(value).err()).collect()
-}
-
-/// Leaves out the part before the host, which may be a secret.
-fn without_password(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    let host = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    match rest[..host].rfind('@') {
-        Some(at) => format!("{scheme}://…{}", &rest[at..]),
-        None => url.to_owned(),
-    }
 }

@@ -200,10 +200,10 @@ fn sections_report_each_of_their_entries() {
 fn no_header_value_is_repeated() {
     let lines = "description: a\nurl: ftp://user:secret@host\nheaders:\n  a b: secret\n  c: 5e3c\n  d: 1234\n  e: \"sec\\nret\"\n  f:";
     assert_snapshot!(report(lines), @r#"
-    subagents/reviewer.md:3:6: error: the url is no address of an agent: it starts with https:// or http:// and a host
-    subagents/reviewer.md:5:8: error: "a b" is no header name
+    subagents/reviewer.md:3:6: error: the url is not an address: it starts with https:// or http:// and a host
+    subagents/reviewer.md:5:8: error: "a b" is not a header name
     subagents/reviewer.md:7:6: error: the value of header "d" is no text: put it in quotes
-    subagents/reviewer.md:8:6: error: the value of header "e" holds a control character
+    subagents/reviewer.md:8:6: error: the value of header "e" has a control character
     subagents/reviewer.md:9:3: error: the value of header "f" is no text: put it in quotes
     "#);
     assert_snapshot!(report("description: a\nheaders: 'x: secret'"), @r#"

@@ -7,6 +7,35 @@ pub(super) fn program() -> Origin {
     Origin::Program
 }
 
+/// An address that is valid: others may have a password.
+pub(super) mod address {
+    use serde::{Serialize, Serializer};
+
+    use crate::rules;
+
+    #[expect(clippy::ref_option, reason = "as serde calls it")]
+    pub(in crate::spec) fn serialize<S: Serializer>(
+        url: &Option<String>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        url.as_deref().filter(|url| rules::url(url).is_ok()).serialize(serializer)
+    }
+}
+
+/// Headers that are valid: the value of another may be a secret.
+pub(super) mod headers {
+    use serde::Serializer;
+
+    use crate::{Header, rules};
+
+    pub(in crate::spec) fn serialize<S: Serializer>(
+        headers: &[Header],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(headers.iter().filter(|it| rules::header(&it.name, &it.value).is_ok()))
+    }
+}
+
 /// A duration in whole seconds, as in a file.
 pub(super) mod seconds {
     use std::time::Duration;
@@ -56,15 +85,17 @@ mod tests {
         spec.max_tokens_total = Some(9);
         spec.output_schema = Some(json!({ "type": "object" }));
         spec.workspace.path = Some("sub".into());
+        spec.url = Some("https://agents.example/a".into());
+        spec.headers = vec![Header::new("Authorization", "Bearer ${TOKEN}"), Header::new("X-Team", "blue")];
         spec
     }
 
     /// A key that is not in [`full`] could be missing in the JSON unnoticed.
     #[test]
-    fn every_key_is_recorded_unless_it_may_be_secret() {
+    fn every_key_is_recorded() {
         let (full, new) = (full(), AgentSpec::new("b", "Does nothing"));
         let unset = Key::all().filter(|key| key.value(&full) == key.value(&new)).map(|key| key.name);
-        assert_eq!(unset.collect::<Vec<_>>(), ["url", "headers"]);
+        assert_eq!(unset.collect::<Vec<_>>(), [""; 0]);
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! Why an agent is not in the catalog, or is there without something that it lists.
 
 use mainstem_model::ResolveError;
-use mainstem_spec::AgentSpec;
 
 use crate::error::or_none;
 
@@ -84,14 +83,28 @@ pub enum CatalogError {
         /// The agent.
         id: String,
     },
-    /// It has a key that this version does not implement and without which the agent would run
-    /// somewhere else.
-    #[error("agent {id:?}: {key} is not in effect in this version, so the agent is left out")]
-    NotInEffect {
+    /// It has a `url`, and nothing here runs remote agents.
+    #[error("agent {id:?}: url: this program runs no remote agents, so the agent is left out")]
+    #[non_exhaustive]
+    NoRemotes {
         /// The agent.
         id: String,
-        /// The key.
-        key: &'static str,
+    },
+    /// Its `url` or its `headers` can't be used.
+    #[error("agent {id:?}: url: {reason}")]
+    #[non_exhaustive]
+    Remote {
+        /// The agent.
+        id: String,
+        /// The reason.
+        reason: String,
+    },
+    /// It has a `url`, and an agent of this process is required, such as one that leads a run.
+    #[error("agent {id:?} runs elsewhere, at its url; it can only be spawned")]
+    #[non_exhaustive]
+    RunsElsewhere {
+        /// The agent.
+        id: String,
     },
     /// Its output schema is invalid.
     #[error("agent {id:?}: output_schema: {source}")]
@@ -104,13 +117,6 @@ pub enum CatalogError {
 }
 
 impl CatalogError {
-    /// Returns the error of a spec that has a key which this version does not implement and which
-    /// can't be ignored; `None` for other specs.
-    #[must_use]
-    pub fn not_in_effect(spec: &AgentSpec) -> Option<Self> {
-        spec.url.as_ref().map(|_| Self::NotInEffect { id: spec.id.clone(), key: "url" })
-    }
-
     /// Returns the agent.
     pub fn agent_id(&self) -> &str {
         match self {
@@ -123,7 +129,9 @@ impl CatalogError {
             | Self::OnlySpawns { id, .. }
             | Self::NoWorkspace { id }
             | Self::Output { id, .. }
-            | Self::NotInEffect { id, .. } => id,
+            | Self::NoRemotes { id }
+            | Self::Remote { id, .. }
+            | Self::RunsElsewhere { id } => id,
         }
     }
 

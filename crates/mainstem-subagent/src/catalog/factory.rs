@@ -18,7 +18,7 @@ pub use self::tool_grant::{Grantee, ToolGrant};
 use crate::{
     budget::metered::Metered,
     catalog::{
-        Catalog, CatalogEntry, Factory,
+        Catalog, CatalogAgent, CatalogEntry, Factory, RemoteAgents,
         error::CatalogError,
         generate::{Drafts, GENERATE},
         prompt::child_prompt,
@@ -56,6 +56,8 @@ pub struct AgentFactory {
     pub generate_in: Option<PathBuf>,
     /// Whether there is a workspace. Without one, an agent with a `workspace.path` is left out.
     pub has_workspace: bool,
+    /// What runs the agents that are declared with a `url`. Without it, they are left out.
+    pub remotes: Option<Arc<dyn RemoteAgents>>,
     /// The names of the tools for files. The prompts of agents that have any say which agents see
     /// the files.
     pub file_tools: Vec<String>,
@@ -75,6 +77,7 @@ impl AgentFactory {
             skills: Vec::new(),
             generate_in: None,
             has_workspace: false,
+            remotes: None,
             file_tools: Vec::new(),
         }
     }
@@ -98,14 +101,28 @@ impl AgentFactory {
         (catalog, problems)
     }
 
-    /// Builds one agent.
+    /// Builds one agent, here or elsewhere.
     ///
     /// # Errors
-    /// The spec names an unknown model, which another one does not replace, or needs a feature that
-    /// this version does not have.
+    /// As [`build`](Self::build), or the agent's address can't be used.
+    fn agent(&self, spec: &AgentSpec) -> Result<CatalogAgent, CatalogError> {
+        if spec.url.is_none() {
+            return self.build(spec).map(CatalogAgent::Local);
+        }
+        let id = || spec.id.clone();
+        let remotes = self.remotes.as_ref().ok_or_else(|| CatalogError::NoRemotes { id: id() })?;
+        let runner = remotes.runner(spec).map_err(|reason| CatalogError::Remote { id: id(), reason })?;
+        Ok(CatalogAgent::Remote(runner))
+    }
+
+    /// Builds one agent of this process.
+    ///
+    /// # Errors
+    /// The spec names an unknown model, which another one does not replace, or its agent runs
+    /// elsewhere.
     pub fn build(&self, spec: &AgentSpec) -> Result<Agent, CatalogError> {
-        if let Some(error) = CatalogError::not_in_effect(spec) {
-            return Err(error);
+        if spec.url.is_some() {
+            return Err(CatalogError::RunsElsewhere { id: spec.id.clone() });
         }
         if spec.workspace.path.is_some() && !self.has_workspace {
             return Err(CatalogError::NoWorkspace { id: spec.id.clone() });
@@ -223,7 +240,7 @@ impl AgentFactory {
 
 impl Factory for AgentFactory {
     fn entry(&self, spec: AgentSpec) -> Result<CatalogEntry, CatalogError> {
-        let (agent, rules) = (self.build(&spec)?, rules(&spec)?);
+        let (agent, rules) = (self.agent(&spec)?, rules(&spec)?);
         Ok(CatalogEntry { spec: Arc::new(spec), agent, rules })
     }
 }

@@ -33,7 +33,7 @@ impl CatalogError {
             Self::UnknownSkill { skill, .. } => ("skills", Some(skill)),
             Self::UnknownServer { server, .. } => ("mcp_servers", Some(server)),
             Self::NoWorkspace { .. } => ("workspace.path", None),
-            Self::NotInEffect { key, .. } => (key, None),
+            Self::NoRemotes { .. } | Self::Remote { .. } | Self::RunsElsewhere { .. } => ("url", None),
             Self::Output { .. } => ("output_schema", None),
         }
     }

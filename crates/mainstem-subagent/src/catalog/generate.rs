@@ -116,7 +116,7 @@ impl Drafts {
         };
         match Member::of(cx) {
             Ok(member) => {
-                member.generated.add(CatalogEntry { spec: Arc::new(spec), agent, rules });
+                member.generated.add(CatalogEntry { spec: Arc::new(spec), agent: agent.into(), rules });
                 "agent_spawn can start it from now on".to_owned()
             }
             Err(_) => "it can be spawned from the next run on".to_owned(),
@@ -132,7 +132,7 @@ impl Drafts {
         description: &str,
     ) -> Result<Result<(String, Parsed), ToolOutput>, ToolError> {
         unlisted::admit(cx)?;
-        let mut source = new_source(cx, &self.drafter, None);
+        let mut source = new_source(cx, self.drafter.id(), Some(self.drafter.name()), None);
         let (mut said, mut task) = (Vec::<Arc<Message>>::new(), task(name, description));
         loop {
             let (outcome, messages) = unlisted::run(&self.drafter, cx, &source, said.clone(), task).await?;

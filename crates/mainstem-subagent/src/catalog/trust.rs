@@ -4,12 +4,15 @@ use std::{collections::BTreeMap, path::Path};
 
 use mainstem_policy::{Part, variables};
 use mainstem_spec::{AgentSpec, McpServer, Origin};
-use serde_json::Value;
+use serde_json::{Map, Value, json};
+
+/// The [key](Part::key) of the part that is a remote agent's address and headers.
+pub const ADDRESS: &str = "url";
 
 /// The parts of an agent's file that count only once a person trusts them, each by itself: the MCP
-/// servers that it declares, which start a process or send tool calls to an address.
+/// servers that it declares, which start a process or send tool calls to an address, and a remote
+/// agent's address with its headers.
 ///
-/// A remote agent's address and headers are not in effect in this version, so they need no trust.
 /// Everything else is in effect at once, because it only narrows what the run may do anyway: tools,
 /// permissions, limits and names of MCP servers choose from what the program or the user gives to
 /// the run; model, prompt and directory are bounded by it. A spec that code declares has no such
@@ -19,7 +22,8 @@ use serde_json::Value;
 pub fn parts(spec: &AgentSpec, workspace: &Path) -> Vec<Part> {
     let Origin::File(path) = &spec.origin else { return Vec::new() };
     let file = path.strip_prefix(workspace).unwrap_or(path).to_string_lossy().replace('\\', "/");
-    spec.mcp_servers.iter().flatten().filter_map(|server| server_part(&file, server)).collect()
+    let servers = spec.mcp_servers.iter().flatten().filter_map(|server| server_part(&file, server));
+    servers.chain(address_part(&file, spec)).collect()
 }
 
 /// Returns the part of an MCP server that a file declares; `None` for a server that the file only
@@ -80,6 +84,16 @@ fn server_is(name: &str, declaration: &Value) -> String {
 fn word(text: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,${}*~#?&;|<>[]()!^".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) { text.to_owned() } else { format!("{text:?}") }
+}
+
+/// Returns the part of a remote agent's address and headers.
+fn address_part(file: &str, spec: &AgentSpec) -> Option<Part> {
+    let url = spec.url.as_ref()?;
+    let headers: Map<_, _> =
+        spec.headers.iter().map(|header| (header.name.clone(), header.value.clone().into())).collect();
+    let content = json!({ "url": url, "headers": headers });
+    let does = format!("sends tasks to the agent at {}", shown_address(url));
+    Some(Part::new(file, ADDRESS, content.clone()).doing(with_variables(does, &content)))
 }
 
 /// The sentence, with the variables of the environment that a value reads.

@@ -27,7 +27,8 @@ impl Waits {
 
 /// A call that waits, until it is dropped. Its agent is not silent meanwhile.
 #[derive(Debug)]
-pub(crate) struct Waiting(Arc<Waits>);
+#[must_use = "dropping it ends the wait"]
+pub struct Waiting(Arc<Waits>);
 
 impl Waiting {
     pub(crate) fn new(waits: &Arc<Waits>) -> Self {

@@ -49,9 +49,14 @@ impl Member {
 
     /// Checks that this agent may have children.
     pub(crate) fn check_depth(&self, cx: &RunContext) -> Result<(), SpawnError> {
-        let (depth, session) = (cx.depth(), self.fleet.limits().max_depth);
-        let max_depth = self.options.max_depth.map_or(session, |own| own.min(session));
+        let (depth, max_depth) = (cx.depth(), self.max_depth());
         if depth < max_depth { Ok(()) } else { Err(SpawnError::TooDeep { depth, max_depth }) }
+    }
+
+    /// Returns the depth of the deepest agent of the run.
+    pub(crate) fn max_depth(&self) -> u16 {
+        let session = self.fleet.limits().max_depth;
+        self.options.max_depth.map_or(session, |own| own.min(session))
     }
 
     /// Starts a new child, or the next turn of the one that its spec finds again. Nothing is
@@ -76,7 +81,8 @@ impl Member {
                 error => error,
             });
         }
-        let source = new_source(cx, &lineage.entry.agent, label.as_deref());
+        let CatalogEntry { spec, agent, .. } = &lineage.entry;
+        let source = new_source(cx, &spec.id, agent.local().map(Agent::name), label.as_deref());
         let spawn = self.account.reserve(Amount::spawn)?;
         if let Some(label) = &label {
             roster.claim(label, &source.agent_key)?;
@@ -102,9 +108,8 @@ impl Member {
     }
 
     fn start(&self, cx: &RunContext, seat: Seat, task: String, start: Option<StartTicket>) -> Child {
-        // Each child runs here; this is the place to choose another runner.
-        let runner = seat.lineage.entry.agent.clone();
-        self.start_on(&runner, cx, seat, task, start)
+        let agent = seat.lineage.entry.agent.clone();
+        self.start_on(agent.runner(), cx, seat, task, start)
     }
 
     /// Starts a turn on this runner.
@@ -154,17 +159,22 @@ impl Drop for Presence {
 }
 
 /// Returns the source of a new child of the context's agent.
-pub(crate) fn new_source(cx: &RunContext, agent: &Agent, label: Option<&str>) -> EventSource {
-    let agent_id = agent.id();
+pub(crate) fn new_source(
+    cx: &RunContext,
+    agent_id: &str,
+    name: Option<&Arc<str>>,
+    label: Option<&str>,
+) -> EventSource {
+    let agent_id: Arc<str> = agent_id.into();
     EventSource {
         agent_key: AgentKey::from_lossy(cx.new_id(&format!("agent:{agent_id}:"))),
-        agent_id: agent_id.clone(),
-        agent_name: Some(agent.name().clone()),
+        agent_name: Some(name.unwrap_or(&agent_id).clone()),
         label: label.map(Arc::from),
         session_id: SessionId::from_lossy(cx.new_id("sub-")),
         parent_session_id: cx.session_id().clone(),
         depth: cx.depth() + 1,
         path: format!("{}/{agent_id}", cx.path()).into(),
+        agent_id,
         task_id: None,
         turn: 1,
         parent_tool_call_id: cx.call_id().cloned(),

@@ -1,13 +1,19 @@
-//! Runs the turns of children.
+//! Runs the turns of children, and what the fleet offers to what runs them.
 
 use std::{fmt, pin::Pin, sync::Arc};
 
-use mainstem_message::Message;
+use mainstem_event::Decision;
+use mainstem_message::{Message, ToolCall};
+use mainstem_policy::PlanMode;
 use mainstem_react::{Agent, RunContext, RunOutcome};
+use mainstem_task::TaskSet;
+use mainstem_tool::ToolOutput;
+
+use crate::{fleet::Fleet, member::Member, spawn::idle::Waiting};
 
 /// A running turn of a child. It is owned, so that it can move from the tool call that began it to
 /// a background task. Dropping it stops the child.
-pub(crate) type RunningTurn = Pin<Box<dyn Future<Output = RunOutcome> + Send>>;
+pub type RunningTurn = Pin<Box<dyn Future<Output = RunOutcome> + Send>>;
 
 /// Runs the turns of a child: an agent of this process, or a proxy of a remote agent.
 ///
@@ -22,19 +28,73 @@ pub(crate) type RunningTurn = Pin<Box<dyn Future<Output = RunOutcome> + Send>>;
 ///   child as well.
 /// * It awaits `settle` after each delta, for backpressure.
 /// * It polls `watchdog` until the turn has ended, then drops it.
-pub(crate) trait Runner: fmt::Debug + Send + Sync {
+pub trait Runner: fmt::Debug + Send + Sync {
     /// Starts a turn when the returned future is first polled.
     fn run_turn(&self, input: TurnInput) -> RunningTurn;
 }
 
 /// The input of a turn.
-pub(crate) struct TurnInput {
-    pub(crate) cx: RunContext,
+#[non_exhaustive]
+pub struct TurnInput {
+    /// The context of the invocation.
+    pub cx: RunContext,
     /// The messages of earlier turns.
-    pub(crate) history: Vec<Arc<Message>>,
-    pub(crate) task: String,
+    pub history: Vec<Arc<Message>>,
+    /// What the agent is asked to do, or told next.
+    pub task: String,
     /// Polled beside the turn; cancels it when it has been silent for too long.
-    pub(crate) watchdog: Pin<Box<dyn Future<Output = ()> + Send>>,
+    pub watchdog: Pin<Box<dyn Future<Output = ()> + Send>>,
+}
+
+impl fmt::Debug for TurnInput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TurnInput").field("cx", &self.cx).finish_non_exhaustive()
+    }
+}
+
+/// What a fleet offers to the runner of one of its agents. Without a fleet each has its default.
+impl Fleet {
+    /// Returns how many levels of agents may be below the agent of a context.
+    pub fn levels_below(cx: &RunContext) -> u16 {
+        Member::of(cx).map_or(0, |member| member.max_depth().saturating_sub(cx.depth()))
+    }
+
+    /// Returns `true` if a person answers requests for approval.
+    pub fn is_attended(cx: &RunContext) -> bool {
+        Member::of(cx).is_ok_and(|member| member.options.is_attended)
+    }
+
+    /// Returns `true` if agents may only read.
+    pub fn is_planning(cx: &RunContext) -> bool {
+        Self::of(cx).is_some_and(|fleet| fleet.plan_mode() == PlanMode::On)
+    }
+
+    /// Returns where work is driven that outlives its caller.
+    pub fn task_set(cx: &RunContext) -> Option<&TaskSet> {
+        Member::of(cx).ok().map(|member| &member.fleet.tasks)
+    }
+
+    /// Marks the agent as waiting for others, so that it is not silent meanwhile.
+    pub fn waiting(cx: &RunContext) -> Option<Waiting> {
+        Member::of(cx).ok().map(|member| Waiting::new(&member.waits))
+    }
+
+    /// Asks a person to approve a call of a context's agent, in an event of that agent. Only the
+    /// caller waits; dropping the future withdraws the request.
+    pub async fn ask(cx: &RunContext, call: ToolCall) -> Decision {
+        match Member::of(cx) {
+            Ok(member) => member.ask(cx, call).await,
+            Err(error) => Decision::Deny(error.to_string()),
+        }
+    }
+
+    /// Has a call run by the caller of the session; `None` if the agent is stopped first.
+    pub async fn run_externally(cx: &RunContext, call: ToolCall) -> Option<ToolOutput> {
+        match Member::of(cx) {
+            Ok(member) => member.run_externally(cx, call).await,
+            Err(error) => Some(ToolOutput::failed(error.to_string())),
+        }
+    }
 }
 
 impl Runner for Agent {

@@ -56,7 +56,7 @@ impl Tool for AgentTool {
         let Task { task } = serde_json::from_value(arguments)?;
         let cx = engine(cx)?;
         unlisted::admit(cx)?;
-        let source = new_source(cx, &self.agent, None);
+        let source = new_source(cx, self.agent.id(), Some(self.agent.name()), None);
         let (outcome, _) = unlisted::run(&self.agent, cx, &source, Vec::new(), task).await?;
         Ok(Report::new(&source, &outcome).into())
     }

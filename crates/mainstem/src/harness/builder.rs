@@ -7,6 +7,8 @@ mod compose;
 mod files;
 #[cfg(feature = "files")]
 mod places;
+#[cfg(feature = "remote")]
+mod remotes;
 mod servers;
 mod setters;
 mod trust;
@@ -48,6 +50,8 @@ pub struct HarnessBuilder {
     #[cfg(feature = "files")]
     files: files::Files,
     servers: servers::Declared,
+    #[cfg(feature = "remote")]
+    remotes: mainstem_remote::Remotes,
     foreign_agents: bool,
     specs: Vec<AgentSpec>,
     tenants: BTreeMap<String, Vec<AgentSpec>>,
@@ -88,6 +92,8 @@ impl Harness {
             #[cfg(feature = "files")]
             files: files::Files::default(),
             servers: servers::Declared::default(),
+            #[cfg(feature = "remote")]
+            remotes: mainstem_remote::Remotes::new(),
             foreign_agents: false,
             specs: Vec::new(),
             tenants: BTreeMap::new(),

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use mainstem_policy::Effect;
+use mainstem_react::Agent;
 use serde_json::json;
 
 use crate::{
@@ -34,7 +35,8 @@ pub(super) fn stuck(catalog: &Catalog) -> Vec<CatalogError> {
 
 /// Returns `true` if an agent can spawn and has no tool except those for children.
 fn only_spawns(entry: &CatalogEntry) -> bool {
-    let tools = entry.agent.tools();
+    // A remote agent has tools of its own, or not; that is not known here.
+    let Some(tools) = entry.agent.local().map(Agent::tools) else { return false };
     let mut names = tools.names();
     spawners(entry).next().is_some()
         && tools.sources().next().is_none()
@@ -56,8 +58,10 @@ fn may_spawn(entry: &CatalogEntry, target: &str) -> bool {
     })
 }
 
-fn spawners(entry: &CatalogEntry) -> impl Iterator<Item = &'static str> {
-    ["agent_spawn", "agent_fanout"].into_iter().filter(|tool| entry.agent.tools().get(tool).is_some())
+fn spawners(entry: &CatalogEntry) -> impl Iterator<Item = &'static str> + use<'_> {
+    let tools = entry.agent.local().map(Agent::tools);
+    let has = move |tool: &&str| tools.is_some_and(|tools| tools.get(tool).is_some());
+    ["agent_spawn", "agent_fanout"].into_iter().filter(has)
 }
 
 fn id(entry: &CatalogEntry) -> &str {

@@ -162,19 +162,22 @@ fn tools_that_clash_leave_an_agent_out() {
 fn general_purpose_is_always_there_unless_it_is_declared() {
     let (catalog, problems) = factory().catalog(&set([]));
     let general = catalog.spawnable("general-purpose").unwrap();
-    assert_eq!(general.agent.tools().names().collect::<Vec<_>>(), ["search", "write"]);
-    assert_eq!(general.agent.model().name(), "own");
+    assert_eq!(general.agent.local().unwrap().tools().names().collect::<Vec<_>>(), ["search", "write"]);
+    assert_eq!(general.agent.local().unwrap().model().name(), "own");
     assert_eq!(general.spec.workspace.mode, WorkspaceMode::Shared);
     assert!(problems.is_empty());
     let declared = AgentSpec::new("general-purpose", "Mine").with_tools(["search"]);
     let (catalog, _) = factory().catalog(&set([declared]));
     let general = catalog.get("general-purpose").unwrap();
-    assert_eq!((&*general.spec.description, general.agent.tools().names().count()), ("Mine", 1));
+    assert_eq!(
+        (&*general.spec.description, general.agent.local().unwrap().tools().names().count()),
+        ("Mine", 1)
+    );
     assert_eq!(catalog.iter().count(), 1);
 }
 
 #[test]
-fn what_is_not_in_effect_is_said() {
+fn what_can_not_be_built_is_said() {
     #[track_caller]
     fn check(spec: AgentSpec, expected: &str) {
         let (catalog, problems) = factory().catalog(&set([spec]));
@@ -184,7 +187,7 @@ fn what_is_not_in_effect_is_said() {
     }
     check(
         spec().with_url("https://example.com"),
-        "url is not in effect in this version, so the agent is left out",
+        "url: this program runs no remote agents, so the agent is left out",
     );
     check(
         spec().with_output_schema(serde_json::json!({"type": "objekt"})),

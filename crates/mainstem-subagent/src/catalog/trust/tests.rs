@@ -56,6 +56,12 @@ fn what_starts_reads_or_sends_is_a_part_each() {
             "subagents/kid.md: sends tool calls to https://docs.example/mcp, as MCP server \"docs\"",
         ]
     );
+    assert_eq!(
+        shown("url: https://agents.example/x\nheaders: {X-Key: \"${GITHUB_TOKEN}\", X-Team: blue}\n"),
+        [
+            "subagents/kid.md: sends tasks to the agent at https://agents.example/x, with GITHUB_TOKEN of the environment"
+        ]
+    );
 }
 
 #[test]
@@ -104,8 +110,6 @@ fn what_only_narrows_is_none() {
         "workspace.mode: shared\n",
         "workspace.path: team\n",
         "skills: [pdf]\nhidden: true\nmode: primary\n",
-        // Not in effect: the agent is left out.
-        "url: https://agents.example/x\nheaders: {X-Key: \"${GITHUB_TOKEN}\"}\n",
     ] {
         assert_eq!(shown(front), [""; 0], "{front}");
     }

@@ -41,7 +41,8 @@ fn at(seconds: u64) -> Timestamp {
 
 fn enter(roster: &Roster, path: &str, stream_id: u64, label: Option<&str>) {
     let agent = Agent::builder("worker", ScriptedModel::new()).build().unwrap();
-    let entry = CatalogEntry { spec: AgentSpec::new("worker", "").into(), agent, rules: Rules::new() };
+    let entry =
+        CatalogEntry { spec: AgentSpec::new("worker", "").into(), agent: agent.into(), rules: Rules::new() };
     let lineage = Lineage::new(entry, None);
     if let Some(label) = label {
         roster.claim(label, &source(path, stream_id).agent_key).unwrap();

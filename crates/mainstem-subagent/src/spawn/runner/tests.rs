@@ -91,7 +91,7 @@ impl Session {
         // What a remote agent is here: its declaration.
         let agent = Agent::builder("far", ScriptedModel::new()).build().unwrap();
         let spec = Arc::new(AgentSpec::new("far", "Far away"));
-        let lineage = Lineage::new(CatalogEntry { spec, agent, rules: Rules::new() }, None);
+        let lineage = Lineage::new(CatalogEntry { spec, agent: agent.into(), rules: Rules::new() }, None);
         let log = SessionLog::new("s".parse().unwrap());
         let sink = EventSink::root(
             log.clone(),
@@ -115,7 +115,7 @@ impl Session {
         let seat = match key {
             Some(key) => roster.resume(key, cx.now(), None).unwrap(),
             None => {
-                let source = new_source(cx, &self.lineage.entry.agent, Some("ann"));
+                let source = new_source(cx, "far", None, Some("ann"));
                 roster.enter(self.lineage.clone(), source.clone(), Carried::default(), cx.now());
                 Seat { lineage: self.lineage.clone(), source, history: Vec::new() }
             }

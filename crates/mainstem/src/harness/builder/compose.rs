@@ -65,9 +65,10 @@ impl HarnessBuilder {
         leader: Option<&AgentSpec>,
     ) -> Result<(RunAgents, Vec<Diagnostic>), BuildError> {
         let workspaces = scope.inputs.sources().workspaces();
-        let specs = declarations.specs();
-        // A declaration that can't be built, such as a remote agent's, does not describe the root.
-        let own = specs.get(&self.name).filter(|spec| CatalogError::not_in_effect(spec).is_none());
+        let (specs, untrusted) = self.trust.without_untrusted_addresses(declarations.specs(), workspaces);
+        let specs = &specs;
+        // The declaration of an agent that runs elsewhere does not describe the root.
+        let own = specs.get(&self.name).filter(|spec| spec.url.is_none());
         let spec = leader.or(own);
         let root = spec.cloned().unwrap_or_else(|| AgentSpec::new(&*self.name, "the root"));
         let mut skills = declarations.skills().clone();
@@ -85,6 +86,7 @@ impl HarnessBuilder {
         let mut found =
             settle(problems, &scope.inputs, specs, last, &mut catalog).map_err(BuildError::Agent)?;
         found.extend(about_servers);
+        found.extend(untrusted);
         found.extend(replaced.iter().map(|tool| tool_replaced(tool)));
         let prompt = self.system_prompt.clone().filter(|_| leader.is_none());
         let agent = self.root(&factory, &root, prompt)?;
@@ -116,6 +118,10 @@ impl HarnessBuilder {
         factory.tools = tools;
         factory.has_workspace = scope.workspace.is_some();
         factory.file_tools = file_tools;
+        #[cfg(feature = "remote")]
+        {
+            factory.remotes = Some(Arc::new(self.remotes.clone()));
+        }
         factory.options = self.options.clone();
         factory.middleware.clone_from(&self.middleware);
         factory.plan_tools = self.plan_tools;

@@ -5,22 +5,29 @@ use std::sync::Arc;
 use mainstem_event::{CancelReason, EventKind, Outcome, Rollup, Timestamp};
 use mainstem_message::{Failure, Message, Role, StopReason};
 
-use crate::{Agent, AgentError, RunContext, RunOutcome, facts};
+use crate::{AgentError, RunContext, RunOutcome, facts};
 
-/// Emits `AGENT_START` when made and `AGENT_END` when finished, or else when dropped.
-pub(crate) struct Ending {
+/// The bracket around an invocation: `AGENT_START` when it is opened, `AGENT_END` when it is closed
+/// or dropped.
+///
+/// The loop has one around each invocation of an [`Agent`](crate::Agent). Code that emits the
+/// events of an agent that runs elsewhere opens one itself.
+#[derive(Debug)]
+#[must_use = "dropping it ends the invocation"]
+pub struct Bracket {
     cx: RunContext,
     started: Timestamp,
     over: bool,
 }
 
-impl Ending {
-    pub(crate) fn start(agent: &Agent, cx: &RunContext, input: Vec<Arc<Message>>) -> Self {
+impl Bracket {
+    /// Begins the invocation of this context, of an agent with this display name.
+    pub fn open(cx: &RunContext, name: &Arc<str>, input: Vec<Arc<Message>>) -> Self {
         let parent_tool_call_id = cx.source().and_then(|source| source.parent_tool_call_id.clone());
         let (started, settings) = (cx.now(), facts::settings(cx));
         let (spec_version, spec) = facts::spec(cx);
         cx.emit(
-            EventKind::agent_start(agent.name().clone(), Role::Assistant, input)
+            EventKind::agent_start(name.clone(), Role::Assistant, input)
                 .with_parent_tool_call_id(parent_tool_call_id)
                 .with_settings(settings)
                 .with_spec_version(spec_version)
@@ -29,7 +36,8 @@ impl Ending {
         Self { cx: cx.clone(), started, over: false }
     }
 
-    pub(crate) fn finish(mut self, result: Result<Outcome, AgentError>) -> RunOutcome {
+    /// Ends the invocation: closes what is open, emits the answer of a success, and `AGENT_END`.
+    pub fn close(mut self, result: Result<Outcome, AgentError>) -> RunOutcome {
         let (outcome, error) = match result {
             Ok(outcome) => (outcome, None),
             Err(error) => (error.outcome(), Some(error)),
@@ -69,7 +77,7 @@ impl Ending {
     }
 }
 
-impl Drop for Ending {
+impl Drop for Bracket {
     fn drop(&mut self) {
         if !self.over {
             // A cancelled invocation ends with the reason of the cancel.

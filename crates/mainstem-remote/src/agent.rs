@@ -1,0 +1,123 @@
+//! The contract of a protocol in which an agent on another machine is driven.
+
+use std::{fmt, sync::Arc};
+
+use async_trait::async_trait;
+use futures_util::stream::BoxStream;
+use mainstem_event::{CancelReason, Decision, EventKind, EventSource};
+use mainstem_message::{ConfirmId, ReplyId, SessionId, ToolCallId};
+use mainstem_tool::ToolOutput;
+use serde_json::{Map, Value};
+
+use crate::RemoteError;
+
+/// An agent on another machine, in some protocol. [`RemoteRunner`](crate::RemoteRunner) makes a
+/// child of a fleet of it.
+///
+/// An implementation translates; it decides nothing. The runner holds events to the laws, emits
+/// them with their sources, asks for approvals, and ends the turn once, whatever the remote does.
+#[async_trait]
+pub trait RemoteAgent: fmt::Debug + Send + Sync + 'static {
+    /// Begins a turn at the remote. Dropping the future before it returns may leave a turn running
+    /// there.
+    ///
+    /// # Errors
+    /// The remote can't be reached, or refuses the turn.
+    async fn begin(&self, turn: RemoteTurn) -> Result<BegunTurn, RemoteError>;
+}
+
+/// What a remote agent is asked to do, and within which bounds.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct RemoteTurn {
+    /// The child's session. Turns of one session continue one conversation.
+    pub session: SessionId,
+    /// The id of this turn. A request that is sent twice with it has its effect once.
+    pub id: ReplyId,
+    /// The task, or a further message.
+    pub task: String,
+    /// On whose behalf the run works.
+    pub user: Option<Arc<str>>,
+    /// Further data of the run.
+    pub attributes: Map<String, Value>,
+    /// How many levels of agents may be below the agent.
+    pub levels: u16,
+    /// Whether agents may only read.
+    pub plan_mode: bool,
+    /// Whether requests for approval are answered.
+    pub is_attended: bool,
+}
+
+/// A turn that has begun.
+#[non_exhaustive]
+pub struct BegunTurn {
+    /// Its events, each once and in order, from the `AGENT_START` to the `AGENT_END` of the agent
+    /// that was asked. A protocol with a cursor reconnects within the stream.
+    pub events: BoxStream<'static, Result<RemoteEvent, RemoteError>>,
+    /// Steers it.
+    pub control: Arc<dyn RemoteControl>,
+}
+
+impl BegunTurn {
+    /// Creates it from both halves.
+    pub fn new(
+        events: BoxStream<'static, Result<RemoteEvent, RemoteError>>,
+        control: Arc<dyn RemoteControl>,
+    ) -> Self {
+        Self { events, control }
+    }
+}
+
+impl fmt::Debug for BegunTurn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BegunTurn").finish_non_exhaustive()
+    }
+}
+
+/// Steers a running turn.
+#[async_trait]
+pub trait RemoteControl: Send + Sync + 'static {
+    /// Asks the agent to stop. The end arrives as an event.
+    ///
+    /// # Errors
+    /// The remote can't be reached, or refuses.
+    async fn cancel(&self, reason: &CancelReason) -> Result<(), RemoteError>;
+
+    /// Answers a request for approval.
+    ///
+    /// # Errors
+    /// As [`cancel`](Self::cancel), or the request was answered before.
+    async fn confirm(&self, id: &ConfirmId, decision: Decision) -> Result<(), RemoteError>;
+
+    /// Returns the result of a call that the remote lets its caller run.
+    ///
+    /// # Errors
+    /// As [`cancel`](Self::cancel), or the call has its result.
+    async fn submit(&self, call: &ToolCallId, output: ToolOutput) -> Result<(), RemoteError>;
+}
+
+/// An event of a remote agent, or of an agent below it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct RemoteEvent {
+    /// The agent below the one that was asked; `None` for that one itself. Session ids, keys and
+    /// depths are the remote's; the parent of the first level has the session of the
+    /// [`RemoteTurn`].
+    pub source: Option<Arc<EventSource>>,
+    /// What happened.
+    pub kind: EventKind,
+}
+
+impl RemoteEvent {
+    /// Creates an event of the agent that was asked.
+    pub fn new(kind: EventKind) -> Self {
+        Self { source: None, kind }
+    }
+
+    /// Sets the agent below it that the event is of.
+    #[must_use]
+    pub fn with_source(mut self, source: Option<Arc<EventSource>>) -> Self {
+        self.source = source;
+        self
+    }
+}

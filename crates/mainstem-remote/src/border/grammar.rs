@@ -1,0 +1,154 @@
+//! The order in which the events of one invocation may come. Pure.
+
+use std::collections::{HashMap, HashSet};
+
+use mainstem_event::EventKind;
+use mainstem_message::{BlockId, ToolCall, ToolCallId, ToolState};
+
+/// What is wrong with an event, for a message.
+type Verdict = Result<(), String>;
+
+/// What an invocation has open.
+#[derive(Debug, Default)]
+pub(super) struct Grammar {
+    /// The open block, with the kind of block.
+    open: Option<(BlockId, &'static str)>,
+    blocks: HashSet<BlockId>,
+    calls: HashMap<ToolCallId, Stage>,
+    is_model_called: bool,
+    /// The calls of the last answer, in order.
+    answer: Vec<ToolCallId>,
+    has_denied_all: bool,
+}
+
+/// How far a tool call is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Calling,
+    Called,
+    Running,
+    Ended(ToolState),
+}
+
+impl Grammar {
+    /// Takes in the next event.
+    ///
+    /// # Errors
+    /// The event can't come here.
+    pub(super) fn apply(&mut self, kind: &EventKind) -> Verdict {
+        use EventKind::*;
+        match kind {
+            TextBlockStart { block_id } => self.begin(block_id, "text"),
+            ThinkingBlockStart { block_id } => self.begin(block_id, "thinking"),
+            DataBlockStart { block_id, .. } => self.begin(block_id, "data"),
+            TextBlockDelta { block_id, .. } => self.inside(block_id, "text"),
+            ThinkingBlockDelta { block_id, .. } => self.inside(block_id, "thinking"),
+            DataBlockDelta { block_id, .. } => self.inside(block_id, "data"),
+            TextBlockEnd { block_id, .. } => self.end(block_id, "text"),
+            ThinkingBlockEnd { block_id, .. } => self.end(block_id, "thinking"),
+            DataBlockEnd { block_id, .. } => self.end(block_id, "data"),
+            HintBlock { block_id, .. } => self.is_new(block_id),
+            ModelCallStart { .. } => self.model_call(true),
+            ModelCallEnd { .. } => self.model_call(false),
+            ToolCallStart { tool_call_id, .. } => self.call(tool_call_id),
+            ToolCallDelta { tool_call_id, .. } => self.at(tool_call_id, Stage::Calling).map(drop),
+            ToolCallEnd { tool_call_id, .. } => {
+                self.answer.push(tool_call_id.clone());
+                self.advance(tool_call_id, Stage::Calling, Stage::Called)
+            }
+            ToolResultStart { tool_call_id, .. } => self.advance(tool_call_id, Stage::Called, Stage::Running),
+            ToolResultTextDelta { tool_call_id, .. } | ToolResultDataDelta { tool_call_id, .. } => {
+                self.at(tool_call_id, Stage::Running).map(drop)
+            }
+            ToolResultEnd { tool_call_id, state, .. } => {
+                self.advance(tool_call_id, Stage::Running, Stage::Ended(*state))
+            }
+            AllToolsDenied { denied_tool_calls } => self.all_denied(denied_tool_calls),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns `true` if the call has been made.
+    pub(super) fn has_called(&self, call: &ToolCallId) -> bool {
+        self.calls.get(call).is_some_and(|stage| *stage != Stage::Calling)
+    }
+
+    fn is_new(&mut self, id: &BlockId) -> Verdict {
+        if self.blocks.insert(id.clone()) { Ok(()) } else { Err(format!("block {id} begins twice")) }
+    }
+
+    fn begin(&mut self, id: &BlockId, sort: &'static str) -> Verdict {
+        if let Some((open, _)) = &self.open {
+            return Err(format!("block {id} begins within block {open}"));
+        }
+        self.is_new(id)?;
+        self.open = Some((id.clone(), sort));
+        Ok(())
+    }
+
+    fn inside(&self, id: &BlockId, sort: &'static str) -> Verdict {
+        match &self.open {
+            Some((open, of)) if open == id && *of == sort => Ok(()),
+            _ => Err(format!("{sort} block {id} is not open")),
+        }
+    }
+
+    fn end(&mut self, id: &BlockId, sort: &'static str) -> Verdict {
+        self.inside(id, sort)?;
+        self.open = None;
+        Ok(())
+    }
+
+    fn model_call(&mut self, begins: bool) -> Verdict {
+        let is_calling = self.calls.values().any(|stage| *stage == Stage::Calling);
+        if self.open.is_some() || is_calling {
+            return Err("a model call begins or ends within a block or a call".to_owned());
+        }
+        if begins == self.is_model_called {
+            return Err("model calls overlap, or one ends that has not begun".to_owned());
+        }
+        if begins && let Some(call) = self.unanswered() {
+            return Err(format!("a model call begins before call {call} has a result"));
+        }
+        self.is_model_called = begins;
+        if begins {
+            self.answer.clear();
+            self.has_denied_all = false;
+        }
+        Ok(())
+    }
+
+    fn unanswered(&self) -> Option<&ToolCallId> {
+        self.answer.iter().find(|call| !matches!(self.calls.get(*call), Some(Stage::Ended(_))))
+    }
+
+    fn call(&mut self, id: &ToolCallId) -> Verdict {
+        if !self.is_model_called {
+            return Err(format!("call {id} begins outside a model call"));
+        }
+        match self.calls.insert(id.clone(), Stage::Calling) {
+            None => Ok(()),
+            Some(_) => Err(format!("call {id} begins twice")),
+        }
+    }
+
+    fn at(&mut self, id: &ToolCallId, stage: Stage) -> Result<&mut Stage, String> {
+        let found = self.calls.get_mut(id).filter(|found| **found == stage);
+        found.ok_or_else(|| format!("call {id} is not where it goes on"))
+    }
+
+    fn advance(&mut self, id: &ToolCallId, from: Stage, to: Stage) -> Verdict {
+        *self.at(id, from)? = to;
+        Ok(())
+    }
+
+    fn all_denied(&mut self, denied: &[ToolCall]) -> Verdict {
+        let is_denied = |id| self.calls.get(id) == Some(&Stage::Ended(ToolState::Denied));
+        let is_told = denied.iter().map(|call| &call.id).eq(&self.answer);
+        if denied.is_empty() || !is_told || !self.answer.iter().all(is_denied) || self.has_denied_all {
+            return Err("not every call was denied, or another is named".to_owned());
+        }
+        self.has_denied_all = true;
+        Ok(())
+    }
+}

@@ -1,0 +1,189 @@
+//! The invocations of a remote agent in the session's log.
+
+use std::sync::Arc;
+
+use mainstem_event::{EventKind, EventSource, Outcome};
+use mainstem_message::{AgentKey, Failure, Message, ReplyId, SessionId, Usage};
+use mainstem_react::{AgentError, Bracket, RunContext, RunOutcome};
+use sha2::{Digest, Sha256};
+
+use crate::{RemoteError, border::ROOT};
+
+/// The name of the model in whose place a middleware answers.
+const MIDDLEWARE: &str = "middleware";
+
+/// The invocations of one turn: the agent that was asked, and those below it. Dropping it ends
+/// those that are open, the deepest first.
+pub(crate) struct Graft {
+    invocations: Vec<Grafted>,
+    /// How many invocations below the first are open.
+    open_below: usize,
+}
+
+struct Grafted {
+    cx: RunContext,
+    /// Open until the invocation ends.
+    bracket: Option<Bracket>,
+    /// The model of the open call.
+    model: Option<Arc<str>>,
+}
+
+impl Graft {
+    /// Begins the invocation of the agent that is asked.
+    pub(crate) fn open(cx: RunContext, name: &Arc<str>, task: &str) -> Self {
+        let bracket = Bracket::open(&cx, name, vec![Arc::new(Message::user(task))]);
+        Self { invocations: vec![Grafted::new(cx, bracket)], open_below: 0 }
+    }
+
+    /// Begins an invocation below another.
+    pub(crate) fn start(
+        &mut self,
+        parent: usize,
+        source: EventSource,
+        name: &Arc<str>,
+        input: Vec<Arc<Message>>,
+    ) {
+        let above = &self.invocations[parent].cx;
+        let source = placed(above, self.invocations[ROOT].cx.session_id(), source);
+        let cx = above.child(source, ReplyId::from_lossy(above.new_id("reply-")));
+        let bracket = Bracket::open(&cx, name, input);
+        self.invocations.push(Grafted::new(cx, bracket));
+        self.open_below += 1;
+    }
+
+    pub(crate) fn emit(&mut self, invocation: usize, kind: EventKind) {
+        let one = &mut self.invocations[invocation];
+        match &kind {
+            EventKind::ModelCallStart { model_name, .. } => one.model = Some(model_name.clone()),
+            EventKind::ModelCallEnd { usage, .. } => one.count(*usage),
+            _ => {}
+        }
+        one.cx.emit(kind);
+    }
+
+    /// Ends an invocation below the agent that was asked.
+    ///
+    /// # Errors
+    /// As [`ended`].
+    pub(crate) fn end(
+        &mut self,
+        invocation: usize,
+        outcome: Outcome,
+        error: Option<Failure>,
+    ) -> Result<(), RemoteError> {
+        let ended = self.ended(invocation, outcome, error)?;
+        if let Some(bracket) = self.invocations[invocation].take() {
+            bracket.close(ended);
+            self.open_below -= 1;
+        }
+        Ok(())
+    }
+
+    /// Returns how an invocation has ended, as the remote says.
+    ///
+    /// # Errors
+    /// It succeeded without an answer.
+    pub(crate) fn ended(
+        &self,
+        invocation: usize,
+        outcome: Outcome,
+        error: Option<Failure>,
+    ) -> Result<Result<Outcome, AgentError>, RemoteError> {
+        let has_answer = || self.context(invocation).with_transcript(|it| it.last_answer().is_some());
+        match (outcome, error) {
+            (Outcome::Success, _) if !has_answer() => {
+                let what = "AGENT_END: it succeeded without an answer".to_owned();
+                Err(RemoteError::Unlawful { what })
+            }
+            (outcome, Some(failure)) => Ok(Err(AgentError::remote(outcome, failure))),
+            (outcome @ (Outcome::Success | Outcome::MaxIterations), None) => Ok(Ok(outcome)),
+            (outcome, None) => {
+                let failure = Failure::new(outcome.as_str(), format!("ended with {}", outcome.as_str()));
+                Ok(Err(AgentError::remote(outcome, failure)))
+            }
+        }
+    }
+
+    /// Ends everything: what is open below the agent that was asked, then that one.
+    pub(crate) fn close(mut self, result: Result<Outcome, AgentError>) -> RunOutcome {
+        self.close_below();
+        let outcome = self.invocations[ROOT].take().map(|bracket| bracket.close(result));
+        outcome.unwrap_or_else(|| RunOutcome::refused(Failure::new("ended", "it has ended before")))
+    }
+
+    pub(crate) fn context(&self, invocation: usize) -> &RunContext {
+        &self.invocations[invocation].cx
+    }
+
+    /// Returns `true` if an agent below the one that was asked is running.
+    pub(crate) fn has_open_below(&self) -> bool {
+        self.open_below > 0
+    }
+
+    fn close_below(&mut self) {
+        for one in self.invocations[ROOT + 1..].iter_mut().rev() {
+            drop(one.take());
+        }
+    }
+}
+
+impl Drop for Graft {
+    fn drop(&mut self) {
+        self.close_below();
+        drop(self.invocations[ROOT].take());
+    }
+}
+
+impl Grafted {
+    fn new(cx: RunContext, bracket: Bracket) -> Self {
+        Self { cx, bracket: Some(bracket), model: None }
+    }
+
+    /// Counts the open model call; what it used is unknown if it is cut.
+    fn count(&mut self, usage: Option<Usage>) {
+        let Some(model) = self.model.take() else { return };
+        let cost = match (&*model, usage) {
+            // An answer of a middleware costs nothing.
+            (MIDDLEWARE, _) => Some(0),
+            (model, usage) => usage.and_then(|usage| self.cx.cost(model, &usage)),
+        };
+        self.cx.meter().add_own(usage.unwrap_or_default(), cost);
+    }
+
+    /// Takes the bracket of an invocation that ends.
+    fn take(&mut self) -> Option<Bracket> {
+        self.count(None);
+        self.bracket.take()
+    }
+}
+
+/// Returns the source of a remote's agent in this session, below the agent of `above`.
+///
+/// A key or session of the remote could be one of this process, so both are derived: from the
+/// session of the agent that was asked and the remote's own, so that they stay the same in its
+/// later turns.
+fn placed(above: &RunContext, asked: &SessionId, remote: EventSource) -> EventSource {
+    let EventSource { agent_key, agent_id, agent_name, label, session_id, turn, parent_tool_call_id, .. } =
+        remote;
+    EventSource {
+        agent_key: AgentKey::from_lossy(format!("agent:{agent_id}:{}", derived(asked, agent_key.as_str()))),
+        agent_name,
+        label,
+        session_id: SessionId::from_lossy(format!("sub-{}", derived(asked, session_id.as_str()))),
+        parent_session_id: above.session_id().clone(),
+        depth: above.depth() + 1,
+        path: format!("{}/{agent_id}", above.path()).into(),
+        agent_id,
+        task_id: None,
+        turn,
+        parent_tool_call_id,
+        // The session log sets it.
+        stream_id: 0,
+    }
+}
+
+/// Returns 32 hexadecimal digits.
+fn derived(asked: &SessionId, id: &str) -> String {
+    let hash = Sha256::digest(format!("{}\n{id}", asked.as_str()));
+    hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,131 @@
+//! Mainstem's own protocol: an agent of another `mainstem serve`.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures_util::StreamExt;
+use mainstem_api::{AnyRun, AnySession, Begun, Error, NewRun, NewToolResult, RunOptions};
+use mainstem_client::{RemoteSession, Server};
+use mainstem_event::{AgentEvent, Background, CancelReason, Decision};
+use mainstem_message::{ConfirmId, ContentBlock, ToolCallId, ToolState};
+use mainstem_outbound::{Reach, Secrets};
+use mainstem_tool::ToolOutput;
+
+use crate::{BegunTurn, RemoteAgent, RemoteControl, RemoteError, RemoteEvent, RemoteTurn};
+
+/// The largest response of a remote, in bytes.
+const MAX_RESPONSE: usize = 32 << 20;
+
+/// The path below which a server has its agents.
+const AGENTS: &str = "/v1/agents/";
+
+/// An agent of a Mainstem server. Its session there has the id of the child's session here.
+///
+/// The stream reconnects behind the last event after a lost connection, and a request to begin a
+/// turn that is repeated begins it once.
+#[derive(Clone, Debug)]
+pub struct MainstemAgent {
+    server: Server,
+    agent: Option<Arc<str>>,
+    secrets: Arc<Secrets>,
+}
+
+impl MainstemAgent {
+    /// Creates the agent at a URL: `https://host/v1/agents/<id>`, or the server's address for the
+    /// agent that leads its runs.
+    ///
+    /// # Errors
+    /// The URL is not valid, or out of reach.
+    pub fn at(url: &str, reach: &Reach) -> Result<Self, RemoteError> {
+        let (address, agent) = match url.trim_end_matches('/').rsplit_once(AGENTS) {
+            Some((address, agent)) => (address, Some(agent.into())),
+            None => (url, None),
+        };
+        let server = Server::within(address, reach).map_err(|error| failed(&Secrets::default(), &error))?;
+        Ok(Self { server: server.with_max_response(MAX_RESPONSE), agent, secrets: Arc::default() })
+    }
+
+    /// Adds a header to every request. Messages do not show its value.
+    ///
+    /// # Errors
+    /// The name or the value is not valid in a header.
+    pub fn with_header(mut self, name: &str, value: &str) -> Result<Self, RemoteError> {
+        Arc::make_mut(&mut self.secrets).add_header(value);
+        let server = self.server.with_header(name, value);
+        self.server = server.map_err(|error| failed(&self.secrets, &error))?;
+        Ok(self)
+    }
+
+    fn new_run(&self, turn: &RemoteTurn) -> NewRun {
+        let options = RunOptions {
+            user: turn.user.as_deref().map(str::to_owned),
+            attributes: turn.attributes.clone(),
+            plan_mode: turn.plan_mode.then_some(true),
+            approval: Some(turn.is_attended),
+            max_depth: Some(turn.levels),
+            // The turn is over when all that it has started is.
+            background: Background::Wait,
+            ..RunOptions::default()
+        };
+        let run = NewRun::new(turn.task.as_str()).with_options(options);
+        NewRun { agent: self.agent.as_deref().map(str::to_owned), ..run }
+    }
+}
+
+#[async_trait]
+impl RemoteAgent for MainstemAgent {
+    async fn begin(&self, turn: RemoteTurn) -> Result<BegunTurn, RemoteError> {
+        let error = |error: Error| failed(&self.secrets, &error);
+        let session = self.server.open(turn.session.clone()).map_err(error)?;
+        let Begun { run, events } =
+            session.run_with_key(turn.id.as_str(), self.new_run(&turn)).await.map_err(error)?;
+        let secrets = self.secrets.clone();
+        let events = events.map(move |event| match event {
+            Ok(event) => Ok(received(&event)),
+            Err(error) => Err(failed(&secrets, &error)),
+        });
+        let control = Control { run, session, secrets: self.secrets.clone() };
+        Ok(BegunTurn::new(events.boxed(), Arc::new(control)))
+    }
+}
+
+fn received(event: &AgentEvent) -> RemoteEvent {
+    RemoteEvent::new(event.kind.clone()).with_source(event.origin.source.clone())
+}
+
+/// A run of the server.
+struct Control {
+    run: Arc<dyn AnyRun>,
+    session: RemoteSession,
+    secrets: Arc<Secrets>,
+}
+
+#[async_trait]
+impl RemoteControl for Control {
+    async fn cancel(&self, reason: &CancelReason) -> Result<(), RemoteError> {
+        self.run.cancel(reason.clone()).await.map_err(|error| failed(&self.secrets, &error))
+    }
+
+    async fn confirm(&self, id: &ConfirmId, decision: Decision) -> Result<(), RemoteError> {
+        self.session.confirm(id, decision).await.map_err(|error| failed(&self.secrets, &error))
+    }
+
+    async fn submit(&self, call: &ToolCallId, output: ToolOutput) -> Result<(), RemoteError> {
+        let (content, state) = output.into_parts();
+        let text = content.iter().filter_map(|block| match block {
+            ContentBlock::Text { text, .. } => Some(text.as_str()),
+            _ => None,
+        });
+        let result = NewToolResult { content: text.collect(), is_error: state != ToolState::Success };
+        self.session.submit(call, &result).await.map_err(|error| failed(&self.secrets, &error))
+    }
+}
+
+fn failed(secrets: &Secrets, error: &Error) -> RemoteError {
+    let message = secrets.redact(&error.to_string());
+    match error {
+        Error::Unreachable { .. } => RemoteError::unreachable(message),
+        Error::Refused { .. } => RemoteError::refused(message),
+        _ => RemoteError::invalid(message),
+    }
+}

@@ -1,0 +1,262 @@
+//! Drives one turn of a remote agent: the only place of this crate that waits for it.
+
+mod answers;
+
+use std::{panic::AssertUnwindSafe, pin::Pin, sync::Arc, time::Duration};
+
+use futures_util::{FutureExt, StreamExt};
+use mainstem_event::{CancelReason, Decision, Outcome};
+use mainstem_message::{ConfirmId, ReplyId, ToolCall};
+use mainstem_react::{AgentError, RunContext, RunOutcome};
+use mainstem_subagent::{Fleet, TurnInput, Waiting};
+use mainstem_task::TaskSet;
+use tokio::time::{Sleep, sleep};
+
+use self::answers::Answers;
+use crate::{
+    BegunTurn, RemoteAgent, RemoteControl, RemoteError, RemoteTurn,
+    border::{Admitted, Border, ROOT},
+    graft::Graft,
+};
+
+/// How long a remote has to end its turn after it was asked to stop.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// How long a request to stop may take once this side has stopped waiting.
+const FAREWELL: Duration = Duration::from_secs(10);
+
+/// Runs a turn from its `AGENT_START` to its `AGENT_END`.
+pub(crate) async fn run(agent: Arc<dyn RemoteAgent>, name: Arc<str>, input: TurnInput) -> RunOutcome {
+    let TurnInput { cx, task, mut watchdog, .. } = input;
+    let mut graft = Graft::open(cx.clone(), &name, &task);
+    let work = async {
+        let watched = async {
+            watchdog.as_mut().await;
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            biased;
+            result = drive(&*agent, &cx, &mut graft, task) => result,
+            () = watched => Err(AgentError::cancelled(&cx)),
+        }
+    };
+    let result = AssertUnwindSafe(work).catch_unwind().await;
+    let result = result.unwrap_or_else(|_| Err(AgentError::Panicked("in a remote agent's protocol".into())));
+    graft.close(result)
+}
+
+async fn drive(
+    agent: &dyn RemoteAgent,
+    cx: &RunContext,
+    graft: &mut Graft,
+    task: String,
+) -> Result<Outcome, AgentError> {
+    let request = request(cx, task);
+    let border = Border::new(request.session.clone(), request.levels);
+    let begun = tokio::select! {
+        biased;
+        () = cx.cancelled() => return Err(AgentError::cancelled(cx)),
+        begun = agent.begin(request) => begun?,
+    };
+    let BegunTurn { mut events, control } = begun;
+    let farewell = Farewell { control: Some(control.clone()), tasks: Fleet::task_set(cx).cloned(), cx };
+    let mut turn =
+        Turn { cx, graft, border, control, answers: Answers::default(), waiting: None, stopping: None };
+    let result = loop {
+        tokio::select! {
+            biased;
+            here = turn.here() => match here {
+                Here::Cancelled => turn.stop(),
+                Here::OutOfGrace => break Err(AgentError::cancelled(cx)),
+                Here::Answered => {}
+            },
+            event = events.next() => {
+                let Some(event) = event else { break Err(RemoteError::Ended.into()) };
+                if let Some(result) = turn.take(event?)? {
+                    farewell.disarm();
+                    break result;
+                }
+                settle(cx).await;
+            }
+        }
+    };
+    // The reason on this side is the better one.
+    if result.is_err() && cx.is_cancelled() { Err(AgentError::cancelled(cx)) } else { result }
+}
+
+fn request(cx: &RunContext, task: String) -> RemoteTurn {
+    RemoteTurn {
+        session: cx.session_id().clone(),
+        id: cx.sink().origin().reply_id.clone().unwrap_or_else(|| ReplyId::from_lossy(cx.new_id("reply-"))),
+        task,
+        user: cx.user().map(Arc::from),
+        attributes: cx.attributes().clone(),
+        levels: Fleet::levels_below(cx),
+        plan_mode: Fleet::is_planning(cx),
+        is_attended: Fleet::is_attended(cx),
+    }
+}
+
+/// A turn that has begun at the remote.
+struct Turn<'a> {
+    cx: &'a RunContext,
+    graft: &'a mut Graft,
+    border: Border,
+    control: Arc<dyn RemoteControl>,
+    answers: Answers,
+    /// Held while an agent below the one that was asked is running.
+    waiting: Option<Waiting>,
+    /// How long the remote still has, once it was asked to stop.
+    stopping: Option<Pin<Box<Sleep>>>,
+}
+
+/// What happens on this side.
+enum Here {
+    Cancelled,
+    OutOfGrace,
+    Answered,
+}
+
+impl Turn<'_> {
+    /// Waits for this side: a cancel, once, then the end of the remote's grace; or an answer.
+    async fn here(&mut self) -> Here {
+        let Self { cx, answers, stopping, .. } = self;
+        let stop = async {
+            match stopping {
+                None => {
+                    cx.cancelled().await;
+                    Here::Cancelled
+                }
+                Some(grace) => {
+                    grace.as_mut().await;
+                    Here::OutOfGrace
+                }
+            }
+        };
+        tokio::select! {
+            biased;
+            stop = stop => stop,
+            () = answers.next() => Here::Answered,
+        }
+    }
+
+    /// Asks the remote to stop.
+    fn stop(&mut self) {
+        self.stopping = Some(Box::pin(sleep(GRACE)));
+        let (control, reason) = (self.control.clone(), reason(self.cx));
+        self.answers.add(ROOT, None, async move { report(control.cancel(&reason).await) });
+    }
+
+    /// Takes in an event; returns the end of the turn.
+    fn take(
+        &mut self,
+        event: crate::RemoteEvent,
+    ) -> Result<Option<Result<Outcome, AgentError>>, RemoteError> {
+        match self.border.admit(event)? {
+            Admitted::Nothing => {}
+            Admitted::Start { parent, source, name, input } => {
+                self.graft.start(parent, *source, &name, input);
+                self.watch();
+            }
+            Admitted::Emit { invocation, kind } => self.graft.emit(invocation, kind),
+            Admitted::End { invocation: ROOT, outcome, error } => {
+                return self.graft.ended(ROOT, outcome, error).map(Some);
+            }
+            Admitted::End { invocation, outcome, error } => {
+                self.answers.withdraw_of(invocation);
+                self.graft.end(invocation, outcome, error)?;
+                self.watch();
+            }
+            Admitted::Ask { invocation, id, calls } => self.ask(invocation, id, calls),
+            Admitted::Answered { id } => self.answers.withdraw(&id),
+            Admitted::Execute { invocation, calls } => self.execute(invocation, calls),
+        }
+        Ok(None)
+    }
+
+    /// Asks a person here, and tells the remote.
+    fn ask(&mut self, invocation: usize, id: ConfirmId, calls: Vec<ToolCall>) {
+        let (cx, control, request) =
+            (self.graft.context(invocation).clone(), self.control.clone(), id.clone());
+        let answer = async move {
+            let decision = decide(&cx, calls).await;
+            report(control.confirm(&request, decision).await);
+        };
+        self.answers.add(invocation, Some(id), answer);
+    }
+
+    /// Lets the caller run calls, and returns their results to the remote.
+    fn execute(&mut self, invocation: usize, calls: Vec<ToolCall>) {
+        for call in calls {
+            let (cx, control) = (self.graft.context(invocation).clone(), self.control.clone());
+            self.answers.add(invocation, None, async move {
+                let id = call.id.clone();
+                if let Some(output) = Fleet::run_externally(&cx, call).await {
+                    report(control.submit(&id, output).await);
+                }
+            });
+        }
+    }
+
+    /// An agent that waits for agents below it is not silent.
+    fn watch(&mut self) {
+        self.waiting = self.graft.has_open_below().then(|| Fleet::waiting(self.cx)).flatten();
+    }
+}
+
+/// Waits for the reader of the run, so that the remote is read no faster.
+async fn settle(cx: &RunContext) {
+    tokio::select! {
+        biased;
+        () = cx.cancelled() => {}
+        () = cx.settle() => {}
+    }
+}
+
+/// Asks about each call of a request; all are allowed or none.
+async fn decide(cx: &RunContext, calls: Vec<ToolCall>) -> Decision {
+    let mut decision = Decision::Allow;
+    for call in calls {
+        decision = Fleet::ask(cx, call).await;
+        if let Decision::Deny(_) = decision {
+            break;
+        }
+    }
+    decision
+}
+
+/// An answer that does not arrive is no error of the turn: its events show what comes of it.
+fn report(result: Result<(), RemoteError>) {
+    if let Err(error) = result {
+        tracing::debug!(%error, "a remote agent did not take an answer");
+    }
+}
+
+fn reason(cx: &RunContext) -> CancelReason {
+    cx.cancellation().reason().unwrap_or(CancelReason::Dropped)
+}
+
+/// Asks the remote to stop when this side drops the turn before its end.
+struct Farewell<'a> {
+    control: Option<Arc<dyn RemoteControl>>,
+    tasks: Option<TaskSet>,
+    cx: &'a RunContext,
+}
+
+impl Farewell<'_> {
+    fn disarm(mut self) {
+        self.control = None;
+    }
+}
+
+impl Drop for Farewell<'_> {
+    fn drop(&mut self) {
+        if let (Some(control), Some(tasks)) = (self.control.take(), &self.tasks) {
+            let reason = reason(self.cx);
+            tasks.drive(async move {
+                let stopped = tokio::time::timeout(FAREWELL, control.cancel(&reason)).await;
+                report(stopped.unwrap_or_else(|_| Err(RemoteError::unreachable("no answer to a cancel"))));
+            });
+        }
+    }
+}

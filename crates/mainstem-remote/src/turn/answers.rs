@@ -1,0 +1,58 @@
+//! What a turn waits for beside its events: decisions of people, results of the caller, and their
+//! way to the remote.
+
+use std::{
+    future::poll_fn,
+    task::{Context, Poll},
+};
+
+use futures_util::future::BoxFuture;
+use mainstem_message::ConfirmId;
+
+/// Answers in the making. Few at a time, so each is polled whenever one is woken.
+#[derive(Default)]
+pub(super) struct Answers(Vec<Answer>);
+
+struct Answer {
+    invocation: usize,
+    request: Option<ConfirmId>,
+    work: BoxFuture<'static, ()>,
+}
+
+impl Answers {
+    /// Adds one for an invocation, to this request for approval if it is one.
+    pub(super) fn add(
+        &mut self,
+        invocation: usize,
+        request: Option<ConfirmId>,
+        work: impl Future<Output = ()> + Send + 'static,
+    ) {
+        self.0.push(Answer { invocation, request, work: Box::pin(work) });
+    }
+
+    /// Drops the answer to a request that was answered elsewhere.
+    pub(super) fn withdraw(&mut self, request: &ConfirmId) {
+        self.0.retain(|answer| answer.request.as_ref() != Some(request));
+    }
+
+    /// Drops those of an invocation that ends.
+    pub(super) fn withdraw_of(&mut self, invocation: usize) {
+        self.0.retain(|answer| answer.invocation != invocation);
+    }
+
+    /// Waits until one is made; without any, it never returns.
+    pub(super) async fn next(&mut self) {
+        poll_fn(|cx| self.poll(cx)).await;
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let made = self.0.iter_mut().position(|answer| answer.work.as_mut().poll(cx).is_ready());
+        match made {
+            Some(place) => {
+                drop(self.0.swap_remove(place));
+                Poll::Ready(())
+            }
+            None => Poll::Pending,
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! Agents on other machines.
+
+use mainstem_remote::Host;
+
+use super::HarnessBuilder;
+
+impl HarnessBuilder {
+    /// Allows remote agents at a host, or in a network, whose address is not public. By default a
+    /// `url` that leads to this machine or to a private network is refused.
+    ///
+    /// ```
+    /// # use mainstem::prelude::*;
+    /// # fn f(builder: HarnessBuilder) -> Result<HarnessBuilder, mainstem::remote::HostError> {
+    /// Ok(builder
+    ///     .with_remote_host("10.0.0.0/8".parse()?)
+    ///     .with_subagent(AgentSpec::new("tester", "Runs tests").with_url("http://10.0.0.7:7878")))
+    /// # }
+    /// ```
+    pub fn with_remote_host(mut self, host: Host) -> Self {
+        self.remotes = self.remotes.with_host(host);
+        self
+    }
+}

@@ -1,0 +1,289 @@
+//! Children on other servers: their events are those of local children.
+
+use std::time::Duration;
+
+use mainstem::{model::scripted::Turn, prelude::*};
+use mainstem_testing::{laws, render};
+use serde_json::json;
+use tokio::task::JoinHandle;
+
+use crate::{
+    anywhere::{serve, timeless},
+    support::{Spawns, ms},
+};
+
+/// The scripts of three agents, of which each spawns the next.
+fn scripts(name: &str, model: ScriptedModel) -> ScriptedModel {
+    let turns = match name {
+        "main" => vec![Turn::new().spawn("second", "find out"), Turn::new().text("All done.")],
+        "second" => vec![
+            Turn::new().thinking("Hm.").text("I ask ").text("another.").spawn("third", "look"),
+            Turn::new().call("echo", json!({ "say": "a" })).call("echo", json!({ "say": "b" })),
+            Turn::new().text("It is so."),
+        ],
+        _ => vec![Turn::new().call("echo", json!({ "say": "c" })), Turn::new().text("I ").text("see.")],
+    };
+    model.agent(name, turns)
+}
+
+fn script(name: &str) -> ScriptedModel {
+    scripts(name, ScriptedModel::new())
+}
+
+fn builder(root: &str, model: ScriptedModel) -> HarnessBuilder {
+    let echo = |_, given: serde_json::Map<String, serde_json::Value>| async move {
+        Ok::<_, ToolError>(serde_json::Value::Object(given).to_string())
+    };
+    Harness::builder(root, model)
+        .with_remote_host("127.0.0.1".parse().unwrap())
+        .with_tool(tool_fn("echo", "Echoes", echo))
+}
+
+fn local(id: &str) -> AgentSpec {
+    AgentSpec::new(id, "Helps").with_tools(["echo", "agent_spawn"])
+}
+
+fn remote(id: &str, url: &str) -> AgentSpec {
+    AgentSpec::new(id, "Helps")
+        .with_url(url)
+        .with_header("Authorization", "Bearer ${MAINSTEM_TEST_TOKEN:-the-token-of-the-harness}")
+}
+
+/// Three agents in a chain, each on a server of its own but for the first.
+struct Chain {
+    first: Harness,
+    second: Harness,
+    third: Harness,
+    servers: Vec<JoinHandle<()>>,
+}
+
+impl Chain {
+    async fn start() -> Self {
+        Self::with(script("main"), script("second"), builder("third", script("third"))).await
+    }
+
+    async fn with(main: ScriptedModel, second: ScriptedModel, third: HarnessBuilder) -> Self {
+        let third = third.build().unwrap();
+        let (url, serving_third) = serve(third.clone()).await;
+        let second = builder("second", second).with_subagent(remote("third", &url)).build().unwrap();
+        let (url, serving_second) = serve(second.clone()).await;
+        let first = builder("main", main).with_subagent(remote("second", &url)).build().unwrap();
+        Self { first, second, third, servers: vec![serving_second, serving_third] }
+    }
+}
+
+impl Drop for Chain {
+    fn drop(&mut self) {
+        self.servers.iter().for_each(JoinHandle::abort);
+    }
+}
+
+async fn events(harness: &Harness) -> Vec<AgentEvent> {
+    steered(harness, async |_, _| {}).await
+}
+
+/// Reads a run to its end and calls a function with each event.
+async fn steered(harness: &Harness, mut steer: impl AsyncFnMut(&RunHandle, &AgentEvent)) -> Vec<AgentEvent> {
+    let mut run = harness.stream_events("go");
+    let (handle, mut events) = (run.handle(), Vec::new());
+    let read = async {
+        while let Some(event) = run.next().await {
+            steer(&handle, &event).await;
+            events.push(event);
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), read).await.unwrap();
+    laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
+    events
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_chain_of_servers_is_the_fleet_that_one_process_has() {
+    let all = ["main", "second", "third"]
+        .into_iter()
+        .fold(ScriptedModel::new(), |model, name| scripts(name, model));
+    let one =
+        builder("main", all).with_subagent(local("second")).with_subagent(local("third")).build().unwrap();
+    let here = events(&one).await;
+    let chain = Chain::start().await;
+    let there = events(&chain.first).await;
+    assert_eq!(nameless(&there), nameless(&here));
+    let sources = |events: &[AgentEvent]| -> Vec<_> {
+        let of =
+            |event: &AgentEvent| Some((event.source()?.depth, without_ids(event.source()?.path.as_ref())));
+        events.iter().map(of).collect()
+    };
+    assert_eq!(sources(&there), sources(&here));
+    insta::assert_snapshot!(nameless(&there));
+}
+
+/// Returns a timeline without times, ids, and the tokens that depend on the length of ids.
+fn nameless(events: &[AgentEvent]) -> String {
+    let lines = timeless(events);
+    let lines = lines.lines().map(|line| {
+        let (line, tokens) = match line.split_once(" tok") {
+            Some((line, rest)) => (line.trim_end_matches(|c: char| c.is_ascii_digit() || c == '/'), rest),
+            None => (line, ""),
+        };
+        let parts = line.split("call-").map(|part| part.trim_start_matches(|c: char| c.is_ascii_digit()));
+        without_ids(&parts.collect::<Vec<_>>().join("call-")) + tokens
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Replaces what looks like a UUID or a hash.
+fn without_ids(text: &str) -> String {
+    let is_id = |c: char| c.is_ascii_hexdigit() || c == '-';
+    let (mut out, mut rest) = (String::new(), text);
+    while let Some(start) = rest.find(is_id) {
+        let end = rest[start..].find(|c| !is_id(c)).map_or(rest.len(), |end| start + end);
+        out.push_str(&rest[..start]);
+        out.push_str(if end - start >= 32 { "…" } else { &rest[start..end] });
+        rest = &rest[end..];
+    }
+    out + rest
+}
+
+/// Waits until no run of a harness is active; panics after a second.
+async fn idle(harness: &Harness) {
+    let is_active = || harness.sessions().opened().iter().any(|session| session.active().is_some());
+    for _ in 0..100 {
+        if !is_active() {
+            return;
+        }
+        tokio::time::sleep(ms(10)).await;
+    }
+    panic!("a run is still active");
+}
+
+fn child_end<'a>(events: &'a [AgentEvent], agent: &str) -> (Outcome, &'a str) {
+    let ends: Vec<_> = events.iter().filter(|event| event.agent_id() == agent).collect();
+    match &ends.last().unwrap().kind {
+        EventKind::AgentEnd { outcome, error, .. } => {
+            (*outcome, error.as_ref().map_or("", |error| error.message.as_str()))
+        }
+        other => panic!("{other}"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_person_approves_a_call_two_servers_away() {
+    let asks = RuleSet::default().with_pattern(Effect::Ask, "echo").unwrap();
+    let third = builder("third", script("third")).with_permissions(asks);
+    let chain = Chain::with(script("main"), script("second"), third).await;
+    let mut asked = 0;
+    let events = steered(&chain.first, async |run, event| {
+        if let EventKind::RequireUserConfirm { confirm_id, tool_calls, .. } = &event.kind {
+            assert_eq!((event.depth(), event.agent_id(), tool_calls[0].name.as_str()), (2, "third", "echo"));
+            run.confirm(confirm_id, Decision::AllowWith(json!({ "say": "edited" }))).unwrap();
+            asked += 1;
+        }
+    })
+    .await;
+    assert_eq!(asked, 1);
+    let text = render(&events);
+    assert!(text.contains("TOOL_RESULT_TEXT_DELTA \"{\\\"say\\\":\\\"edited\\\"}\""), "{text}");
+    let answered = events.iter().filter(|event| matches!(event.kind, EventKind::UserConfirmResult { .. }));
+    assert_eq!(answered.count(), 1, "{text}");
+    assert_eq!(child_end(&events, "second"), (Outcome::Success, ""), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cancel_stops_the_last_server_within_a_second() {
+    let third = builder("third", ScriptedModel::new().agent("third", [Turn::new().text("I hang").hang()]));
+    let chain = Chain::with(script("main"), script("second"), third).await;
+    let events = steered(&chain.first, async |run, event| {
+        if event.agent_id() == "third" && matches!(event.kind, EventKind::TextBlockDelta { .. }) {
+            run.cancel_because(CancelReason::user("a test"));
+        }
+    })
+    .await;
+    for harness in [&chain.second, &chain.third] {
+        idle(harness).await;
+    }
+    assert_eq!(child_end(&events, "second").0, Outcome::Cancelled, "{}", render(&events));
+    assert_eq!(child_end(&events, "third").0, Outcome::Cancelled, "{}", render(&events));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_drop_stops_the_last_server_within_a_second() {
+    let third = builder("third", ScriptedModel::new().agent("third", [Turn::new().text("I hang").hang()]));
+    let chain = Chain::with(script("main"), script("second"), third).await;
+    let mut run = chain.first.stream_events("go");
+    while let Some(event) = run.next().await {
+        if event.agent_id() == "third" && matches!(event.kind, EventKind::TextBlockDelta { .. }) {
+            break;
+        }
+    }
+    let mut log = run.handle().subscribe_from(1);
+    drop(run);
+    for harness in [&chain.second, &chain.third] {
+        idle(harness).await;
+    }
+    let events: Vec<_> = std::iter::from_fn(|| log.try_next()).collect();
+    laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
+    assert_eq!(child_end(&events, "third").0, Outcome::Cancelled, "{}", render(&events));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_further_message_continues_the_conversation_at_the_remote() {
+    let main = ScriptedModel::new().agent(
+        "main",
+        [
+            Turn::new().spawn("second", "first"),
+            Turn::new().call("agent_list", json!({})),
+            Turn::new().text("All done."),
+        ],
+    );
+    let second = ScriptedModel::new().agent("second", [Turn::new().text("One."), Turn::new().text("Two.")]);
+    let (url, serving) = serve(builder("second", second).build().unwrap()).await;
+    let first = builder("main", main).with_subagent(remote("second", &url)).build().unwrap();
+    let session = first.open_session("s").await.unwrap();
+    let events: Vec<_> = session.run("go").unwrap().collect().await;
+    laws(&events).unwrap();
+    let key = session.children()[0].agent_key.clone();
+    let mut log = session.log().subscribe();
+    session.send(&key, "second", SendMode::Queue).unwrap();
+    while let Some(event) = log.next().await {
+        if matches!(event.kind, EventKind::AgentEnd { .. }) {
+            break;
+        }
+    }
+    let mut log = session.log().subscribe_from(1);
+    let events: Vec<_> = std::iter::from_fn(|| log.try_next()).collect();
+    let turns = events.iter().filter_map(|event| match &event.kind {
+        EventKind::AgentResult { result } if event.agent_id() == "second" => {
+            Some((event.source()?.turn, result.text()))
+        }
+        _ => None,
+    });
+    assert_eq!(turns.collect::<Vec<_>>(), [(1, "One.".to_owned()), (2, "Two.".to_owned())]);
+    serving.abort();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_can_not_be_reached_is_an_error_of_the_child_alone() {
+    #[track_caller]
+    fn check(events: &[AgentEvent], expected: &str) {
+        let (outcome, error) = child_end(events, "second");
+        assert_eq!(outcome, Outcome::Error);
+        assert!(error.contains(expected), "{error:?} has no {expected:?}");
+        assert_eq!(child_end(events, "main"), (Outcome::Success, ""));
+    }
+    let (url, serving) = serve(builder("second", script("second")).build().unwrap()).await;
+    let first = |spec: AgentSpec| builder("main", script("main")).with_subagent(spec).build().unwrap();
+    let wrong = AgentSpec::new("second", "Helps")
+        .with_url(&*url)
+        .with_header("Authorization", "Bearer ${NONE:-wrong}");
+    check(&events(&first(wrong)).await, "invalid token");
+    check(&events(&first(remote("second", &format!("{url}/v1/agents/missing")))).await, "missing");
+    serving.abort();
+    let refused = builder("main", script("main")).with_subagent(remote("second", "http://10.0.0.1")).build();
+    let error = refused.unwrap_err().to_string();
+    assert!(error.contains("10.0.0.1 is not a public address"), "{error}");
+    let missing = AgentSpec::new("second", "Helps")
+        .with_url("https://a.example")
+        .with_header("X-Key", "${NO_SUCH_VARIABLE}");
+    let error = builder("main", script("main")).with_subagent(missing).build().unwrap_err().to_string();
+    assert!(error.contains("NO_SUCH_VARIABLE"), "{error}");
+}
