@@ -10,6 +10,7 @@ mod permissions;
 mod project;
 pub(crate) mod providers;
 pub(crate) mod read;
+mod remote_hosts;
 mod servers;
 mod setting;
 mod settings;

@@ -135,6 +135,7 @@ pub(crate) fn add_tools(harness: HarnessBuilder, config: &Config) -> anyhow::Res
     let harness = protected.iter().fold(harness, HarnessBuilder::with_protected);
     let trusted = trusted.clone();
     let harness = harness.with_trust(move |folder, part| trusted.has(folder, part));
+    let harness = settings.remote_hosts.iter().cloned().fold(harness, HarnessBuilder::with_remote_host);
     let harness = harness.with_agent_generate(settings.agent_generate.is_on());
     match settings.shell.on() {
         Some(origin) => with_shell(harness, settings).context(origin.to_owned()),

@@ -136,6 +136,16 @@ impl Host {
     }
 }
 
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Kind::Every => f.write_str("*"),
+            Kind::Name(name) => f.write_str(name),
+            Kind::Network(address, prefix) => write!(f, "{address}/{prefix}"),
+        }
+    }
+}
+
 impl FromStr for Host {
     type Err = HostError;
 

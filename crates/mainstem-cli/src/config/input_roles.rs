@@ -3,8 +3,6 @@
 use mainstem::message::Role;
 use serde::{Deserialize, Deserializer};
 
-use super::table::{Layered, Location};
-
 /// A role of an input over HTTP. Results of tools are not inputs.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
 #[serde(rename_all = "lowercase")]
@@ -22,14 +20,6 @@ impl From<InputRole> for Role {
             InputRole::Assistant => Self::Assistant,
         }
     }
-}
-
-impl Layered for Vec<InputRole> {
-    fn or(self, below: Self) -> Self {
-        if self.is_empty() { below } else { self }
-    }
-
-    fn locate(&mut self, _file: &Location<'_>) {}
 }
 
 /// Reads the roles besides `user`, which every input can have.

@@ -17,6 +17,7 @@ use mainstem::{
     mcp::Server,
     policy::{self, Cost, Prices},
     provider::PROVIDERS,
+    remote::Host,
     subagent::trust::server_does,
 };
 
@@ -27,7 +28,7 @@ use super::{
     permissions::Permissions,
     project::{chooses, lowers, narrows, turns_off},
     providers::{Access, Providers, access_does, base_urls},
-    servers,
+    remote_hosts, servers,
     setting::value,
     switch::Switch,
     table::{Var, table},
@@ -119,6 +120,15 @@ table! {
         agent_servers: Switch {
             project: turns_off,
             trust: ToTurnOn("true", "lets agents' files declare MCP servers"),
+        }
+
+        /// Allow agents at a host whose address is not public: a name, an address, a network such
+        /// as `10.0.0.0/8`, or `*`. An agent's file names its address with `url`.
+        #[arg(long = "remote-host", value_name = "HOST")]
+        #[serde(deserialize_with = "remote_hosts::read")]
+        remote_hosts: Vec<Host> {
+            project: chooses,
+            trust: ToSet("lets agents run at these hosts", remote_hosts::does),
         }
 
         /// How each provider's models are reached: `base_url`, `api_key_env` (the name of a

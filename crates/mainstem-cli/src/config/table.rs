@@ -75,6 +75,15 @@ impl<T: Layered> Layered for Option<T> {
     }
 }
 
+/// A list without origins is that of one layer.
+impl<T> Layered for Vec<T> {
+    fn or(self, below: Self) -> Self {
+        if self.is_empty() { below } else { self }
+    }
+
+    fn locate(&mut self, _file: &Location<'_>) {}
+}
+
 impl<K: Ord, V: Layered> Layered for BTreeMap<K, V> {
     fn or(self, mut below: Self) -> Self {
         for (key, value) in self {

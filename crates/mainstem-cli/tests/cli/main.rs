@@ -20,6 +20,7 @@ mod messages;
 mod outputs;
 mod provider;
 mod providers;
+mod remote;
 mod replay;
 mod serve;
 mod server;

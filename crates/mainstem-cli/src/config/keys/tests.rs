@@ -65,6 +65,7 @@ fn help_names_every_part_that_needs_trust() {
         "prices",
         "mcp.NAME",
         "agent_servers = true",
+        "remote_hosts",
         "providers.NAME",
         "serve.input_roles",
     ];

@@ -1,0 +1,88 @@
+//! An agent's file with a `url`: the agent runs on another server, and its fleet is in the stream.
+
+use mainstem::prelude::{AgentEvent, EventKind};
+use mainstem_testing::{laws, render};
+use serde_json::json;
+
+use crate::{
+    server::{Server, Step},
+    support::{Cli, Running, events, mainstem},
+};
+
+const TOKEN: &str = "the-token-of-the-test";
+
+/// A server of the demo, and its address.
+fn serve(more: &str) -> (Running, String) {
+    let line = format!("serve -m demo --bind 127.0.0.1:0 --log off --token-file tokens {more}");
+    let mut running = mainstem(&line).file("tokens", &format!("{TOKEN}\n")).start();
+    let url = running.line().trim().to_owned();
+    (running, url)
+}
+
+/// A model that spawns `far`, then says what it was told.
+fn model() -> Server {
+    Server::start(|request| {
+        let last = request["messages"].as_array().unwrap().last().unwrap();
+        match last["role"].as_str() {
+            Some("tool") => vec![Step::Text("Done.")],
+            _ => vec![Step::Call(vec![("agent_spawn", json!({ "agent_id": "far", "task": "compare" }))])],
+        }
+    })
+}
+
+fn run(model: &Server, url: &str, more: &str) -> Cli {
+    let far = format!(
+        "---\ndescription: Compares\nurl: {url}\nheaders:\n  Authorization: Bearer ${{FAR_TOKEN}}\n---\n"
+    );
+    mainstem(&format!("run go -m openai:m --no-files --output ndjson --progress quiet {more}"))
+        .env("OPENAI_BASE_URL", &model.url())
+        .env("OPENAI_API_KEY", "sk-secret-123456")
+        .env("FAR_TOKEN", TOKEN)
+        .file("subagents/far.md", &far)
+}
+
+fn end_of<'a>(events: &'a [AgentEvent], agent: &str) -> &'a EventKind {
+    &events.iter().rfind(|event| event.agent_id() == agent).unwrap().kind
+}
+
+#[test]
+fn the_fleet_of_another_process_is_in_the_stream() {
+    let (model, (_serving, url)) = (model(), serve("--demo-pace 0"));
+    let done = run(&model, &url, "--trust --remote-host 127.0.0.1").run();
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let events = events(&done.stdout);
+    laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
+    let deepest = events.iter().map(AgentEvent::depth).max();
+    assert!(deepest >= Some(2), "the demo has agents below its own:\n{}", render(&events));
+    assert!(end_of(&events, "far").to_string().starts_with("AGENT_END success"), "{}", render(&events));
+    assert!(!done.stdout.contains(TOKEN) && !done.stderr.contains(TOKEN), "{done:?}");
+}
+
+#[test]
+fn an_address_needs_trust_and_a_private_one_permission() {
+    let (model, (_serving, url)) = (model(), serve("--demo-pace 0"));
+    let done = run(&model, &url, "--remote-host 127.0.0.1").run();
+    assert!(done.stderr.contains("far.md: sends tasks to the agent at http://127.0.0.1:"), "{done:?}");
+    assert!(done.stderr.contains("with FAR_TOKEN of the environment"), "{done:?}");
+    assert!(!events(&done.stdout).iter().any(|event| event.agent_id() == "far"), "{done:?}");
+    let done = run(&model, &url, "--trust").run();
+    assert!(done.stderr.contains("127.0.0.1 is not a public address"), "{done:?}");
+    assert!(!events(&done.stdout).iter().any(|event| event.agent_id() == "far"), "{done:?}");
+}
+
+#[test]
+fn a_server_that_is_killed_ends_its_child_and_no_more() {
+    let (model, (serving, url)) = (model(), serve("--demo-pace 1"));
+    let mut running = run(&model, &url, "--trust --remote-host 127.0.0.1").start();
+    let mut seen = Vec::new();
+    while !seen.iter().any(|event: &AgentEvent| event.depth() > 1) {
+        seen.push(running.event());
+    }
+    serving.signal("KILL");
+    let done = running.done();
+    seen.extend(events(&done.stdout));
+    laws(&seen).unwrap_or_else(|error| panic!("{error}\n{}", render(&seen)));
+    let end = end_of(&seen, "far").to_string();
+    assert!(end.starts_with("AGENT_END error") && end.contains("remote_unreachable"), "{end}");
+    assert_eq!(done.code, Some(0), "{done:?}");
+}
