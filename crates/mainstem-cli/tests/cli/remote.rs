@@ -13,8 +13,11 @@ const TOKEN: &str = "the-token-of-the-test";
 
 /// A server of the demo, and its address.
 fn serve(more: &str) -> (Running, String) {
-    let line = format!("serve -m demo --bind 127.0.0.1:0 --log off --token-file tokens {more}");
-    let mut running = mainstem(&line).file("tokens", &format!("{TOKEN}\n")).start();
+    start(mainstem(&format!("serve -m demo --bind 127.0.0.1:0 --log off --token-file tokens {more}")))
+}
+
+fn start(serve: Cli) -> (Running, String) {
+    let mut running = serve.file("tokens", &format!("{TOKEN}\n")).start();
     let url = running.line().trim().to_owned();
     (running, url)
 }
@@ -85,4 +88,39 @@ fn a_server_that_is_killed_ends_its_child_and_no_more() {
     let end = end_of(&seen, "far").to_string();
     assert!(end.starts_with("AGENT_END error") && end.contains("remote_unreachable"), "{end}");
     assert_eq!(done.code, Some(0), "{done:?}");
+}
+
+#[test]
+fn a_server_that_is_killed_and_comes_back_ends_its_child_once() {
+    let model = model();
+    let is_slow = std::env::var_os("RUN_SLOW_TESTS").is_some();
+    let (mut answered, mut restarted) = (0, 0);
+    for index in (1..90).step_by(if is_slow { 1 } else { 19 }) {
+        let dir = tempfile::tempdir().unwrap();
+        let journal = dir.path().join("j.db");
+        let serve = |bind: &str, pace: &str| {
+            let line = format!("serve -m demo --bind {bind} --log off --token-file tokens --demo-pace {pace} --journal");
+            start(mainstem(&line).arg(&journal))
+        };
+        let (first, url) = serve("127.0.0.1:0", "0.05");
+        let mut running = run(&model, &url, "--trust --remote-host 127.0.0.1").start();
+        let mut seen = Vec::new();
+        while seen.iter().filter(|event: &&AgentEvent| event.depth() > 0).count() < index {
+            seen.push(running.event());
+        }
+        first.signal("KILL");
+        drop(first);
+        let (_second, _) = serve(url.trim_start_matches("http://"), "0");
+        let done = running.done();
+        seen.extend(events(&done.stdout));
+        laws(&seen).unwrap_or_else(|error| panic!("after {index}: {error}\n{}", render(&seen)));
+        let end = end_of(&seen, "far").to_string();
+        match end.contains("restarted") {
+            true => restarted += 1,
+            false if end.starts_with("AGENT_END success") => answered += 1,
+            false => panic!("after {index}: {end}"),
+        }
+        assert_eq!(done.code, Some(0), "{done:?}");
+    }
+    assert!(restarted > 2, "{restarted} were cut, {answered} had their answer");
 }
