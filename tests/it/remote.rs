@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use mainstem::{model::scripted::Turn, prelude::*};
+use mainstem::{message::Usage, model::scripted::Turn, prelude::*};
 use mainstem_testing::{laws, render};
 use serde_json::json;
 use tokio::task::JoinHandle;
 
 use crate::{
-    anywhere::{serve, timeless},
+    anywhere::{cut, serve, timeless},
     support::{Spawns, ms},
 };
 
@@ -82,9 +82,10 @@ async fn events(harness: &Harness) -> Vec<AgentEvent> {
     steered(harness, async |_, _| {}).await
 }
 
-/// Reads a run to its end and calls a function with each event.
+/// Reads a run to the end of its background tasks and calls a function with each event.
 async fn steered(harness: &Harness, mut steer: impl AsyncFnMut(&RunHandle, &AgentEvent)) -> Vec<AgentEvent> {
-    let mut run = harness.stream_events("go");
+    let options = RunOptions::new().with_background(Background::Wait);
+    let mut run = harness.stream_events(RunRequest::new("go").with_options(options));
     let (handle, mut events) = (run.handle(), Vec::new());
     let read = async {
         while let Some(event) = run.next().await {
@@ -286,4 +287,103 @@ async fn what_can_not_be_reached_is_an_error_of_the_child_alone() {
         .with_header("X-Key", "${NO_SUCH_VARIABLE}");
     let error = builder("main", script("main")).with_subagent(missing).build().unwrap_err().to_string();
     assert!(error.contains("NO_SUCH_VARIABLE"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rule_here_denies_what_a_remote_asks_for() {
+    let rules = |effect| RuleSet::default().with_pattern(effect, "echo").unwrap();
+    let third = builder("third", script("third")).with_permissions(rules(Effect::Ask)).build().unwrap();
+    let (url, serving) = serve(third).await;
+    let main = ScriptedModel::new()
+        .agent("main", [Turn::new().spawn("third", "look"), Turn::new().text("All done.")]);
+    let first = builder("main", main).with_subagent(remote("third", &url));
+    let first = first.with_permissions(rules(Effect::Deny)).build().unwrap();
+    let events = steered(&first, async |_, event| {
+        assert!(!matches!(event.kind, EventKind::RequireUserConfirm { .. }), "a person is asked");
+    })
+    .await;
+    let text = render(&events);
+    assert!(text.contains("echo was denied: echo is denied by the rule"), "{text}");
+    assert_eq!(child_end(&events, "third"), (Outcome::Success, ""), "{text}");
+    serving.abort();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_budget_here_covers_what_a_remote_spends() {
+    let usage = Usage::new(50_000, 0);
+    let second = ScriptedModel::new()
+        .agent("second", [Turn::new().usage(usage).call("echo", json!({})), Turn::new().text("It is so.")]);
+    let run = async |tokens: u64| {
+        let (url, serving) = serve(builder("second", second.clone()).build().unwrap()).await;
+        let first = builder("main", script("main")).with_subagent(remote("second", &url));
+        let first = first.with_budget(Budget::default().with_tokens(tokens)).build().unwrap();
+        let events = events(&first).await;
+        serving.abort();
+        events
+    };
+    let roomy = run(1_000_000).await;
+    assert_eq!(child_end(&roomy, "second"), (Outcome::Success, ""), "{}", render(&roomy));
+    // The remote refuses its next call by the budget that it was given; the first server its own,
+    // because it has counted what the remote used.
+    let tight = run(50_500).await;
+    for agent in ["second", "main"] {
+        let (outcome, error) = child_end(&tight, agent);
+        assert_eq!(outcome, Outcome::Error, "{}", render(&tight));
+        assert!(error.contains("token budget"), "{error}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_remote_with_lower_limits_keeps_them() {
+    let third = builder("third", script("third")).with_max_depth(0);
+    let chain = Chain::with(script("main"), script("second"), third).await;
+    let events = events(&chain.first).await;
+    assert_eq!(child_end(&events, "third"), (Outcome::Success, ""), "{}", render(&events));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connection_that_is_cut_again_and_again_shows_nothing_twice() {
+    let whole = events(&Chain::start().await.first).await;
+    let slow = std::env::var_os("RUN_SLOW_TESTS").is_some();
+    for bytes in (2_000..6_000).step_by(if slow { 37 } else { 1_301 }) {
+        let third = builder("third", script("third")).build().unwrap();
+        let (url, serving_third) = serve(third).await;
+        let second =
+            builder("second", script("second")).with_subagent(remote("third", &url)).build().unwrap();
+        let (url, serving_second) = serve(second).await;
+        let (proxy, cutting) = cut(&url, bytes).await;
+        let first = builder("main", script("main")).with_subagent(remote("second", &proxy)).build().unwrap();
+        assert_eq!(nameless(&events(&first).await), nameless(&whole), "{bytes} bytes a connection");
+        [serving_third, serving_second, cutting].iter().for_each(JoinHandle::abort);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_remote_child_goes_on_in_the_background() {
+    let main = ScriptedModel::new().agent(
+        "main",
+        [
+            Turn::new().call(
+                "agent_spawn",
+                json!({ "agent_id": "second", "task": "find out", "timeout_seconds": 0 }),
+            ),
+            Turn::new().text("Meanwhile."),
+            Turn::new().text("All done."),
+        ],
+    );
+    let third = builder("third", script("third")).build().unwrap();
+    let (url, serving_third) = serve(third).await;
+    let second = builder("second", script("second")).with_subagent(remote("third", &url)).build().unwrap();
+    let (url, serving_second) = serve(second).await;
+    let first = builder("main", main).with_subagent(remote("second", &url)).build().unwrap();
+    let events = events(&first).await;
+    let text = render(&events);
+    assert_eq!(child_end(&events, "second"), (Outcome::Success, ""), "{text}");
+    assert_eq!(child_end(&events, "third"), (Outcome::Success, ""), "{text}");
+    let in_task = events.iter().filter(|event| event.depth() == 2);
+    assert!(
+        in_task.clone().count() > 5 && in_task.clone().all(|event| event.source().unwrap().task_id.is_some()),
+        "{text}"
+    );
+    [serving_third, serving_second].iter().for_each(JoinHandle::abort);
 }

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use futures_util::stream::BoxStream;
 use mainstem_event::{CancelReason, Decision, EventKind, EventSource};
 use mainstem_message::{ConfirmId, ReplyId, SessionId, ToolCallId};
+use mainstem_policy::Budget;
 use mainstem_tool::ToolOutput;
 use serde_json::{Map, Value};
 
@@ -42,6 +43,8 @@ pub struct RemoteTurn {
     pub attributes: Map<String, Value>,
     /// How many levels of agents may be below the agent.
     pub levels: u16,
+    /// What the turn may spend.
+    pub budget: Budget,
     /// Whether agents may only read.
     pub plan_mode: bool,
     /// Whether requests for approval are answered.

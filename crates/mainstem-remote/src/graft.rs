@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use mainstem_event::{EventKind, EventSource, Outcome};
 use mainstem_message::{AgentKey, Failure, Message, ReplyId, SessionId, Usage};
+use mainstem_policy::{Amount, Cost};
 use mainstem_react::{AgentError, Bracket, RunContext, RunOutcome};
+use mainstem_subagent::Fleet;
 use sha2::{Digest, Sha256};
 
 use crate::{RemoteError, border::ROOT};
@@ -36,29 +38,43 @@ impl Graft {
     }
 
     /// Begins an invocation below another.
+    ///
+    /// # Errors
+    /// No budget covers it.
     pub(crate) fn start(
         &mut self,
         parent: usize,
         source: EventSource,
         name: &Arc<str>,
         input: Vec<Arc<Message>>,
-    ) {
+    ) -> Result<(), AgentError> {
+        Fleet::check_budget(&self.invocations[ROOT].cx, Amount::spawn())?;
+        Fleet::count_spent(&self.invocations[ROOT].cx, Amount::spawn());
         let above = &self.invocations[parent].cx;
         let source = placed(above, self.invocations[ROOT].cx.session_id(), source);
         let cx = above.child(source, ReplyId::from_lossy(above.new_id("reply-")));
         let bracket = Bracket::open(&cx, name, input);
         self.invocations.push(Grafted::new(cx, bracket));
         self.open_below += 1;
+        Ok(())
     }
 
-    pub(crate) fn emit(&mut self, invocation: usize, kind: EventKind) {
+    /// Emits an event of an open invocation.
+    ///
+    /// # Errors
+    /// A model call begins that no budget covers.
+    pub(crate) fn emit(&mut self, invocation: usize, kind: EventKind) -> Result<(), AgentError> {
         let one = &mut self.invocations[invocation];
         match &kind {
-            EventKind::ModelCallStart { model_name, .. } => one.model = Some(model_name.clone()),
+            EventKind::ModelCallStart { model_name, .. } => {
+                Fleet::check_budget(&one.cx, Amount::tokens(1))?;
+                one.model = Some(model_name.clone());
+            }
             EventKind::ModelCallEnd { usage, .. } => one.count(*usage),
             _ => {}
         }
         one.cx.emit(kind);
+        Ok(())
     }
 
     /// Ends an invocation below the agent that was asked.
@@ -147,7 +163,9 @@ impl Grafted {
             (MIDDLEWARE, _) => Some(0),
             (model, usage) => usage.and_then(|usage| self.cx.cost(model, &usage)),
         };
-        self.cx.meter().add_own(usage.unwrap_or_default(), cost);
+        let usage = usage.unwrap_or_default();
+        self.cx.meter().add_own(usage, cost);
+        Fleet::count_spent(&self.cx, Amount::of(&usage, cost.map(Cost::from_micros)));
     }
 
     /// Takes the bracket of an invocation that ends.

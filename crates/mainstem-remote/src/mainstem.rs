@@ -60,6 +60,7 @@ impl MainstemAgent {
         let options = RunOptions {
             user: turn.user.as_deref().map(str::to_owned),
             attributes: turn.attributes.clone(),
+            budget: turn.budget,
             plan_mode: turn.plan_mode.then_some(true),
             approval: Some(turn.is_attended),
             max_depth: Some(turn.levels),
@@ -77,8 +78,16 @@ impl RemoteAgent for MainstemAgent {
     async fn begin(&self, turn: RemoteTurn) -> Result<BegunTurn, RemoteError> {
         let error = |error: Error| failed(&self.secrets, &error);
         let session = self.server.open(turn.session.clone()).map_err(error)?;
-        let Begun { run, events } =
-            session.run_with_key(turn.id.as_str(), self.new_run(&turn)).await.map_err(error)?;
+        let mut run = self.new_run(&turn);
+        let begun = match session.run_with_key(turn.id.as_str(), run.clone()).await {
+            Err(refused) if is_too_deep(&refused) => {
+                // The server has a lower limit of its own; the runner holds it to ours.
+                run.options.max_depth = None;
+                session.run_with_key(turn.id.as_str(), run).await
+            }
+            begun => begun,
+        };
+        let Begun { run, events } = begun.map_err(error)?;
         let secrets = self.secrets.clone();
         let events = events.map(move |event| match event {
             Ok(event) => Ok(received(&event)),
@@ -87,6 +96,12 @@ impl RemoteAgent for MainstemAgent {
         let control = Control { run, session, secrets: self.secrets.clone() };
         Ok(BegunTurn::new(events.boxed(), Arc::new(control)))
     }
+}
+
+/// Returns `true` if a server refuses the depth, because its own limit is lower.
+fn is_too_deep(error: &Error) -> bool {
+    let errors = error.problem().and_then(|problem| problem.more.get("errors")?.as_array());
+    errors.into_iter().flatten().any(|error| error["pointer"] == "/options/max_depth")
 }
 
 fn received(event: &AgentEvent) -> RemoteEvent {

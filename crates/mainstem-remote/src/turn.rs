@@ -92,6 +92,7 @@ fn request(cx: &RunContext, task: String) -> RemoteTurn {
         user: cx.user().map(Arc::from),
         attributes: cx.attributes().clone(),
         levels: Fleet::levels_below(cx),
+        budget: Fleet::budget_left(cx),
         plan_mode: Fleet::is_planning(cx),
         is_attended: Fleet::is_attended(cx),
     }
@@ -148,19 +149,16 @@ impl Turn<'_> {
     }
 
     /// Takes in an event; returns the end of the turn.
-    fn take(
-        &mut self,
-        event: crate::RemoteEvent,
-    ) -> Result<Option<Result<Outcome, AgentError>>, RemoteError> {
+    fn take(&mut self, event: crate::RemoteEvent) -> Result<Option<Result<Outcome, AgentError>>, AgentError> {
         match self.border.admit(event)? {
             Admitted::Nothing => {}
             Admitted::Start { parent, source, name, input } => {
-                self.graft.start(parent, *source, &name, input);
+                self.graft.start(parent, *source, &name, input)?;
                 self.watch();
             }
-            Admitted::Emit { invocation, kind } => self.graft.emit(invocation, kind),
+            Admitted::Emit { invocation, kind } => self.graft.emit(invocation, kind)?,
             Admitted::End { invocation: ROOT, outcome, error } => {
-                return self.graft.ended(ROOT, outcome, error).map(Some);
+                return Ok(Some(self.graft.ended(ROOT, outcome, error)?));
             }
             Admitted::End { invocation, outcome, error } => {
                 self.answers.withdraw_of(invocation);

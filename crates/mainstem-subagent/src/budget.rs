@@ -7,10 +7,15 @@ pub(crate) mod metered;
 use std::sync::Arc;
 
 use mainstem_event::CancelReason;
-use mainstem_policy::{Amount, Spend};
-use mainstem_react::RunContext;
+use mainstem_policy::{Amount, Budget, Spend};
+use mainstem_react::{AgentError, RunContext};
 
-use crate::{budget::account::Account, fleet::Fleet, member::Member, spawn::deadline::Deadline};
+use crate::{
+    budget::{account::Account, metered::refused},
+    fleet::Fleet,
+    member::Member,
+    spawn::deadline::Deadline,
+};
 
 impl Fleet {
     /// Returns what the context's run has spent; nothing if no budget covers it.
@@ -39,6 +44,29 @@ impl Fleet {
             let why = over.unwrap_or_else(|| "the time budget is used up".to_owned());
             cx.cancellation().cancel(CancelReason::Budget { why: why.into() });
         })
+    }
+
+    /// Returns what the budgets leave to an agent; no limits without a budget.
+    pub fn budget_left(cx: &RunContext) -> Budget {
+        Member::of(cx).map_or_else(|_| Budget::default(), |member| member.account.left())
+    }
+
+    /// Checks that a budget has an amount left, before an agent that runs elsewhere spends it.
+    ///
+    /// # Errors
+    /// The budget that does not.
+    pub fn check_budget(cx: &RunContext, amount: Amount) -> Result<(), AgentError> {
+        let Ok(member) = Member::of(cx) else { return Ok(()) };
+        member.account.reserve(|| amount).map(drop).map_err(refused)
+    }
+
+    /// Counts what an agent that runs elsewhere has spent, even beyond the budgets.
+    pub fn count_spent(cx: &RunContext, amount: Amount) {
+        if let Ok(member) = Member::of(cx)
+            && member.account.is_limited()
+        {
+            member.account.count(amount);
+        }
     }
 
     fn account(&self, cx: &RunContext) -> Arc<Account> {

@@ -99,7 +99,9 @@ fn a_server_that_is_killed_and_comes_back_ends_its_child_once() {
         let dir = tempfile::tempdir().unwrap();
         let journal = dir.path().join("j.db");
         let serve = |bind: &str, pace: &str| {
-            let line = format!("serve -m demo --bind {bind} --log off --token-file tokens --demo-pace {pace} --journal");
+            let line = format!(
+                "serve -m demo --bind {bind} --log off --token-file tokens --demo-pace {pace} --journal"
+            );
             start(mainstem(&line).arg(&journal))
         };
         let (first, url) = serve("127.0.0.1:0", "0.05");

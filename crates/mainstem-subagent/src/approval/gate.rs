@@ -44,6 +44,13 @@ impl Member {
         }
     }
 
+    /// Returns why a rule denies a call; `None` if none does.
+    pub(crate) fn denial(&self, call: &ToolCall, arguments: &Value) -> Option<String> {
+        let passing = Passing { id: &call.id, name: &call.name, arguments, is_read_only: false };
+        let (effect, why) = self.verdict(passing);
+        (effect == Effect::Deny).then(|| format!("{} is {why}", call.name))
+    }
+
     /// Returns the strictest verdict of the run's rules, which include the root's, and those of
     /// each agent down to the caller: rights only narrow.
     fn verdict(&self, call: Passing<'_>) -> (Effect, String) {

@@ -9,7 +9,7 @@ use std::{
 
 use mainstem_event::EventSource;
 use mainstem_message::AgentKey;
-use mainstem_policy::{AccountId, Amount, Budget, Exceeded, Ledger, Reservation, Spend};
+use mainstem_policy::{AccountId, Amount, Budget, Cost, Exceeded, Ledger, Reservation, Spend};
 use mainstem_spec::AgentSpec;
 
 /// The accounts of a session.
@@ -124,6 +124,20 @@ impl Account {
         let (amount, books) = (amount(), &mut *self.books());
         let reservation = books.ledger.reserve(self.id, amount, books.clock)?;
         Ok(Reserved(Some((self.clone(), reservation))))
+    }
+
+    /// Returns what is left, over all budgets from this one up.
+    pub(crate) fn left(&self) -> Budget {
+        let books = self.books();
+        books.ledger.left(self.id, books.clock)
+    }
+
+    /// Counts what was spent elsewhere, even beyond the limits.
+    pub(crate) fn count(&self, amount: Amount) {
+        let mut spent = Spend::default();
+        (spent.tokens, spent.spawns) = (amount.tokens, amount.spawns);
+        spent.cost = amount.cost.unwrap_or(Cost::ZERO);
+        self.books().ledger.count(self.id, spent);
     }
 
     /// Returns `true` if a budget covers the account.

@@ -52,7 +52,7 @@ async fn paid_from(
     answer
 }
 
-fn refused(error: Exceeded) -> AgentError {
+pub(super) fn refused(error: Exceeded) -> AgentError {
     AgentError::Refused(Failure::new("budget", error.to_string()))
 }
 

@@ -79,20 +79,34 @@ impl Fleet {
         Member::of(cx).ok().map(|member| Waiting::new(&member.waits))
     }
 
-    /// Asks a person to approve a call of a context's agent, in an event of that agent. Only the
-    /// caller waits; dropping the future withdraws the request.
+    /// Asks a person to approve a call of a context's agent, in an event of that agent, unless a
+    /// rule denies it. Only the caller waits; dropping the future withdraws the request.
     pub async fn ask(cx: &RunContext, call: ToolCall) -> Decision {
-        match Member::of(cx) {
-            Ok(member) => member.ask(cx, call).await,
-            Err(error) => Decision::Deny(error.to_string()),
+        let member = match Member::of(cx) {
+            Ok(member) => member,
+            Err(error) => return Decision::Deny(error.to_string()),
+        };
+        let arguments = serde_json::from_str(&call.arguments).unwrap_or_default();
+        let denied = |arguments| member.denial(&call, arguments).map(Decision::Deny);
+        if let Some(denied) = denied(&arguments) {
+            return denied;
+        }
+        match member.ask(cx, call.clone()).await {
+            Decision::AllowWith(edited) => denied(&edited).unwrap_or(Decision::AllowWith(edited)),
+            decision => decision,
         }
     }
 
     /// Has a call run by the caller of the session; `None` if the agent is stopped first.
     pub async fn run_externally(cx: &RunContext, call: ToolCall) -> Option<ToolOutput> {
-        match Member::of(cx) {
-            Ok(member) => member.run_externally(cx, call).await,
-            Err(error) => Some(ToolOutput::failed(error.to_string())),
+        let member = match Member::of(cx) {
+            Ok(member) => member,
+            Err(error) => return Some(ToolOutput::failed(error.to_string())),
+        };
+        let arguments = serde_json::from_str(&call.arguments).unwrap_or_default();
+        match member.denial(&call, &arguments) {
+            Some(reason) => Some(ToolOutput::failed(reason)),
+            None => member.run_externally(cx, call).await,
         }
     }
 }
