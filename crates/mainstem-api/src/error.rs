@@ -1,5 +1,7 @@
 //! Why a request to a session, here or on a server, failed.
 
+use std::time::Duration;
+
 use mainstem_message::IdError;
 
 use crate::{Code, Problem};
@@ -64,6 +66,12 @@ impl Error {
     /// Returns `true` if the request was refused with this code.
     pub fn has_code(&self, code: &Code) -> bool {
         self.problem().is_some_and(|problem| problem.code == *code)
+    }
+
+    /// Returns how long the server asks to wait before the request is repeated.
+    pub fn retry_after(&self) -> Option<Duration> {
+        let asked = self.problem()?.more.get("retry_after_ms")?.as_u64();
+        asked.map(Duration::from_millis)
     }
 
     /// Returns `true` if the same request may succeed later: the server was not reached, or was

@@ -42,12 +42,23 @@ impl Fleet {
         Self::new(model.agent(WORKER, [says]))
     }
 
+    /// Creates a fleet whose root has its model at one server, and whose children run at another.
+    pub(crate) fn remote(models: &str, agents: &str) -> Result<Self> {
+        let worker = AgentSpec::new(WORKER, "Says something").with_url(agents);
+        Self::with_worker(model(models)?, worker)
+    }
+
     fn new(model: impl Model) -> Result<Self> {
+        Self::with_worker(model, AgentSpec::new(WORKER, "Says something"))
+    }
+
+    fn with_worker(model: impl Model, worker: AgentSpec) -> Result<Self> {
         let harness = Harness::builder(ROOT, model)
+            .with_remote_host("127.0.0.1".parse()?)
             .with_system_prompt("You hand tasks to other agents.")
             // The rows set the number of concurrent children.
             .with_max_children(usize::MAX)
-            .with_subagent(AgentSpec::new(WORKER, "Says something"))
+            .with_subagent(worker)
             .with_subagent(AgentSpec::new(LEAD, "Starts others").with_tools(["agent_spawn"]))
             .build()?;
         Ok(Self(harness))

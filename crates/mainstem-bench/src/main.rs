@@ -2,6 +2,7 @@
 //! their ratios mean something.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark reports on the terminal")]
 
+mod agents;
 mod bare;
 mod client;
 mod fleet;
@@ -43,6 +44,9 @@ enum Part {
     /// The scripted model server, until its standard input ends
     #[command(hide = true)]
     Serve,
+    /// A server of agents whose models are at this address, until its standard input ends
+    #[command(hide = true)]
+    Agents { models: String },
     /// A measurement that must not see what others left in memory
     #[command(hide = true, subcommand)]
     Probe(Probe),
@@ -66,6 +70,7 @@ fn run(options: Options) -> anyhow::Result<bool> {
     measure::allow_many_connections()?;
     match options.part {
         Some(Part::Serve) => server::serve().map(|()| true),
+        Some(Part::Agents { models }) => agents::serve(&models).map(|()| true),
         Some(Part::Probe(probe)) => probe.run().map(|()| true),
         Some(Part::Repeat(repeat)) => repeat.run().map(|()| true),
         None => {

@@ -7,6 +7,7 @@ mod fairness;
 mod in_process;
 mod latency;
 mod memory;
+mod remote;
 mod stall;
 mod start;
 
@@ -32,7 +33,7 @@ struct Row {
     measure: fn(&Bench) -> Result<Vec<Figure>>,
 }
 
-const ROWS: [Row; 11] = [
+const ROWS: [Row; 12] = [
     Row { number: 1, hard: false, measure: events::few },
     Row { number: 2, hard: false, measure: events::many },
     Row { number: 3, hard: false, measure: events::paced },
@@ -44,6 +45,7 @@ const ROWS: [Row; 11] = [
     Row { number: 9, hard: false, measure: start::first_event },
     Row { number: 10, hard: true, measure: stall::measure },
     Row { number: 11, hard: true, measure: fairness::measure },
+    Row { number: 13, hard: false, measure: remote::measure },
 ];
 
 impl Bench {

@@ -34,6 +34,15 @@ impl Sample {
         block_on(async { Self::of(&Client::connect(kind, url).await?, load).await })
     }
 
+    /// Measures a load whose children run at a server of agents.
+    pub(crate) fn remote(models: &str, agents: &str, load: &Load) -> Result<Self> {
+        block_on(async {
+            let client = Client::Fleet(Fleet::remote(models, agents)?);
+            client.run(&Load::new(1, 1), &mut |_| {}).await?;
+            Self::of(&client, load).await
+        })
+    }
+
     /// Measures a load of scripted models.
     pub(crate) fn in_process(load: &Load) -> Result<Self> {
         block_on(Self::of(&Client::Fleet(Fleet::scripted(load)?), load))

@@ -24,10 +24,19 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts this same program as a server.
+    /// Starts this same program as a model server.
     pub(crate) fn start() -> Result<Self> {
+        Self::spawn(&["serve"])
+    }
+
+    /// Starts this same program as a server of agents, whose models are at `models`.
+    pub(crate) fn of_agents(models: &str) -> Result<Self> {
+        Self::spawn(&["agents", models])
+    }
+
+    fn spawn(args: &[&str]) -> Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
-        command.arg("serve").stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut process = command.spawn().context("can't start the model server")?;
         let mut url = String::new();
         let stdout = process.stdout.as_mut().context("its output is piped")?;
@@ -49,12 +58,17 @@ impl Drop for Server {
     }
 }
 
-/// Prints its URL and serves until standard input ends.
-pub(crate) fn serve() -> Result<()> {
+/// Ends the process when standard input ends.
+pub(crate) fn end_with_owner() {
     thread::spawn(|| {
         let _ = io::stdin().read_to_end(&mut Vec::new());
         std::process::exit(0);
     });
+}
+
+/// Prints its URL and serves until standard input ends.
+pub(crate) fn serve() -> Result<()> {
+    end_with_owner();
     let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await?;

@@ -2,11 +2,12 @@
 
 use std::{pin::Pin, time::Duration};
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes, BytesMut};
 use futures_util::{Stream, StreamExt, stream};
 use mainstem_api::{Code, Endpoint, Error, EventQuery, Events, Problem, StreamForm};
 use mainstem_event::{AgentEvent, Clock, SystemClock};
 use mainstem_message::SessionId;
+use memchr::{memchr, memmem};
 use reqwest::{Response, StatusCode};
 use serde::Deserialize;
 use tokio::time::sleep;
@@ -18,6 +19,9 @@ const MAX_LINE: usize = 4 << 20;
 
 /// The longest wait that a server can ask for before it is asked again.
 const MAX_WAIT: Duration = Duration::from_secs(30);
+
+/// The key of the mark of an event that a server has cut.
+const TRUNCATED: &[u8] = b"\"truncated\"";
 
 /// What a reader gets in the place of events that the server no longer stores.
 const DELETED: &str = "these events are no longer stored";
@@ -35,7 +39,9 @@ pub(crate) struct Reader {
     body: Option<Body>,
     /// Whether the present response has sent anything.
     has_bytes: bool,
-    buffer: Vec<u8>,
+    buffer: BytesMut,
+    /// How much of the buffer has no end of a line.
+    scanned: usize,
     /// Attempts since the last event.
     attempts: u32,
     /// Stands for events that the server no longer stores.
@@ -59,8 +65,8 @@ enum Connected {
 impl Reader {
     pub(crate) fn new(connection: Connection, session: SessionId, query: EventQuery) -> Self {
         let last = query.after.unwrap_or(0);
-        let (body, has_bytes, buffer, attempts, gap) = Default::default();
-        Self { connection, session, query, last, body, has_bytes, buffer, attempts, gap }
+        let (body, has_bytes, buffer, scanned, attempts, gap) = Default::default();
+        Self { connection, session, query, last, body, has_bytes, buffer, scanned, attempts, gap }
     }
 
     pub(crate) fn into_stream(self) -> Events {
@@ -77,14 +83,14 @@ impl Reader {
                 return Ok(Some(gap));
             }
             if let Some(line) = self.line() {
-                let event = whole(&self.connection, &self.session, self.last, &line).await?;
+                let event = whole(&self.connection, &self.session, self.last, &self.buffer[..line]).await?;
                 if event.seq <= self.last {
                     let reason = format!("event {} came after event {}", event.seq, self.last);
                     return Err(self.connection.invalid(reason));
                 }
                 (self.last, self.attempts) = (event.seq, 0);
                 // Only now: the wait for the whole event can be dropped.
-                self.buffer.drain(..=line.len());
+                self.skip_line(line);
                 return Ok(Some(event));
             }
             let Some(body) = &mut self.body else {
@@ -105,7 +111,8 @@ impl Reader {
     /// is not asked without a pause.
     async fn disconnected(&mut self) -> Result<(), Error> {
         let was_empty = !self.has_bytes;
-        (self.body, self.buffer, self.has_bytes) = (None, Vec::new(), false);
+        (self.body, self.has_bytes, self.scanned) = (None, false, 0);
+        self.buffer.clear();
         if was_empty {
             let reason = "it ends each stream of events before it sends one".to_owned();
             self.again(self.connection.invalid(reason), INTERVAL).await?;
@@ -116,22 +123,32 @@ impl Reader {
     fn append(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.has_bytes = true;
         self.buffer.extend_from_slice(bytes);
-        if self.buffer.len() <= MAX_LINE || self.buffer.contains(&b'\n') {
+        if self.buffer.len() <= MAX_LINE || self.line().is_some() {
             return Ok(());
         }
         Err(self.connection.invalid(format!("a line of the stream is longer than {MAX_LINE} bytes")))
     }
 
-    /// Returns the next line of the buffer, which stays there; skips blank ones, which keep the
-    /// connection alive.
-    fn line(&mut self) -> Option<Vec<u8>> {
+    /// Returns the length of the next line of the buffer, which stays there; skips blank ones,
+    /// which keep the connection alive.
+    fn line(&mut self) -> Option<usize> {
         loop {
-            let end = self.buffer.iter().position(|byte| *byte == b'\n')?;
-            if !self.buffer[..end].trim_ascii().is_empty() {
-                return Some(self.buffer[..end].to_vec());
+            let Some(end) = memchr(b'\n', &self.buffer[self.scanned..]) else {
+                self.scanned = self.buffer.len();
+                return None;
+            };
+            self.scanned += end;
+            if !self.buffer[..self.scanned].trim_ascii().is_empty() {
+                return Some(self.scanned);
             }
-            self.buffer.drain(..=end);
+            self.skip_line(self.scanned);
         }
+    }
+
+    /// Removes a line of this length.
+    fn skip_line(&mut self, line: usize) {
+        self.buffer.advance(line + 1);
+        self.scanned = 0;
     }
 
     async fn connect(&mut self) -> Result<Connected, Error> {
@@ -196,6 +213,10 @@ async fn whole(
     line: &[u8],
 ) -> Result<AgentEvent, Error> {
     let wrong = |error| connection.invalid(format!("the line after event {last} is not an event: {error}"));
+    // Most events are whole, so the mark is looked for before the line is parsed.
+    if memmem::find(line, TRUNCATED).is_none() {
+        return serde_json::from_slice(line).map_err(wrong);
+    }
     let envelope: Envelope = serde_json::from_slice(line).map_err(wrong)?;
     if envelope.truncated.is_none() {
         return serde_json::from_slice(line).map_err(wrong);
@@ -210,6 +231,5 @@ async fn whole(
 
 /// Returns how long an overloaded server asks to wait.
 fn wait(error: &Error) -> Duration {
-    let asked = error.problem().and_then(|problem| problem.more.get("retry_after_ms")?.as_u64());
-    asked.map_or(INTERVAL, Duration::from_millis).min(MAX_WAIT)
+    error.retry_after().unwrap_or(INTERVAL).min(MAX_WAIT)
 }

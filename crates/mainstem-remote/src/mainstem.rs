@@ -1,6 +1,6 @@
 //! Mainstem's own protocol: an agent of another `mainstem serve`.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use futures_util::StreamExt;
@@ -10,11 +10,17 @@ use mainstem_event::{AgentEvent, Background, CancelReason, Decision};
 use mainstem_message::{ConfirmId, ContentBlock, ToolCallId, ToolState};
 use mainstem_outbound::{Reach, Secrets};
 use mainstem_tool::ToolOutput;
+use tokio::time::sleep;
 
 use crate::{BegunTurn, RemoteAgent, RemoteControl, RemoteError, RemoteEvent, RemoteTurn};
 
 /// The largest response of a remote, in bytes.
 const MAX_RESPONSE: usize = 32 << 20;
+
+/// How often an overloaded server is asked again, after how long unless it says, and at most.
+const RETRIES: u32 = 5;
+const INTERVAL: Duration = Duration::from_secs(1);
+const MAX_WAIT: Duration = Duration::from_secs(30);
 
 /// The path below which a server has its agents.
 const AGENTS: &str = "/v1/agents/";
@@ -78,16 +84,7 @@ impl RemoteAgent for MainstemAgent {
     async fn begin(&self, turn: RemoteTurn) -> Result<BegunTurn, RemoteError> {
         let error = |error: Error| failed(&self.secrets, &error);
         let session = self.server.open(turn.session.clone()).map_err(error)?;
-        let mut run = self.new_run(&turn);
-        let begun = match session.run_with_key(turn.id.as_str(), run.clone()).await {
-            Err(refused) if is_too_deep(&refused) => {
-                // The server has a lower limit of its own; the runner holds it to ours.
-                run.options.max_depth = None;
-                session.run_with_key(turn.id.as_str(), run).await
-            }
-            begun => begun,
-        };
-        let Begun { run, events } = begun.map_err(error)?;
+        let Begun { run, events } = begin(&session, &turn, self.new_run(&turn)).await.map_err(error)?;
         let secrets = self.secrets.clone();
         let events = events.map(move |event| match event {
             Ok(event) => Ok(received(&event)),
@@ -95,6 +92,24 @@ impl RemoteAgent for MainstemAgent {
         });
         let control = Control { run, session, secrets: self.secrets.clone() };
         Ok(BegunTurn::new(events.boxed(), Arc::new(control)))
+    }
+}
+
+/// Begins a run. A server that is overloaded is asked again; the key makes that safe.
+async fn begin(session: &RemoteSession, turn: &RemoteTurn, mut run: NewRun) -> Result<Begun, Error> {
+    let mut attempts = 0;
+    loop {
+        match session.run_with_key(turn.id.as_str(), run.clone()).await {
+            // The server has a lower limit of its own; the runner holds it to ours.
+            Err(refused) if run.options.max_depth.is_some() && is_too_deep(&refused) => {
+                run.options.max_depth = None;
+            }
+            Err(busy) if attempts < RETRIES && busy.problem().is_some() && busy.is_retryable() => {
+                attempts += 1;
+                sleep(busy.retry_after().unwrap_or(INTERVAL).min(MAX_WAIT)).await;
+            }
+            begun => return begun,
+        }
     }
 }
 

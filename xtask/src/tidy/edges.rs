@@ -54,7 +54,7 @@ const ALLOWED: [(&str, &str); 45] = [
     ("layer-journal", "journal"),
     ("layer-testing", ""),
     ("fuzz", "mainstem server sse"),
-    ("bench", "mainstem message event model sse openai"),
+    ("bench", "mainstem server message event model sse openai"),
     ("xtask", ""),
 ];
 
