@@ -1,5 +1,5 @@
-//! Row 13: processor time of the caller for an event of a child at another server, compared with one
-//! of a child here.
+//! Row 13: processor time of the caller for an event of a child at another server, compared with
+//! one of a child here.
 
 use std::time::Duration;
 
