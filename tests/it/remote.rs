@@ -1,5 +1,7 @@
 //! Children on other servers: their events are those of local children.
 
+mod protocols;
+
 use std::time::Duration;
 
 use mainstem::{message::Usage, model::scripted::Turn, prelude::*};

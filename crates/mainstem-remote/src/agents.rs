@@ -1,20 +1,21 @@
 //! The remote agents of a program: from their declarations to what runs them.
 
-use std::{env, sync::Arc};
+use std::{collections::BTreeMap, env, sync::Arc};
 
 use mainstem_outbound::{Host, Reach, Secrets};
 use mainstem_spec::AgentSpec;
 use mainstem_subagent::{RemoteAgents, Runner};
 
-use crate::{MainstemAgent, RemoteRunner};
+use crate::{MainstemAgent, RemoteAgent, RemoteRunner};
 
-/// Runs the agents that are declared with a `url`.
+/// Runs the agents that are declared with a `url`, and those that the program gives itself.
 ///
 /// Headers get their variables from the environment when the agents are built. Addresses are those
 /// of the public internet, unless [hosts](Self::with_host) are allowed.
 #[derive(Clone, Debug, Default)]
 pub struct Remotes {
     reach: Reach,
+    agents: BTreeMap<String, RemoteRunner>,
 }
 
 impl Remotes {
@@ -29,11 +30,16 @@ impl Remotes {
         self.reach = self.reach.with_host(host);
         self
     }
-}
 
-impl RemoteAgents for Remotes {
-    fn runner(&self, spec: &AgentSpec) -> Result<Arc<dyn Runner>, String> {
-        let url = spec.url.as_deref().unwrap_or_default();
+    /// Adds an agent in a protocol of the program: that of the spec with this id.
+    #[must_use]
+    pub fn with_agent(mut self, id: &str, agent: impl RemoteAgent) -> Self {
+        self.agents.insert(id.to_owned(), RemoteRunner::new(agent, id));
+        self
+    }
+
+    /// Returns the agent at an address, with its headers.
+    fn at(&self, url: &str, spec: &AgentSpec) -> Result<MainstemAgent, String> {
         let mut agent = MainstemAgent::at(url, &self.reach).map_err(|error| error.to_string())?;
         let var = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
         for header in &spec.headers {
@@ -41,6 +47,16 @@ impl RemoteAgents for Remotes {
             let value = value.map_err(|error| format!("header {:?}: {error}", header.name))?;
             agent = agent.with_header(&header.name, &value).map_err(|error| error.to_string())?;
         }
-        Ok(Arc::new(RemoteRunner::new(agent, &*spec.id)))
+        Ok(agent)
+    }
+}
+
+impl RemoteAgents for Remotes {
+    fn runner(&self, spec: &AgentSpec) -> Result<Option<Arc<dyn Runner>>, String> {
+        if let Some(agent) = self.agents.get(&spec.id) {
+            return Ok(Some(Arc::new(agent.clone())));
+        }
+        let Some(url) = &spec.url else { return Ok(None) };
+        Ok(Some(Arc::new(RemoteRunner::new(self.at(url, spec)?, &*spec.id))))
     }
 }

@@ -6,17 +6,19 @@ use axum::{Json, extract::State};
 use mainstem::message::ToolSpec;
 use mainstem_api::{AgentView, Agents, Items, ModelView};
 
+use mainstem::{declarations::leader, subagent::CatalogEntry};
+
 use crate::{app::App, caller::Caller};
 
 pub(crate) async fn agents(State(app): State<Arc<App>>, caller: Caller) -> Json<Agents> {
     let agents = caller.harness.agents();
-    let listed = agents.catalog().iter().map(|entry| &entry.spec).filter(|spec| spec.is_listed());
-    let view = |spec: &Arc<mainstem::prelude::AgentSpec>| AgentView {
-        id: spec.id.clone(),
-        description: spec.description.clone(),
-        model: spec.model.clone(),
-        spawnable: spec.is_spawnable(),
-        runnable: spec.is_runnable() && app.agents.contains(&*spec.id),
+    let listed = agents.catalog().iter().filter(|entry| entry.spec.is_listed());
+    let view = |entry: &CatalogEntry| AgentView {
+        id: entry.spec.id.clone(),
+        description: entry.spec.description.clone(),
+        model: entry.spec.model.clone(),
+        spawnable: entry.spec.is_spawnable(),
+        runnable: leader(agents.catalog(), &entry.spec.id).is_ok() && app.agents.contains(&*entry.spec.id),
     };
     Json(Agents { runs: agents.root().id().to_string(), items: listed.map(view).collect() })
 }

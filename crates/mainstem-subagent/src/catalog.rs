@@ -66,13 +66,13 @@ impl From<Agent> for CatalogAgent {
     }
 }
 
-/// Makes what runs the agents that are declared with a `url`.
+/// Makes what runs the agents that run elsewhere.
 pub trait RemoteAgents: fmt::Debug + Send + Sync {
-    /// Returns the runner of an agent.
+    /// Returns the runner of an agent; `None` for one that runs in this process.
     ///
     /// # Errors
     /// Why the agent can't be used, as a message without secrets.
-    fn runner(&self, spec: &AgentSpec) -> Result<Arc<dyn Runner>, String>;
+    fn runner(&self, spec: &AgentSpec) -> Result<Option<Arc<dyn Runner>>, String>;
 }
 
 /// Builds agents from their declarations.

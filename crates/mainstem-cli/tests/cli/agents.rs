@@ -8,7 +8,7 @@ use crate::support::{Cli, Done, example, mainstem};
 const REVIEWER: &str = "---\ndescription: Reviews code\nmodel: openai:gpt-4o\nsteps: 20\ntools: [read_file, grep_files]\ndisallowed_tools: shell\nmode: subagent\npermissions:\n  \"shell(git *)\": allow\n  write_*: deny\n---\n";
 
 /// The same agent elsewhere, which this version leaves out.
-const REMOTE: &str = "---\ndescription: Reviews code\nmodel: openai:gpt-4o\nsteps: 20\ntools: [read_file, grep_files]\ndisallowed_tools: shell\nmode: subagent\npermissions:\n  \"shell(git *)\": allow\n  write_*: deny\nurl: https://me:sk-secret@agents.example/x\nheaders:\n  Authorization: Bearer sk-secret\n---\n";
+const REMOTE: &str = "---\ndescription: Reviews code\nmodel: openai:gpt-4o\nsteps: 20\ntools: [read_file, grep_files]\ndisallowed_tools: shell\nmode: subagent\npermissions:\n  \"shell(git *)\": allow\n  write_*: deny\nurl: https://agents.example/x\nheaders:\n  Authorization: Bearer ${REVIEW_TOKEN:-sk-secret}\n---\n";
 
 fn workspace(arguments: &str) -> Cli {
     let cli = mainstem(&format!("agents {arguments}"));
@@ -99,7 +99,7 @@ fn show_says_where_each_value_comes_from() {
     mode              line 7    subagent
     workspace.mode    default   isolated
     workspace.path    default   -
-    url               line 11   https://…@agents.example/x
+    url               line 11   https://agents.example/x
     headers           line 12   Authorization
     permissions       line 8    allow shell(git *)
                                 deny write_*
@@ -110,7 +110,6 @@ fn show_says_where_each_value_comes_from() {
 
     There is no prompt.
     --
-    ./subagents/reviewer.md:11:1: error: agent "reviewer": url is not in effect in this version, so the agent is left out
     "#);
     assert_snapshot!(said(&workspace("show --foreign critic").run()), @r"
     0

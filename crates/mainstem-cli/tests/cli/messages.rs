@@ -52,17 +52,17 @@ fn a_cause_is_told_once() {
     );
 }
 
-/// An agent that is elsewhere, and one whose file has an error.
+/// An agent at a private address, and one whose file has an error.
 fn left_out(line: &str) -> Cli {
     cli(line)
-        .file("subagents/remote.md", "---\ndescription: r\nurl: https://x.example/a\n---\n")
+        .file("subagents/remote.md", "---\ndescription: r\nurl: http://10.0.0.1/a\n---\n")
         .file("subagents/wrong.md", "---\ndescription: w\nsteps: 0\n---\nWork.\n")
         .file("subagents/main.md", "---\ndescription: d\n---\nWork.\n")
 }
 
 #[test]
 fn an_agent_that_is_left_out_is_named_with_the_reason() {
-    let remote = "./subagents/remote.md:3:1: error: agent \"remote\": url is not in effect in this version, so the agent is left out";
+    let remote = "./subagents/remote.md:3:1: error: agent \"remote\": url: http://10.0.0.1/a: 10.0.0.1 is not a public address, and this host is not allowed";
     let wrong = "./subagents/wrong.md:3:8: error: steps must be at least 1";
     check(left_out("agents list"), 0, remote);
     check(left_out("agents show remote"), 0, remote);
@@ -77,17 +77,19 @@ fn an_agent_that_is_left_out_is_named_with_the_reason() {
     let listed = left_out("agents list").run();
     assert!(listed.stderr.contains(wrong) && !listed.stdout.contains("remote"), "{listed:?}");
     assert!(left_out("doctor").run().stdout.contains("2 agents in files, 2 errors"));
-    let why = "agent \"remote\" is left out: ./subagents/remote.md:3:1: agent \"remote\": url is not in effect in this version, so the agent is left out";
-    for line in ["run -a remote Hi", "run -m openai:m -a remote Hi", "tools -a remote"] {
+    let why = "agent \"remote\" is left out: ./subagents/remote.md:3:1: agent \"remote\": url: http://10.0.0.1/a: 10.0.0.1 is not a public address, and this host is not allowed";
+    for line in
+        ["run --trust -a remote Hi", "run --trust -m openai:m -a remote Hi", "tools --trust -a remote"]
+    {
         check(left_out(line), 2, &format!("error: --agent: {why}"));
     }
     let why = "agent \"wrong\" is left out: ./subagents/wrong.md:3:8: steps must be at least 1";
-    for line in ["run -a wrong Hi", "run -m openai:m -a wrong Hi", "tools -a wrong"] {
+    for line in ["run --trust -a wrong Hi", "run --trust -m openai:m -a wrong Hi", "tools --trust -a wrong"] {
         check(left_out(line), 2, &format!("error: --agent: {why}"));
     }
-    // Other agents run, and no part of the folder needs trust.
-    let run = left_out("run -a main --timeout 1ms Hi").run();
-    assert!(run.stderr.contains(remote) && !run.stderr.contains("not trusted"), "{run:?}");
+    // Other agents run.
+    let run = left_out("run --trust -a main --timeout 1ms Hi").run();
+    assert!(run.stderr.contains(remote), "{run:?}");
 }
 
 #[test]
@@ -165,7 +167,7 @@ fn the_lists_of_keys_and_vendors_need_no_key_to_be_read() {
     let row = |key: &str| keys.lines().find(|line| line.starts_with(key)).unwrap().to_owned();
     assert!(row("description").contains("  required  ") && row("output_schema").contains("  none  "));
     let joined = keys.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert_eq!(joined.matches("effect").count(), 2, "url and headers: {keys}");
+    assert!(!joined.contains("not in effect"), "{keys}");
     let doctor = mainstem("doctor").run().stdout;
     assert!(doctor.contains("· openai, responses: not set up (by OPENAI_API_KEY"), "{doctor}");
     assert!(doctor.contains("· ollama: not set up (by OLLAMA_HOST)\n"), "{doctor}");

@@ -79,7 +79,7 @@ pub(super) async fn leader(
         BuildError::Leader(LeaderError::Unknown { .. }) => {
             Problem::new(Code::UnknownAgent, error.to_string())
         }
-        BuildError::Leader(LeaderError::OnlySpawned { .. }) => {
+        BuildError::Leader(LeaderError::OnlySpawned { .. } | LeaderError::RunsElsewhere { .. }) => {
             Problem::new(Code::OnlySpawned, error.to_string())
         }
         // The cause may name files, which are the operator's to know.

@@ -211,7 +211,7 @@ pub(super) static ROWS: [Key; 21] = [
     Key {
         name: "url",
         form: "`http(s)://…`",
-        about: "The address of an agent on another server: `https://host/v1/agents/<id>`, or that of the server for its own agent. It brings its own prompt, model and tools.",
+        about: "The address of an agent that another server runs, with its own prompt, model and tools: `…/v1/agents/<id>`, or that of the server for the agent that leads its runs.",
         only_ours: &["url"],
         read: |reader, entry| {
             reader.spec.url = Some(obey(&entry.node, entry.node.text()?, rules::url)?.to_owned());

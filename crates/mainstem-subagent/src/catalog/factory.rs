@@ -56,7 +56,7 @@ pub struct AgentFactory {
     pub generate_in: Option<PathBuf>,
     /// Whether there is a workspace. Without one, an agent with a `workspace.path` is left out.
     pub has_workspace: bool,
-    /// What runs the agents that are declared with a `url`. Without it, they are left out.
+    /// What runs agents elsewhere. Without it, those with a `url` are left out.
     pub remotes: Option<Arc<dyn RemoteAgents>>,
     /// The names of the tools for files. The prompts of agents that have any say which agents see
     /// the files.
@@ -106,13 +106,13 @@ impl AgentFactory {
     /// # Errors
     /// As [`build`](Self::build), or the agent's address can't be used.
     fn agent(&self, spec: &AgentSpec) -> Result<CatalogAgent, CatalogError> {
-        if spec.url.is_none() {
-            return self.build(spec).map(CatalogAgent::Local);
-        }
         let id = || spec.id.clone();
-        let remotes = self.remotes.as_ref().ok_or_else(|| CatalogError::NoRemotes { id: id() })?;
-        let runner = remotes.runner(spec).map_err(|reason| CatalogError::Remote { id: id(), reason })?;
-        Ok(CatalogAgent::Remote(runner))
+        let runner = self.remotes.as_ref().map_or(Ok(None), |remotes| remotes.runner(spec));
+        match runner.map_err(|reason| CatalogError::Remote { id: id(), reason })? {
+            Some(runner) => Ok(CatalogAgent::Remote(runner)),
+            None if spec.url.is_some() => Err(CatalogError::NoRemotes { id: id() }),
+            None => self.build(spec).map(CatalogAgent::Local),
+        }
     }
 
     /// Builds one agent of this process.

@@ -1,6 +1,7 @@
 //! Agents on other machines.
 
-use mainstem_remote::Host;
+use mainstem_remote::{Host, RemoteAgent};
+use mainstem_spec::AgentSpec;
 
 use super::HarnessBuilder;
 
@@ -19,5 +20,12 @@ impl HarnessBuilder {
     pub fn with_remote_host(mut self, host: Host) -> Self {
         self.remotes = self.remotes.with_host(host);
         self
+    }
+
+    /// Declares an agent that runs elsewhere, in a protocol of the program. The spec's permissions,
+    /// limits and description apply; prompt, model and tools are the remote's.
+    pub fn with_remote_agent(mut self, spec: AgentSpec, agent: impl RemoteAgent) -> Self {
+        self.remotes = self.remotes.with_agent(&spec.id, agent);
+        self.with_subagent(spec)
     }
 }
