@@ -1,6 +1,7 @@
 //! Children on other servers: their events are those of local children.
 
 mod protocols;
+mod random;
 
 use std::time::Duration;
 

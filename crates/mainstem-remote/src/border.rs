@@ -8,7 +8,9 @@ mod grammar;
 use std::{collections::HashMap, sync::Arc};
 
 use mainstem_event::{EventKind, EventSource, Outcome};
-use mainstem_message::{ConfirmId, Failure, Message, SessionId, ToolCall, ToolCallId, ToolState};
+use mainstem_message::{
+    ConfirmId, ContentBlock, Failure, Message, Role, SessionId, ToolCall, ToolCallId, ToolState,
+};
 
 use self::grammar::Grammar;
 use crate::{RemoteError, RemoteEvent};
@@ -18,6 +20,9 @@ const MOST_INVOCATIONS: usize = 1_024;
 
 /// The most bytes of content in one of its turns.
 const MOST_BYTES: usize = 64 << 20;
+
+/// The most requests for approvals and results in one of its turns.
+const MOST_REQUESTS: usize = 1_024;
 
 /// The longest name of an agent, in bytes.
 const LONGEST_NAME: usize = 256;
@@ -30,7 +35,8 @@ pub(crate) const ROOT: usize = 0;
 pub(crate) enum Admitted {
     /// It has no place in this log: a remote's own bookkeeping, or what this side says itself.
     Nothing,
-    /// An invocation below another begins. Its index is the next one.
+    /// An invocation below another begins. Its index is the next one. Its turn is counted here, and
+    /// its call is left out if children start out of order.
     Start { parent: usize, source: Box<EventSource>, name: Arc<str>, input: Vec<Arc<Message>> },
     /// An event of an open invocation.
     Emit { invocation: usize, kind: EventKind },
@@ -48,12 +54,31 @@ pub(crate) enum Admitted {
 #[derive(Debug)]
 pub(crate) struct Border {
     invocations: Vec<Invocation>,
-    /// The latest invocation in each session of the remote.
-    latest: HashMap<SessionId, usize>,
+    /// The agents by their sessions at the remote.
+    agents: HashMap<SessionId, Agent>,
     /// How many levels may be below the agent that was asked.
     levels: u16,
     has_started: bool,
     bytes: usize,
+    requests: usize,
+}
+
+/// An agent of the remote.
+#[derive(Debug)]
+struct Agent {
+    /// What its turns have in common; `None` for the one that was asked.
+    identity: Option<Identity>,
+    /// Its latest invocation.
+    latest: usize,
+    turns: u32,
+}
+
+#[derive(Debug, PartialEq)]
+struct Identity {
+    agent_id: Arc<str>,
+    agent_name: Option<Arc<str>>,
+    label: Option<Arc<str>>,
+    parent: SessionId,
 }
 
 /// One invocation.
@@ -62,16 +87,25 @@ struct Invocation {
     grammar: Grammar,
     depth: u16,
     turn: u32,
-    /// The invocation that it is below, and the call that caused it.
-    parent: Option<(usize, Option<ToolCallId>)>,
+    /// The invocation that it is below.
+    parent: Option<usize>,
+    /// The call that caused it, and the invocation that made it.
+    cause: Option<(usize, ToolCallId)>,
     is_over: bool,
 }
 
 impl Border {
     /// Creates a border for a turn of the agent whose session at the remote is `session`.
     pub(crate) fn new(session: SessionId, levels: u16) -> Self {
-        let latest = [(session, ROOT)].into();
-        Self { invocations: vec![Invocation::default()], latest, levels, has_started: false, bytes: 0 }
+        let asked = Agent { identity: None, latest: ROOT, turns: 1 };
+        Self {
+            invocations: vec![Invocation::default()],
+            agents: [(session, asked)].into(),
+            levels,
+            has_started: false,
+            bytes: 0,
+            requests: 0,
+        }
     }
 
     /// Takes in the next event.
@@ -110,10 +144,12 @@ impl Border {
             // Both follow from what is emitted here.
             AgentResult { .. } | ExternalExecutionResult { .. } => Admitted::Nothing,
             RequireUserConfirm { confirm_id, tool_calls, .. } => {
+                self.request()?;
                 Admitted::Ask { invocation, id: confirm_id, calls: tool_calls }
             }
             UserConfirmResult { confirm_id, .. } => Admitted::Answered { id: confirm_id },
             RequireExternalExecution { tool_calls, .. } => {
+                self.request()?;
                 Admitted::Execute { invocation, calls: tool_calls }
             }
             ToolResultEnd { ref tool_call_id, state, .. } => {
@@ -128,11 +164,12 @@ impl Border {
     fn place(&self, source: Option<&EventSource>) -> Result<usize, String> {
         let at = match source {
             None => ROOT,
-            Some(source) => *self
-                .latest
-                .get(&source.session_id)
-                .filter(|at| **at != ROOT && self.invocations[**at].turn == source.turn)
-                .ok_or_else(|| format!("{} has not begun its turn {}", source.agent_key, source.turn))?,
+            Some(source) => {
+                let agent = self.agents.get(&source.session_id).filter(|agent| agent.identity.is_some());
+                let at = agent.map(|agent| agent.latest);
+                at.filter(|at| self.invocations[*at].turn == source.turn)
+                    .ok_or_else(|| format!("{} has not begun its turn {}", source.agent_key, source.turn))?
+            }
         };
         let is_open = self.has_started && !self.invocations[at].is_over;
         if is_open { Ok(at) } else { Err("the invocation has not begun, or is over".to_owned()) }
@@ -151,9 +188,12 @@ impl Border {
             }
             return Ok(Admitted::Nothing);
         };
+        let mut source = Arc::unwrap_or_clone(source);
+        check_names(&source, &name)?;
+        check_input(&input)?;
         let parent = self.parent(&source)?;
+        let cause = self.cause(parent, &source)?;
         let depth = self.invocations[parent].depth + 1;
-        self.check_names(&source, &name)?;
         if depth > self.levels {
             return Err(format!(
                 "an agent at depth {depth} below the remote, where {} is the most",
@@ -163,45 +203,62 @@ impl Border {
         if self.invocations.len() > MOST_INVOCATIONS {
             return Err(format!("more than {MOST_INVOCATIONS} invocations in one turn"));
         }
-        let before = self.latest.insert(source.session_id.clone(), self.invocations.len());
-        if before.is_some_and(|before| before == ROOT || !self.invocations[before].is_over) {
+        let turn = self.turn_of(&source)?;
+        let cause = cause.filter(|(caller, call)| self.invocations[*caller].grammar.child_starts(call));
+        let remote = std::mem::replace(&mut source.turn, turn);
+        source.parent_tool_call_id = cause.as_ref().map(|(_, call)| call.clone());
+        let (grammar, is_over) = Default::default();
+        self.invocations.push(Invocation {
+            grammar,
+            depth,
+            turn: remote,
+            parent: Some(parent),
+            cause,
+            is_over,
+        });
+        Ok(Admitted::Start { parent, source: Box::new(source), name, input })
+    }
+
+    /// Counts a turn of an agent that begins one.
+    fn turn_of(&mut self, source: &EventSource) -> Result<u32, String> {
+        let identity = Identity {
+            agent_id: source.agent_id.clone(),
+            agent_name: source.agent_name.clone(),
+            label: source.label.clone(),
+            parent: source.parent_session_id.clone(),
+        };
+        let latest = self.invocations.len();
+        let Some(agent) = self.agents.get_mut(&source.session_id) else {
+            let agent = Agent { identity: Some(identity), latest, turns: 1 };
+            self.agents.insert(source.session_id.clone(), agent);
+            return Ok(1);
+        };
+        if agent.identity.is_none() || !self.invocations[agent.latest].is_over {
             return Err(format!("{} begins a turn within another", source.agent_key));
         }
-        self.invocations.push(Invocation {
-            depth,
-            turn: source.turn,
-            parent: Some((parent, source.parent_tool_call_id.clone())),
-            ..Invocation::default()
-        });
-        Ok(Admitted::Start { parent, source: Box::new(Arc::unwrap_or_clone(source)), name, input })
-    }
-
-    /// Returns the invocation that a child is below, with the call that caused it.
-    fn parent(&self, source: &EventSource) -> Result<usize, String> {
-        let parent = self.latest.get(&source.parent_session_id).copied();
-        let parent = parent.filter(|parent| self.has_started && !self.invocations[*parent].is_over);
-        let parent = parent
-            .ok_or_else(|| format!("{} begins below an agent that is not running", source.agent_key))?;
-        let Some(call) = &source.parent_tool_call_id else { return Ok(parent) };
-        // A further message may come from an agent above the parent.
-        let above =
-            std::iter::successors(Some(parent), |at| self.invocations[*at].parent.as_ref().map(|it| it.0));
-        let mut callers = above.filter(|at| self.invocations[*at].grammar.has_called(call));
-        match callers.next() {
-            Some(_) => Ok(parent),
-            None => Err(format!("{} was caused by call {call}, which was not made", source.agent_key)),
+        if agent.identity.as_ref() != Some(&identity) {
+            return Err(format!("{} is another agent than in its last turn", source.agent_key));
         }
+        (agent.latest, agent.turns) = (latest, agent.turns + 1);
+        Ok(agent.turns)
     }
 
-    fn check_names(&self, source: &EventSource, name: &str) -> Result<(), String> {
-        let id = &*source.agent_id;
-        let is_short = [Some(id), Some(name), source.label.as_deref(), source.agent_name.as_deref()]
-            .into_iter()
-            .flatten()
-            .all(|name| name.len() <= LONGEST_NAME);
-        let is_segment = !id.is_empty() && !id.contains(|c: char| c == '/' || c.is_control());
-        let is_named = is_short && is_segment;
-        if is_named { Ok(()) } else { Err("an agent's id or name is not valid".to_owned()) }
+    /// Returns the invocation that a child is below.
+    fn parent(&self, source: &EventSource) -> Result<usize, String> {
+        let parent = self.agents.get(&source.parent_session_id).map(|agent| agent.latest);
+        let parent = parent.filter(|parent| self.has_started && !self.invocations[*parent].is_over);
+        parent.ok_or_else(|| format!("{} begins below an agent that is not running", source.agent_key))
+    }
+
+    /// Returns the call that caused a child, with its caller: the parent, or an agent above it,
+    /// which sent a further message.
+    fn cause(&self, parent: usize, source: &EventSource) -> Result<Option<(usize, ToolCallId)>, String> {
+        let Some(call) = &source.parent_tool_call_id else { return Ok(None) };
+        let above = || std::iter::successors(Some(parent), |at| self.invocations[*at].parent);
+        let open = above().find(|at| self.invocations[*at].grammar.is_open(call));
+        let caller = open.or_else(|| above().find(|at| self.invocations[*at].grammar.lets_go(call)));
+        let unknown = || format!("{} was caused by call {call}, which is not open", source.agent_key);
+        Ok(Some((caller.ok_or_else(unknown)?, call.clone())))
     }
 
     /// Checks that the result of a call does not come before the ends of its children, unless they
@@ -213,7 +270,7 @@ impl Border {
         state: ToolState,
     ) -> Result<(), String> {
         let is_awaited = |child: &Invocation| {
-            let cause = child.parent.as_ref().and_then(|(parent, cause)| Some((*parent, cause.as_ref()?)));
+            let cause = child.cause.as_ref().map(|(caller, cause)| (*caller, cause));
             !child.is_over && cause == Some((invocation, call))
         };
         if state == ToolState::Running || !self.invocations.iter().any(is_awaited) {
@@ -228,8 +285,22 @@ impl Border {
         outcome: Outcome,
         error: Option<Failure>,
     ) -> Result<Admitted, String> {
+        let grammar = &self.invocations[invocation].grammar;
+        let is_awaited = |child: &Invocation| {
+            let cause = child.cause.as_ref().filter(|(caller, _)| *caller == invocation);
+            !child.is_over && cause.is_some_and(|(_, call)| !grammar.lets_go(call))
+        };
+        if self.invocations.iter().any(is_awaited) {
+            return Err("it ends before a child that it waits for".to_owned());
+        }
         self.invocations[invocation].is_over = true;
         Ok(Admitted::End { invocation, outcome, error })
+    }
+
+    fn request(&mut self) -> Result<(), String> {
+        self.requests += 1;
+        let is_too_many = self.requests > MOST_REQUESTS;
+        if is_too_many { Err(format!("more than {MOST_REQUESTS} requests in one turn")) } else { Ok(()) }
     }
 
     fn count(&mut self, kind: &EventKind) -> Result<(), String> {
@@ -240,6 +311,26 @@ impl Border {
             Err(format!("more than {MOST_BYTES} bytes in one turn"))
         }
     }
+}
+
+fn check_names(source: &EventSource, name: &str) -> Result<(), String> {
+    let id = &*source.agent_id;
+    let is_short = [Some(id), Some(name), source.label.as_deref(), source.agent_name.as_deref()]
+        .into_iter()
+        .flatten()
+        .all(|name| name.len() <= LONGEST_NAME);
+    let is_segment = !id.is_empty() && !id.contains(|c: char| c == '/' || c.is_control());
+    if is_short && is_segment { Ok(()) } else { Err("an agent's id or name is not valid".to_owned()) }
+}
+
+/// Checks the input of an agent below: answers in it would be taken for its own.
+fn check_input(input: &[Arc<Message>]) -> Result<(), String> {
+    let is_input =
+        |block: &ContentBlock| matches!(block, ContentBlock::Text { .. } | ContentBlock::Data { .. });
+    let is_valid =
+        |message: &Arc<Message>| message.role == Role::User && message.content.iter().all(is_input);
+    let is_valid = input.iter().all(is_valid);
+    if is_valid { Ok(()) } else { Err("the input of an agent is text and data of users".to_owned()) }
 }
 
 /// Returns about how many bytes an event holds in memory.
@@ -254,7 +345,13 @@ fn size(kind: &EventKind) -> usize {
         | ToolResultTextDelta { delta, .. }
         | HintBlock { hint: delta, .. } => delta.len(),
         AgentStart { input, .. } => json_bytes(input),
-        ToolResultStart { input: value, .. } | Custom { value, .. } => json_bytes(value),
+        ToolResultStart { input: value, .. } => json_bytes(value),
+        Custom { name, value } => name.len() + json_bytes(value),
+        ModelCallStart { model_name: name, .. } | ToolCallStart { tool_call_name: name, .. } => name.len(),
+        ModelFallback { from, to, reason, .. } => from.len() + to.len() + reason.message.len(),
+        ModelRetry { error, .. } => error.message.len(),
+        StreamFallback { reason } => reason.len(),
+        AgentEnd { error, .. } => error.as_ref().map_or(0, |error| error.message.len()),
         ToolResultDataDelta { data, .. } => json_bytes(data),
         RequireUserConfirm { tool_calls, .. } | RequireExternalExecution { tool_calls, .. } => {
             json_bytes(tool_calls)
@@ -263,7 +360,7 @@ fn size(kind: &EventKind) -> usize {
         | ThinkingBlockEnd { opaque, .. }
         | DataBlockEnd { opaque, .. }
         | ToolCallEnd { opaque, .. } => json_bytes(opaque),
-        Unknown { value, .. } => json_bytes(value),
+        Unknown { name, value } => name.len() + json_bytes(value),
         _ => 0,
     };
     content + SMALL

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mainstem_event::{EventKind, EventSource, Outcome};
-use mainstem_message::{AgentKey, Failure, Message, ReplyId, SessionId, Usage};
+use mainstem_message::{AgentKey, Failure, Message, ReplyId, SessionId, StopReason, Usage};
 use mainstem_policy::{Amount, Cost};
 use mainstem_react::{AgentError, Bracket, RunContext, RunOutcome};
 use mainstem_subagent::Fleet;
@@ -51,7 +51,8 @@ impl Graft {
         Fleet::check_budget(&self.invocations[ROOT].cx, Amount::spawn())?;
         Fleet::count_spent(&self.invocations[ROOT].cx, Amount::spawn());
         let above = &self.invocations[parent].cx;
-        let source = placed(above, self.invocations[ROOT].cx.session_id(), source);
+        let asked = self.invocations[ROOT].cx.sink().origin().reply_id.clone();
+        let source = placed(above, asked.as_ref(), source);
         let cx = above.child(source, ReplyId::from_lossy(above.new_id("reply-")));
         let bracket = Bracket::open(&cx, name, input);
         self.invocations.push(Grafted::new(cx, bracket));
@@ -98,18 +99,21 @@ impl Graft {
     /// Returns how an invocation has ended, as the remote says.
     ///
     /// # Errors
-    /// It succeeded without an answer.
+    /// It succeeded without an answer, or before its answer was complete.
     pub(crate) fn ended(
         &self,
         invocation: usize,
         outcome: Outcome,
         error: Option<Failure>,
     ) -> Result<Result<Outcome, AgentError>, RemoteError> {
-        let has_answer = || self.context(invocation).with_transcript(|it| it.last_answer().is_some());
+        let unlawful = |what: &str| Err(RemoteError::Unlawful { what: format!("AGENT_END: {what}") });
+        let (has_answer, is_open) = self.context(invocation).with_transcript(|transcript| {
+            (transcript.last_answer().is_some(), transcript.next_closing(StopReason::Stop).is_some())
+        });
         match (outcome, error) {
-            (Outcome::Success, _) if !has_answer() => {
-                let what = "AGENT_END: it succeeded without an answer".to_owned();
-                Err(RemoteError::Unlawful { what })
+            (Outcome::Success, _) if !has_answer => unlawful("it succeeded without an answer"),
+            (Outcome::Success | Outcome::MaxIterations, _) if is_open => {
+                unlawful("it has its answer within a model call or a tool call")
             }
             (outcome, Some(failure)) => Ok(Err(AgentError::remote(outcome, failure))),
             (outcome @ (Outcome::Success | Outcome::MaxIterations), None) => Ok(Ok(outcome)),
@@ -177,17 +181,16 @@ impl Grafted {
 
 /// Returns the source of a remote's agent in this session, below the agent of `above`.
 ///
-/// A key or session of the remote could be one of this process, so both are derived: from the
-/// session of the agent that was asked and the remote's own, so that they stay the same in its
-/// later turns.
-fn placed(above: &RunContext, asked: &SessionId, remote: EventSource) -> EventSource {
-    let EventSource { agent_key, agent_id, agent_name, label, session_id, turn, parent_tool_call_id, .. } =
-        remote;
+/// A key or session of the remote could be one of this process, so both are derived from the turn
+/// and the session at the remote.
+fn placed(above: &RunContext, asked: Option<&ReplyId>, remote: EventSource) -> EventSource {
+    let EventSource { agent_id, agent_name, label, session_id, turn, parent_tool_call_id, .. } = remote;
+    let derived = derived(asked.map_or("", ReplyId::as_str), session_id.as_str());
     EventSource {
-        agent_key: AgentKey::from_lossy(format!("agent:{agent_id}:{}", derived(asked, agent_key.as_str()))),
+        agent_key: AgentKey::from_lossy(format!("agent:{agent_id}:{derived}")),
         agent_name,
         label,
-        session_id: SessionId::from_lossy(format!("sub-{}", derived(asked, session_id.as_str()))),
+        session_id: SessionId::from_lossy(format!("sub-{derived}")),
         parent_session_id: above.session_id().clone(),
         depth: above.depth() + 1,
         path: format!("{}/{agent_id}", above.path()).into(),
@@ -201,7 +204,7 @@ fn placed(above: &RunContext, asked: &SessionId, remote: EventSource) -> EventSo
 }
 
 /// Returns 32 hexadecimal digits.
-fn derived(asked: &SessionId, id: &str) -> String {
-    let hash = Sha256::digest(format!("{}\n{id}", asked.as_str()));
+fn derived(turn: &str, session: &str) -> String {
+    let hash = Sha256::digest(format!("{turn}\n{session}"));
     hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }

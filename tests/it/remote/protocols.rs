@@ -91,6 +91,24 @@ impl RemoteControl for Control {
     }
 }
 
+/// The control of a remote that hears nothing.
+pub(super) struct Deaf;
+
+#[async_trait]
+impl RemoteControl for Deaf {
+    async fn cancel(&self, _: &CancelReason) -> Result<(), RemoteError> {
+        Ok(())
+    }
+
+    async fn confirm(&self, _: &ConfirmId, _: Decision) -> Result<(), RemoteError> {
+        Ok(())
+    }
+
+    async fn submit(&self, _: &ToolCallId, _: ToolOutput) -> Result<(), RemoteError> {
+        Ok(())
+    }
+}
+
 fn start() -> EventKind {
     EventKind::agent_start("far", Role::Assistant, Vec::new())
 }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use mainstem_event::EventKind;
-use mainstem_message::{BlockId, ToolCall, ToolCallId, ToolState};
+use mainstem_message::{BlockId, ContentBlock, ToolCall, ToolCallId, ToolState};
 
 /// What is wrong with an event, for a message.
 type Verdict = Result<(), String>;
@@ -19,6 +19,21 @@ pub(super) struct Grammar {
     /// The calls of the last answer, in order.
     answer: Vec<ToolCallId>,
     has_denied_all: bool,
+    made: HashMap<ToolCallId, Made>,
+    /// The number of model calls.
+    answers: usize,
+    /// For each answer, the last of its calls whose first child has started.
+    started: HashMap<usize, usize>,
+    /// Calls that a person had to approve.
+    held: HashSet<ToolCallId>,
+}
+
+/// When a call was made: in which answer, and how many calls there were before.
+#[derive(Clone, Copy, Debug)]
+struct Made {
+    answer: usize,
+    number: usize,
+    has_child: bool,
 }
 
 /// How far a tool call is.
@@ -54,9 +69,23 @@ impl Grammar {
             ToolCallDelta { tool_call_id, .. } => self.at(tool_call_id, Stage::Calling).map(drop),
             ToolCallEnd { tool_call_id, .. } => {
                 self.answer.push(tool_call_id.clone());
+                let made = Made { answer: self.answers, number: self.made.len(), has_child: false };
+                self.made.insert(tool_call_id.clone(), made);
                 self.advance(tool_call_id, Stage::Calling, Stage::Called)
             }
+            ToolResultStart { .. } if self.is_model_called => {
+                Err("a result begins within a model call".to_owned())
+            }
             ToolResultStart { tool_call_id, .. } => self.advance(tool_call_id, Stage::Called, Stage::Running),
+            ToolResultDataDelta { data, .. }
+                if !matches!(data, ContentBlock::Text { .. } | ContentBlock::Data { .. }) =>
+            {
+                Err("a result has text and data only".to_owned())
+            }
+            RequireUserConfirm { tool_calls, .. } => {
+                self.held.extend(tool_calls.iter().map(|call| call.id.clone()));
+                Ok(())
+            }
             ToolResultTextDelta { tool_call_id, .. } | ToolResultDataDelta { tool_call_id, .. } => {
                 self.at(tool_call_id, Stage::Running).map(drop)
             }
@@ -68,9 +97,32 @@ impl Grammar {
         }
     }
 
-    /// Returns `true` if the call has been made.
-    pub(super) fn has_called(&self, call: &ToolCallId) -> bool {
-        self.calls.get(call).is_some_and(|stage| *stage != Stage::Calling)
+    /// Returns `true` if the call is made and has no result yet.
+    pub(super) fn is_open(&self, call: &ToolCallId) -> bool {
+        self.calls.get(call).is_some_and(|stage| matches!(stage, Stage::Called | Stage::Running))
+    }
+
+    /// Returns `true` if the call has ended and left its child running.
+    pub(super) fn lets_go(&self, call: &ToolCallId) -> bool {
+        self.calls.get(call) == Some(&Stage::Ended(ToolState::Running))
+    }
+
+    /// Notes that a child of a call starts; returns `true` if it may by the order of the calls: the
+    /// first children of an answer's calls start in their order, unless a call waited for a person
+    /// or has let its child go.
+    pub(super) fn child_starts(&mut self, call: &ToolCallId) -> bool {
+        if self.held.contains(call) || self.lets_go(call) {
+            return true;
+        }
+        let Some(made) = self.made.get_mut(call) else { return true };
+        if std::mem::replace(&mut made.has_child, true) {
+            return true;
+        }
+        let (answer, number) = (made.answer, made.number);
+        let last = self.started.entry(answer).or_insert(number);
+        let is_in_order = *last <= number;
+        *last = number.max(*last);
+        is_in_order
     }
 
     fn is_new(&mut self, id: &BlockId) -> Verdict {
@@ -80,6 +132,9 @@ impl Grammar {
     fn begin(&mut self, id: &BlockId, sort: &'static str) -> Verdict {
         if let Some((open, _)) = &self.open {
             return Err(format!("block {id} begins within block {open}"));
+        }
+        if !self.is_model_called {
+            return Err(format!("block {id} begins outside a model call"));
         }
         self.is_new(id)?;
         self.open = Some((id.clone(), sort));
@@ -113,6 +168,7 @@ impl Grammar {
         self.is_model_called = begins;
         if begins {
             self.answer.clear();
+            self.answers += 1;
             self.has_denied_all = false;
         }
         Ok(())

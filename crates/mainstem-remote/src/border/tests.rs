@@ -128,13 +128,16 @@ fn an_order_that_breaks_a_law_is_refused() {
     check([own([start(), start()])], "AGENT_START: the agent begins twice");
     check([own([start(), end(), end()])], "AGENT_END: the invocation has not begun, or is over");
     check([own([start(), end(), text()])], "TEXT_BLOCK_START: the invocation has not begun, or is over");
-    check([own([start(), delta("x")])], "text block b is not open");
-    check([own([start(), text(), text()])], "block b begins within block b");
-    check([own([start(), text(), text_end(), text()])], "block b begins twice");
-    check([own([start(), text(), model()])], "a model call begins or ends within a block or a call");
+    check([own([start(), model(), delta("x")])], "text block b is not open");
+    check([own([start(), model(), text(), text()])], "block b begins within block b");
+    check([own([start(), model(), text(), text_end(), text()])], "block b begins twice");
+    check([own([start(), model(), text(), model()])], "a model call begins or ends within a block or a call");
     check([own([start(), model(), model()])], "model calls overlap, or one ends that has not begun");
     check([own([start(), model_end()])], "model calls overlap, or one ends that has not begun");
     check([own([start()]), own(call("c"))[..1].to_vec()], "call c begins outside a model call");
+    check([own([start(), text()])], "block b begins outside a model call");
+    let early = own(result("c", ToolState::Success))[..1].to_vec();
+    check([own([start(), model()]), own(call("c")), early], "a result begins within a model call");
     check([in_call(), own([model()])], "a model call begins before call c has a result");
     check(
         [own([start()]), own(result("c", ToolState::Success))[..1].to_vec()],
@@ -177,7 +180,7 @@ fn agents_below_are_where_they_say() {
     );
     check(
         [own([start()]), of(&called("c"), [start()])],
-        "agent:a:sub-kid was caused by call c, which was not made",
+        "agent:a:sub-kid was caused by call c, which is not open",
     );
     check([own([start()]), of(&kid(), [start(), start()])], "agent:a:sub-kid begins a turn within another");
     check(
@@ -206,15 +209,57 @@ fn agents_below_are_where_they_say() {
 }
 
 #[test]
+fn an_agent_below_is_one_agent_with_an_input_and_a_cause() {
+    let kid = || below(ASKED, "sub-kid", None);
+    let called = |id| below(ASKED, "sub-kid", Some(id));
+    for other in [
+        EventSource { turn: 2, agent_id: "b".into(), ..(*kid()).clone() },
+        EventSource { turn: 2, agent_name: Some("b".into()), ..(*kid()).clone() },
+        EventSource { turn: 2, label: Some("b".into()), ..(*kid()).clone() },
+    ] {
+        check(
+            [own([start()]), of(&kid(), [start(), end()]), of(&Arc::new(other), [start()])],
+            "agent:a:sub-kid is another agent than in its last turn",
+        );
+    }
+    let input = |message| EventKind::agent_start("a", Role::Assistant, vec![Arc::new(message)]);
+    check([own([start()]), of(&kid(), [input(Message::assistant("x"))])], "text and data of users");
+    let over = [in_call(), own(result("c", ToolState::Success)), of(&called("c"), [start()])];
+    check(over, "was caused by call c, which is not open");
+    check([in_call(), of(&called("c"), [start()]), own([end()])], "it ends before a child that it waits for");
+    // A turn is counted here, whatever the remote says.
+    let late = Arc::new(EventSource { turn: 7, ..(*kid()).clone() });
+    match last([own([start()]), of(&late, [start()])]) {
+        Ok(Admitted::Start { source, .. }) => assert_eq!(source.turn, 1),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_child_that_starts_out_of_order_loses_its_call() {
+    let calls = || [own([start(), model()]), own(call("c")), own(call("d")), own([model_end()])].concat();
+    let (first, second) = (below(ASKED, "sub-1", Some("c")), below(ASKED, "sub-2", Some("d")));
+    let cause = |steps: [Vec<Step>; 3]| match last(steps) {
+        Ok(Admitted::Start { source, .. }) => source.parent_tool_call_id.map(|id| id.to_string()),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(cause([calls(), of(&first, [start()]), of(&second, [start()])]).as_deref(), Some("d"));
+    assert_eq!(cause([calls(), of(&second, [start()]), of(&first, [start()])]), None);
+    let asks = EventKind::require_user_confirm("x".parse().unwrap(), vec![ToolCall::new("c", "t", "{}")]);
+    let held = [[calls(), own([asks])].concat(), of(&second, [start()]), of(&first, [start()])];
+    assert_eq!(cause(held).as_deref(), Some("c"));
+}
+
+#[test]
 fn each_event_has_its_place() {
     let kid = || below(ASKED, "sub-kid", Some("c"));
     let id = || "confirm".parse::<ConfirmId>().unwrap();
     let calls = || vec![ToolCall::new("c", "t", "{}")];
     assert_eq!(last([own([start()])]), Ok(Admitted::Nothing));
-    assert_eq!(last([own([start(), text()])]), Ok(Admitted::Emit { invocation: 0, kind: text() }));
+    assert_eq!(last([own([start(), model(), text()])]), Ok(Admitted::Emit { invocation: 0, kind: text() }));
     assert!(matches!(last([in_call(), of(&kid(), [start()])]), Ok(Admitted::Start { parent: 0, .. })));
     assert_eq!(
-        last([in_call(), of(&kid(), [start(), text()])]),
+        last([in_call(), of(&kid(), [start(), model(), text()])]),
         Ok(Admitted::Emit { invocation: 1, kind: text() })
     );
     assert!(matches!(
@@ -224,7 +269,7 @@ fn each_event_has_its_place() {
     let running = [in_call(), of(&kid(), [start()]), own(result("c", ToolState::Running))];
     assert!(matches!(last(running), Ok(Admitted::Emit { .. })));
     let again = Arc::new(EventSource { turn: 2, ..(*kid()).clone() });
-    let steps = [in_call(), of(&kid(), [start(), end()]), of(&again, [start(), text()])];
+    let steps = [in_call(), of(&kid(), [start(), end()]), of(&again, [start(), model(), text()])];
     assert_eq!(last(steps), Ok(Admitted::Emit { invocation: 2, kind: text() }));
     assert_eq!(
         last([own([start(), EventKind::require_user_confirm(id(), calls())])]),
@@ -250,7 +295,7 @@ fn each_event_has_its_place() {
 #[test]
 fn a_flood_is_ended() {
     let mut border = Border::new(session(ASKED), 2);
-    own([start(), text()])
+    own([start(), model(), text()])
         .into_iter()
         .for_each(|(_, kind)| _ = border.admit(RemoteEvent::new(kind)).unwrap());
     let piece = "x".repeat(1 << 20);
