@@ -10,7 +10,7 @@ use mainstem_message::SessionId;
 use memchr::{memchr, memmem};
 use reqwest::{Response, StatusCode};
 use serde::Deserialize;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use crate::connection::{Connection, INTERVAL, RETRIES, Request};
 
@@ -22,6 +22,9 @@ const MAX_WAIT: Duration = Duration::from_secs(30);
 
 /// The key of the mark of an event that a server has cut.
 const TRUNCATED: &[u8] = b"\"truncated\"";
+
+/// How long a server may send nothing: it sends a blank line every 15 s.
+const SILENCE: Duration = Duration::from_secs(60);
 
 /// What a reader gets in the place of events that the server no longer stores.
 const DELETED: &str = "these events are no longer stored";
@@ -37,8 +40,8 @@ pub(crate) struct Reader {
     /// The number of the last event that was returned.
     last: u64,
     body: Option<Body>,
-    /// Whether the present response has sent anything.
-    has_bytes: bool,
+    /// Whether the present response has sent an event.
+    has_event: bool,
     buffer: BytesMut,
     /// How much of the buffer has no end of a line.
     scanned: usize,
@@ -65,8 +68,8 @@ enum Connected {
 impl Reader {
     pub(crate) fn new(connection: Connection, session: SessionId, query: EventQuery) -> Self {
         let last = query.after.unwrap_or(0);
-        let (body, has_bytes, buffer, scanned, attempts, gap) = Default::default();
-        Self { connection, session, query, last, body, has_bytes, buffer, scanned, attempts, gap }
+        let (body, has_event, buffer, scanned, attempts, gap) = Default::default();
+        Self { connection, session, query, last, body, has_event, buffer, scanned, attempts, gap }
     }
 
     pub(crate) fn into_stream(self) -> Events {
@@ -88,7 +91,7 @@ impl Reader {
                     let reason = format!("event {} came after event {}", event.seq, self.last);
                     return Err(self.connection.invalid(reason));
                 }
-                (self.last, self.attempts) = (event.seq, 0);
+                (self.last, self.attempts, self.has_event) = (event.seq, 0, true);
                 // Only now: the wait for the whole event can be dropped.
                 self.skip_line(line);
                 return Ok(Some(event));
@@ -99,19 +102,19 @@ impl Reader {
                     Connected::Over => return Ok(None),
                 }
             };
-            match body.next().await {
-                Some(Ok(bytes)) => self.append(&bytes)?,
+            match timeout(SILENCE, body.next()).await {
+                Ok(Some(Ok(bytes))) => self.append(&bytes)?,
                 // The next response tells whether there are further events.
-                Some(Err(_)) | None => self.disconnected().await?,
+                Ok(Some(Err(_)) | None) | Err(_) => self.disconnected().await?,
             }
         }
     }
 
-    /// Waits before it connects again if the response had nothing: a server that ends each at once
+    /// Waits before it connects again if the response had no event: a server that ends each at once
     /// is not asked without a pause.
     async fn disconnected(&mut self) -> Result<(), Error> {
-        let was_empty = !self.has_bytes;
-        (self.body, self.has_bytes, self.scanned) = (None, false, 0);
+        let was_empty = !self.has_event;
+        (self.body, self.has_event, self.scanned) = (None, false, 0);
         self.buffer.clear();
         if was_empty {
             let reason = "it ends each stream of events before it sends one".to_owned();
@@ -121,7 +124,6 @@ impl Reader {
     }
 
     fn append(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        self.has_bytes = true;
         self.buffer.extend_from_slice(bytes);
         if self.buffer.len() <= MAX_LINE || self.line().is_some() {
             return Ok(());

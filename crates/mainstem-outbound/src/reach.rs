@@ -125,12 +125,12 @@ impl Host {
             Kind::Name(name) => name.eq_ignore_ascii_case(host),
             Kind::Network(network, prefix) => {
                 let bits = |address: IpAddr| match address {
-                    IpAddr::V4(address) => (u128::from(u32::from(address)), 32),
+                    IpAddr::V4(address) => (u128::from(u32::from(address)), 32_u32),
                     IpAddr::V6(address) => (u128::from(address), 128),
                 };
                 let ((network, width), (address, other)) = (bits(*network), bits(address.to_canonical()));
-                let differing = network ^ address;
-                width == other && differing.checked_shr(width - u32::from(*prefix)).unwrap_or(0) == 0
+                let host_bits = width.saturating_sub(u32::from(*prefix));
+                width == other && (network ^ address).checked_shr(host_bits).unwrap_or(0) == 0
             }
         }
     }
@@ -156,10 +156,17 @@ impl FromStr for Host {
         }
         let (address, prefix) = text.split_once('/').map_or((text, None), |(it, prefix)| (it, Some(prefix)));
         if let Ok(address) = address.trim_matches(['[', ']']).parse::<IpAddr>() {
-            let width = if address.is_ipv4() { 32 } else { 128 };
+            let width: u8 = if address.is_ipv4() { 32 } else { 128 };
             let prefix = prefix.map_or(Ok(width), str::parse).map_err(|_| error())?;
-            let host = Self(Kind::Network(address.to_canonical(), prefix));
-            return if prefix <= width { Ok(host) } else { Err(error()) };
+            let canonical = address.to_canonical();
+            // An IPv4 address within IPv6 has 96 bits before it.
+            let before = if canonical.is_ipv4() { width - 32 } else { 0 };
+            let is_network = (before..=width).contains(&prefix);
+            return if is_network {
+                Ok(Self(Kind::Network(canonical, prefix - before)))
+            } else {
+                Err(error())
+            };
         }
         let is_name = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
         if text.is_empty() || prefix.is_some() || !text.chars().all(is_name) {
@@ -214,7 +221,8 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
         || a >= 240
         || (a == 100 && (64..128).contains(&b))
         || (a == 198 && (18..20).contains(&b))
-        || (a == 192 && b == 0 && c == 0);
+        || (a == 192 && b == 0 && c == 0)
+        || (a == 192 && b == 88 && c == 99);
     !is_special
 }
 
@@ -224,7 +232,8 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     let embedded = |high: u16, low: u16| Ipv4Addr::from(u32::from(high) << 16 | u32::from(low));
     // NAT64 and 6to4 lead to an IPv4 address.
     if (a, b) == (0x64, 0xff9b) {
-        return is_public_v4(embedded(y, z));
+        let is_well_known = address.segments()[2..6] == [0; 4];
+        return is_well_known && is_public_v4(embedded(y, z));
     }
     if a == 0x2002 {
         return is_public_v4(embedded(b, address.segments()[2]));

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, env, sync::Arc};
 
-use mainstem_outbound::{Host, Reach, Secrets};
+use mainstem_outbound::{Host, Reach};
 use mainstem_spec::AgentSpec;
 use mainstem_subagent::{RemoteAgents, Runner};
 
@@ -43,9 +43,8 @@ impl Remotes {
         let mut agent = MainstemAgent::at(url, &self.reach).map_err(|error| error.to_string())?;
         let var = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
         for header in &spec.headers {
-            let value = Secrets::default().expand(&header.value, var);
-            let value = value.map_err(|error| format!("header {:?}: {error}", header.name))?;
-            agent = agent.with_header(&header.name, &value).map_err(|error| error.to_string())?;
+            let added = agent.with_expanded_header(&header.name, &header.value, var);
+            agent = added.map_err(|error| error.to_string())?;
         }
         Ok(agent)
     }

@@ -24,6 +24,9 @@ const MOST_BYTES: usize = 64 << 20;
 /// The most requests for approvals and results in one of its turns.
 const MOST_REQUESTS: usize = 1_024;
 
+/// The longest text of a remote in a message, in characters.
+const LONGEST_MESSAGE: usize = 200;
+
 /// The longest name of an agent, in bytes.
 const LONGEST_NAME: usize = 256;
 
@@ -37,7 +40,14 @@ pub(crate) enum Admitted {
     Nothing,
     /// An invocation below another begins. Its index is the next one. Its turn is counted here, and
     /// its call is left out if children start out of order.
-    Start { parent: usize, source: Box<EventSource>, name: Arc<str>, input: Vec<Arc<Message>> },
+    Start {
+        parent: usize,
+        /// The agent whose work it is: the parent, or one above it that sent it a message.
+        caller: usize,
+        source: Box<EventSource>,
+        name: Arc<str>,
+        input: Vec<Arc<Message>>,
+    },
     /// An event of an open invocation.
     Emit { invocation: usize, kind: EventKind },
     /// An invocation ends.
@@ -113,8 +123,9 @@ impl Border {
     /// # Errors
     /// The event breaks a law, or one limit is exceeded.
     pub(crate) fn admit(&mut self, event: RemoteEvent) -> Result<Admitted, RemoteError> {
-        let name = event.kind.name().to_owned();
-        self.decide(event).map_err(|what| RemoteError::Unlawful { what: format!("{name}: {what}") })
+        let name = shortened(event.kind.name());
+        self.decide(event)
+            .map_err(|what| RemoteError::Unlawful { what: format!("{name}: {}", shortened(&what)) })
     }
 
     fn decide(&mut self, RemoteEvent { source, kind, .. }: RemoteEvent) -> Result<Admitted, String> {
@@ -137,19 +148,19 @@ impl Border {
         if let AgentStart { name, input, .. } = kind {
             return self.start(source, name, input);
         }
-        let invocation = self.place(source.as_deref())?;
+        let Some(invocation) = self.place(source.as_deref())? else { return Ok(Admitted::Nothing) };
         self.invocations[invocation].grammar.apply(&kind)?;
         Ok(match kind {
             AgentEnd { outcome, error, .. } => return self.end(invocation, outcome, error),
             // Both follow from what is emitted here.
             AgentResult { .. } | ExternalExecutionResult { .. } => Admitted::Nothing,
             RequireUserConfirm { confirm_id, tool_calls, .. } => {
-                self.request()?;
+                self.request(invocation, &tool_calls)?;
                 Admitted::Ask { invocation, id: confirm_id, calls: tool_calls }
             }
             UserConfirmResult { confirm_id, .. } => Admitted::Answered { id: confirm_id },
             RequireExternalExecution { tool_calls, .. } => {
-                self.request()?;
+                self.request(invocation, &tool_calls)?;
                 Admitted::Execute { invocation, calls: tool_calls }
             }
             ToolResultEnd { ref tool_call_id, state, .. } => {
@@ -160,19 +171,20 @@ impl Border {
         })
     }
 
-    /// Returns the open invocation of an event.
-    fn place(&self, source: Option<&EventSource>) -> Result<usize, String> {
+    /// Returns the open invocation of an event; `None` for an agent that has begun in another turn,
+    /// as a background task of it may go on.
+    fn place(&self, source: Option<&EventSource>) -> Result<Option<usize>, String> {
         let at = match source {
             None => ROOT,
             Some(source) => {
-                let agent = self.agents.get(&source.session_id).filter(|agent| agent.identity.is_some());
-                let at = agent.map(|agent| agent.latest);
-                at.filter(|at| self.invocations[*at].turn == source.turn)
+                let Some(agent) = self.agents.get(&source.session_id) else { return Ok(None) };
+                let at = Some(agent.latest).filter(|at| self.invocations[*at].turn == source.turn);
+                at.filter(|_| agent.identity.is_some())
                     .ok_or_else(|| format!("{} has not begun its turn {}", source.agent_key, source.turn))?
             }
         };
         let is_open = self.has_started && !self.invocations[at].is_over;
-        if is_open { Ok(at) } else { Err("the invocation has not begun, or is over".to_owned()) }
+        if is_open { Ok(Some(at)) } else { Err("the invocation has not begun, or is over".to_owned()) }
     }
 
     fn start(
@@ -193,6 +205,10 @@ impl Border {
         check_input(&input)?;
         let parent = self.parent(&source)?;
         let cause = self.cause(parent, &source)?;
+        let caller = cause.as_ref().map_or(parent, |(caller, _)| *caller);
+        if self.invocations[caller].is_over {
+            return Err(format!("{} begins below an agent that is not running", source.agent_key));
+        }
         let depth = self.invocations[parent].depth + 1;
         if depth > self.levels {
             return Err(format!(
@@ -216,7 +232,7 @@ impl Border {
             cause,
             is_over,
         });
-        Ok(Admitted::Start { parent, source: Box::new(source), name, input })
+        Ok(Admitted::Start { parent, caller, source: Box::new(source), name, input })
     }
 
     /// Counts a turn of an agent that begins one.
@@ -246,7 +262,7 @@ impl Border {
     /// Returns the invocation that a child is below.
     fn parent(&self, source: &EventSource) -> Result<usize, String> {
         let parent = self.agents.get(&source.parent_session_id).map(|agent| agent.latest);
-        let parent = parent.filter(|parent| self.has_started && !self.invocations[*parent].is_over);
+        let parent = parent.filter(|_| self.has_started);
         parent.ok_or_else(|| format!("{} begins below an agent that is not running", source.agent_key))
     }
 
@@ -297,8 +313,13 @@ impl Border {
         Ok(Admitted::End { invocation, outcome, error })
     }
 
-    fn request(&mut self) -> Result<(), String> {
-        self.requests += 1;
+    /// Checks a request about calls of an invocation.
+    fn request(&mut self, invocation: usize, calls: &[ToolCall]) -> Result<(), String> {
+        let grammar = &self.invocations[invocation].grammar;
+        if let Some(call) = calls.iter().find(|call| !grammar.is_open(&call.id)) {
+            return Err(format!("call {} is not open", call.id));
+        }
+        self.requests += calls.len().max(1);
         let is_too_many = self.requests > MOST_REQUESTS;
         if is_too_many { Err(format!("more than {MOST_REQUESTS} requests in one turn")) } else { Ok(()) }
     }
@@ -337,37 +358,52 @@ fn check_input(input: &[Arc<Message>]) -> Result<(), String> {
 fn size(kind: &EventKind) -> usize {
     use EventKind::*;
     const SMALL: usize = 64;
+    let failure = |failure: &Failure| failure.code.len() + failure.message.len();
     let content = match kind {
         TextBlockDelta { delta, .. }
         | ThinkingBlockDelta { delta, .. }
         | DataBlockDelta { delta, .. }
         | ToolCallDelta { delta, .. }
         | ToolResultTextDelta { delta, .. }
-        | HintBlock { hint: delta, .. } => delta.len(),
+        | StreamFallback { reason: delta } => delta.len(),
+        HintBlock { hint, hint_source, .. } => hint.len() + hint_source.len(),
+        DataBlockStart { media_type, .. } => media_type.len(),
         AgentStart { input, .. } => json_bytes(input),
-        ToolResultStart { input: value, .. } => json_bytes(value),
-        Custom { name, value } => name.len() + json_bytes(value),
-        ModelCallStart { model_name: name, .. } | ToolCallStart { tool_call_name: name, .. } => name.len(),
-        ModelFallback { from, to, reason, .. } => from.len() + to.len() + reason.message.len(),
-        ModelRetry { error, .. } => error.message.len(),
-        StreamFallback { reason } => reason.len(),
-        AgentEnd { error, .. } => error.as_ref().map_or(0, |error| error.message.len()),
+        AgentEnd { error, .. } => error.as_ref().map_or(0, failure),
+        ModelCallStart { model_name: name, .. }
+        | ToolCallStart { tool_call_name: name, .. }
+        | ToolResultEnd { tool_call_name: name, .. } => name.len(),
+        ModelCallEnd { stop_reason, .. } => json_bytes(stop_reason),
+        ModelFallback { from, to, reason, .. } => from.len() + to.len() + failure(reason),
+        ModelRetry { error, .. } => failure(error),
+        ToolResultStart { tool_call_name, input, .. } => tool_call_name.len() + value_bytes(input),
         ToolResultDataDelta { data, .. } => json_bytes(data),
-        RequireUserConfirm { tool_calls, .. } | RequireExternalExecution { tool_calls, .. } => {
-            json_bytes(tool_calls)
+        RequireUserConfirm { tool_calls, .. }
+        | RequireExternalExecution { tool_calls, .. }
+        | AllToolsDenied { denied_tool_calls: tool_calls } => json_bytes(tool_calls),
+        TextBlockEnd { opaque, .. } | ThinkingBlockEnd { opaque, .. } | DataBlockEnd { opaque, .. } => {
+            value_bytes(opaque)
         }
-        TextBlockEnd { opaque, .. }
-        | ThinkingBlockEnd { opaque, .. }
-        | DataBlockEnd { opaque, .. }
-        | ToolCallEnd { opaque, .. } => json_bytes(opaque),
-        Unknown { name, value } => name.len() + json_bytes(value),
+        ToolCallEnd { tool_call_name, opaque, .. } => tool_call_name.len() + value_bytes(opaque),
+        Custom { name, value } => name.len() + value_bytes(value),
+        Unknown { name, value } => name.len() + value_bytes(value),
         _ => 0,
     };
-    content + SMALL
+    content.saturating_add(SMALL)
 }
 
 fn json_bytes(value: &impl serde::Serialize) -> usize {
     serde_json::to_vec(value).map_or(usize::MAX, |json| json.len())
+}
+
+/// A parsed value has several times the bytes of its text.
+fn value_bytes(value: &impl serde::Serialize) -> usize {
+    json_bytes(value).saturating_mul(8)
+}
+
+/// Returns the first characters of a text that is not ours.
+fn shortened(text: &str) -> String {
+    text.chars().take(LONGEST_MESSAGE).collect()
 }
 
 #[cfg(test)]

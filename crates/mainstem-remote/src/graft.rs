@@ -18,8 +18,6 @@ const MIDDLEWARE: &str = "middleware";
 /// those that are open, the deepest first.
 pub(crate) struct Graft {
     invocations: Vec<Grafted>,
-    /// How many invocations below the first are open.
-    open_below: usize,
 }
 
 struct Grafted {
@@ -34,7 +32,7 @@ impl Graft {
     /// Begins the invocation of the agent that is asked.
     pub(crate) fn open(cx: RunContext, name: &Arc<str>, task: &str) -> Self {
         let bracket = Bracket::open(&cx, name, vec![Arc::new(Message::user(task))]);
-        Self { invocations: vec![Grafted::new(cx, bracket)], open_below: 0 }
+        Self { invocations: vec![Grafted::new(cx, bracket)] }
     }
 
     /// Begins an invocation below another.
@@ -44,6 +42,7 @@ impl Graft {
     pub(crate) fn start(
         &mut self,
         parent: usize,
+        caller: usize,
         source: EventSource,
         name: &Arc<str>,
         input: Vec<Arc<Message>>,
@@ -53,10 +52,9 @@ impl Graft {
         let above = &self.invocations[parent].cx;
         let asked = self.invocations[ROOT].cx.sink().origin().reply_id.clone();
         let source = placed(above, asked.as_ref(), source);
-        let cx = above.child(source, ReplyId::from_lossy(above.new_id("reply-")));
+        let cx = self.invocations[caller].cx.child(source, ReplyId::from_lossy(above.new_id("reply-")));
         let bracket = Bracket::open(&cx, name, input);
         self.invocations.push(Grafted::new(cx, bracket));
-        self.open_below += 1;
         Ok(())
     }
 
@@ -75,6 +73,9 @@ impl Graft {
             _ => {}
         }
         one.cx.emit(kind);
+        if invocation != ROOT {
+            Fleet::heard(&self.invocations[ROOT].cx);
+        }
         Ok(())
     }
 
@@ -91,7 +92,6 @@ impl Graft {
         let ended = self.ended(invocation, outcome, error)?;
         if let Some(bracket) = self.invocations[invocation].take() {
             bracket.close(ended);
-            self.open_below -= 1;
         }
         Ok(())
     }
@@ -133,11 +133,6 @@ impl Graft {
 
     pub(crate) fn context(&self, invocation: usize) -> &RunContext {
         &self.invocations[invocation].cx
-    }
-
-    /// Returns `true` if an agent below the one that was asked is running.
-    pub(crate) fn has_open_below(&self) -> bool {
-        self.open_below > 0
     }
 
     fn close_below(&mut self) {

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use futures_util::StreamExt;
-use mainstem_api::{AnyRun, AnySession, Begun, Error, NewRun, NewToolResult, RunOptions};
+use mainstem_api::{AnyRun, AnySession, Begun, Error, Host, NewRun, NewToolResult, RunOptions};
 use mainstem_client::{RemoteSession, Server};
 use mainstem_event::{AgentEvent, Background, CancelReason, Decision};
 use mainstem_message::{ConfirmId, ContentBlock, ToolCallId, ToolState};
@@ -62,6 +62,21 @@ impl MainstemAgent {
         Ok(self)
     }
 
+    /// Adds a header whose value may have `${VARIABLE}`s, which are secrets.
+    ///
+    /// # Errors
+    /// As [`with_header`](Self::with_header), or a variable is unset.
+    pub fn with_expanded_header(
+        mut self,
+        name: &str,
+        value: &str,
+        var: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, RemoteError> {
+        let expanded = Arc::make_mut(&mut self.secrets).expand(value, var);
+        let expanded = expanded.map_err(|error| RemoteError::invalid(format!("header {name:?}: {error}")))?;
+        self.with_header(name, &expanded)
+    }
+
     fn new_run(&self, turn: &RemoteTurn) -> NewRun {
         let options = RunOptions {
             user: turn.user.as_deref().map(str::to_owned),
@@ -90,7 +105,7 @@ impl RemoteAgent for MainstemAgent {
             Ok(event) => Ok(received(&event)),
             Err(error) => Err(failed(&secrets, &error)),
         });
-        let control = Control { run, session, secrets: self.secrets.clone() };
+        let control = Control { server: self.server.clone(), run, session, secrets: self.secrets.clone() };
         Ok(BegunTurn::new(events.boxed(), Arc::new(control)))
     }
 }
@@ -125,6 +140,7 @@ fn received(event: &AgentEvent) -> RemoteEvent {
 
 /// A run of the server.
 struct Control {
+    server: Server,
     run: Arc<dyn AnyRun>,
     session: RemoteSession,
     secrets: Arc<Secrets>,
@@ -133,7 +149,7 @@ struct Control {
 #[async_trait]
 impl RemoteControl for Control {
     async fn cancel(&self, reason: &CancelReason) -> Result<(), RemoteError> {
-        self.run.cancel(reason.clone()).await.map_err(|error| failed(&self.secrets, &error))
+        self.stop(reason).await.map_err(|error| failed(&self.secrets, &error))
     }
 
     async fn confirm(&self, id: &ConfirmId, decision: Decision) -> Result<(), RemoteError> {
@@ -148,6 +164,17 @@ impl RemoteControl for Control {
         });
         let result = NewToolResult { content: text.collect(), is_error: state != ToolState::Success };
         self.session.submit(call, &result).await.map_err(|error| failed(&self.secrets, &error))
+    }
+}
+
+impl Control {
+    /// Cancels the run, and the background tasks of its session, which a cancel of a run spares.
+    async fn stop(&self, reason: &CancelReason) -> Result<(), Error> {
+        self.run.cancel(reason.clone()).await?;
+        for task in self.session.tasks().await?.iter().filter(|task| !task.is_over()) {
+            self.server.cancel_task(&task.id).await?;
+        }
+        Ok(())
     }
 }
 

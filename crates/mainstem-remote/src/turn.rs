@@ -4,13 +4,13 @@ mod answers;
 
 use std::{panic::AssertUnwindSafe, pin::Pin, sync::Arc, time::Duration};
 
-use futures_util::{FutureExt, StreamExt};
+use futures_util::{FutureExt, StreamExt, future::BoxFuture};
 use mainstem_event::{CancelReason, Decision, Outcome};
 use mainstem_message::{ConfirmId, ReplyId, ToolCall};
 use mainstem_react::{AgentError, RunContext, RunOutcome};
-use mainstem_subagent::{Fleet, TurnInput, Waiting};
+use mainstem_subagent::{Fleet, TurnInput};
 use mainstem_task::TaskSet;
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Sleep, sleep, timeout};
 
 use self::answers::Answers;
 use crate::{
@@ -36,7 +36,7 @@ pub(crate) async fn run(agent: Arc<dyn RemoteAgent>, name: Arc<str>, input: Turn
         };
         tokio::select! {
             biased;
-            result = drive(&*agent, &cx, &mut graft, task) => result,
+            result = drive(agent, &cx, &mut graft, task) => result,
             () = watched => Err(AgentError::cancelled(&cx)),
         }
     };
@@ -46,42 +46,50 @@ pub(crate) async fn run(agent: Arc<dyn RemoteAgent>, name: Arc<str>, input: Turn
 }
 
 async fn drive(
-    agent: &dyn RemoteAgent,
+    agent: Arc<dyn RemoteAgent>,
+    cx: &RunContext,
+    graft: &mut Graft,
+    task: String,
+) -> Result<Outcome, AgentError> {
+    let result = follow(agent, cx, graft, task).await;
+    // The reason on this side is the better one.
+    if result.is_err() && cx.is_cancelled() { Err(AgentError::cancelled(cx)) } else { result }
+}
+
+async fn follow(
+    agent: Arc<dyn RemoteAgent>,
     cx: &RunContext,
     graft: &mut Graft,
     task: String,
 ) -> Result<Outcome, AgentError> {
     let request = request(cx, task);
     let border = Border::new(request.session.clone(), request.levels);
-    let begun = tokio::select! {
+    let mut begin = Beginning::new(cx, agent, request);
+    let BegunTurn { mut events, control } = tokio::select! {
         biased;
         () = cx.cancelled() => return Err(AgentError::cancelled(cx)),
-        begun = agent.begin(request) => begun?,
+        begun = begin.wait() => begun?,
     };
-    let BegunTurn { mut events, control } = begun;
     let farewell = Farewell { control: Some(control.clone()), tasks: Fleet::task_set(cx).cloned(), cx };
-    let mut turn =
-        Turn { cx, graft, border, control, answers: Answers::default(), waiting: None, stopping: None };
-    let result = loop {
+    let mut turn = Turn { cx, graft, border, control, answers: Answers::default(), stopping: None };
+    loop {
         tokio::select! {
             biased;
             here = turn.here() => match here {
                 Here::Cancelled => turn.stop(),
-                Here::OutOfGrace => break Err(AgentError::cancelled(cx)),
+                Here::OutOfGrace => return Err(AgentError::cancelled(cx)),
                 Here::Answered => {}
             },
             event = events.next() => {
-                let Some(event) = event else { break Err(RemoteError::Ended.into()) };
+                let event = event.ok_or(RemoteError::Ended)?;
                 if let Some(result) = turn.take(event?)? {
                     farewell.disarm();
-                    break result;
+                    return result;
                 }
                 settle(cx).await;
             }
         }
-    };
-    // The reason on this side is the better one.
-    if result.is_err() && cx.is_cancelled() { Err(AgentError::cancelled(cx)) } else { result }
+    }
 }
 
 fn request(cx: &RunContext, task: String) -> RemoteTurn {
@@ -105,8 +113,6 @@ struct Turn<'a> {
     border: Border,
     control: Arc<dyn RemoteControl>,
     answers: Answers,
-    /// Held while an agent below the one that was asked is running.
-    waiting: Option<Waiting>,
     /// How long the remote still has, once it was asked to stop.
     stopping: Option<Pin<Box<Sleep>>>,
 }
@@ -152,9 +158,8 @@ impl Turn<'_> {
     fn take(&mut self, event: crate::RemoteEvent) -> Result<Option<Result<Outcome, AgentError>>, AgentError> {
         match self.border.admit(event)? {
             Admitted::Nothing => {}
-            Admitted::Start { parent, source, name, input } => {
-                self.graft.start(parent, *source, &name, input)?;
-                self.watch();
+            Admitted::Start { parent, caller, source, name, input } => {
+                self.graft.start(parent, caller, *source, &name, input)?;
             }
             Admitted::Emit { invocation, kind } => self.graft.emit(invocation, kind)?,
             Admitted::End { invocation: ROOT, outcome, error } => {
@@ -163,7 +168,6 @@ impl Turn<'_> {
             Admitted::End { invocation, outcome, error } => {
                 self.answers.withdraw_of(invocation);
                 self.graft.end(invocation, outcome, error)?;
-                self.watch();
             }
             Admitted::Ask { invocation, id, calls } => self.ask(invocation, id, calls),
             Admitted::Answered { id } => self.answers.withdraw(&id),
@@ -195,11 +199,6 @@ impl Turn<'_> {
             });
         }
     }
-
-    /// An agent that waits for agents below it is not silent.
-    fn watch(&mut self) {
-        self.waiting = self.graft.has_open_below().then(|| Fleet::waiting(self.cx)).flatten();
-    }
 }
 
 /// Waits for the reader of the run, so that the remote is read no faster.
@@ -211,11 +210,18 @@ async fn settle(cx: &RunContext) {
     }
 }
 
-/// Asks about each call of a request; all are allowed or none.
+/// Asks about each call of a request; all are allowed or none. Edited arguments belong to one call,
+/// so a request about several can't be allowed with them.
 async fn decide(cx: &RunContext, calls: Vec<ToolCall>) -> Decision {
+    let is_single = calls.len() == 1;
     let mut decision = Decision::Allow;
     for call in calls {
-        decision = Fleet::ask(cx, call).await;
+        decision = match Fleet::ask(cx, call).await {
+            Decision::AllowWith(_) if !is_single => {
+                Decision::Deny("the arguments of one of several calls can't be edited".to_owned())
+            }
+            decision => decision,
+        };
         if let Decision::Deny(_) = decision {
             break;
         }
@@ -223,7 +229,7 @@ async fn decide(cx: &RunContext, calls: Vec<ToolCall>) -> Decision {
     decision
 }
 
-/// An answer that does not arrive is no error of the turn: its events show what comes of it.
+/// Logs an answer that did not arrive. The turn goes on: its events show what comes of it.
 fn report(result: Result<(), RemoteError>) {
     if let Err(error) = result {
         tracing::debug!(%error, "a remote agent did not take an answer");
@@ -232,6 +238,45 @@ fn report(result: Result<(), RemoteError>) {
 
 fn reason(cx: &RunContext) -> CancelReason {
     cx.cancellation().reason().unwrap_or(CancelReason::Dropped)
+}
+
+/// A request to begin a turn. If it is dropped on its way, it is driven to its end elsewhere, and
+/// the turn that it has begun is stopped.
+struct Beginning<'a> {
+    begun: Option<BoxFuture<'static, Result<BegunTurn, RemoteError>>>,
+    cx: &'a RunContext,
+}
+
+impl<'a> Beginning<'a> {
+    fn new(cx: &'a RunContext, agent: Arc<dyn RemoteAgent>, request: RemoteTurn) -> Self {
+        Self { begun: Some(Box::pin(async move { agent.begin(request).await })), cx }
+    }
+
+    async fn wait(&mut self) -> Result<BegunTurn, RemoteError> {
+        let begun = match &mut self.begun {
+            Some(begun) => begun.await,
+            None => Err(RemoteError::Ended),
+        };
+        self.begun = None;
+        begun
+    }
+}
+
+impl Drop for Beginning<'_> {
+    fn drop(&mut self) {
+        if let (Some(begun), Some(tasks)) = (self.begun.take(), Fleet::task_set(self.cx)) {
+            let reason = reason(self.cx);
+            tasks.drive(async move {
+                let stop = async {
+                    let Ok(begun) = begun.await else { return };
+                    report(begun.control.cancel(&reason).await);
+                };
+                if timeout(FAREWELL, stop).await.is_err() {
+                    report(Err(RemoteError::unreachable("no answer to a cancel")));
+                }
+            });
+        }
+    }
 }
 
 /// Asks the remote to stop when this side drops the turn before its end.
@@ -252,7 +297,7 @@ impl Drop for Farewell<'_> {
         if let (Some(control), Some(tasks)) = (self.control.take(), &self.tasks) {
             let reason = reason(self.cx);
             tasks.drive(async move {
-                let stopped = tokio::time::timeout(FAREWELL, control.cancel(&reason)).await;
+                let stopped = timeout(FAREWELL, control.cancel(&reason)).await;
                 report(stopped.unwrap_or_else(|_| Err(RemoteError::unreachable("no answer to a cancel"))));
             });
         }

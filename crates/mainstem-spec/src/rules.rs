@@ -91,15 +91,36 @@ pub(crate) fn header(name: &str, value: &str) -> Verdict {
     require(!value.contains(char::is_control), || {
         format!("the value of header {name:?} has a control character")
     })?;
+    require(!PROTOCOL.contains(&name.to_ascii_lowercase().as_str()), || {
+        format!("header {name:?} belongs to the protocol")
+    })?;
     require(!is_secret(name) || value.contains("${"), || {
         format!("header {name:?} has its secret from the environment: write `${{VARIABLE}}`")
     })
 }
 
+/// Headers that requests have anyway, in lower case.
+const PROTOCOL: [&str; 12] = [
+    "accept",
+    "connection",
+    "content-length",
+    "content-type",
+    "expect",
+    "host",
+    "idempotency-key",
+    "last-event-id",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
 /// Returns `true` if a header of this name has a secret.
 fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    ["auth", "cookie", "key", "token", "secret", "password"].iter().any(|part| name.contains(part))
+    ["auth", "cookie", "credential", "jwt", "key", "password", "secret", "session", "signature", "token"]
+        .iter()
+        .any(|part| name.contains(part))
 }
 
 pub(crate) fn output_schema(schema: &serde_json::Value) -> Verdict {

@@ -91,6 +91,13 @@ pub enum SpawnError {
         /// The child.
         key: String,
     },
+    /// The child runs elsewhere, and its running turn reads no messages.
+    #[error("{key} runs elsewhere and reads messages between its turns only; send with mode queue")]
+    #[non_exhaustive]
+    OnlyBetweenTurns {
+        /// The child.
+        key: String,
+    },
     /// The child that the spawn would go on with has a turn running.
     #[error("{key} would go on where it stopped, but is still running; use agent_send to tell it more")]
     #[non_exhaustive]

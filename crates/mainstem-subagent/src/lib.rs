@@ -39,7 +39,6 @@ pub use mainstem_event::{Background, ChildStatus, ChildSummary, Decision};
 pub use middleware::Subagents;
 pub use options::SpawnOptions;
 pub use spawn::{
-    idle::Waiting,
     report::RESTARTED,
     roster::{Carried, recorded::RecordedRoster},
     runner::{Runner, RunningTurn, TurnInput},

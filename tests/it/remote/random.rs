@@ -7,11 +7,13 @@ use futures_util::{StreamExt, stream};
 use mainstem::{
     event::EventSource,
     message::SessionId,
+    model::scripted::Turn,
     prelude::*,
     remote::{BegunTurn, RemoteAgent, RemoteError, RemoteEvent, RemoteTurn},
 };
 use mainstem_testing::{laws, render};
 use proptest::{prelude::*, test_runner::Config};
+use serde_json::json;
 
 use super::{builder, events, local, protocols::Deaf, scripts};
 
@@ -62,10 +64,21 @@ fn change() -> impl Strategy<Value = Change> {
 }
 
 impl Recorded {
-    /// Records a fleet of three in this process.
+    /// Records a fleet in this process: parallel children, some in the background, whose reports
+    /// are hints.
     async fn take() -> Self {
-        let names = ["main", "second", "third"];
-        let all = names.into_iter().fold(ScriptedModel::new(), |model, name| scripts(name, model));
+        let spawn = |label: &str, wait: u64| json!({ "agent_id": "third", "task": label, "label": label, "timeout_seconds": wait });
+        let fanout = json!({ "spawns": [
+            { "agent_id": "third", "task": "e" }, { "agent_id": "third", "task": "f" }
+        ] });
+        let second = [
+            Turn::new().text("Go.").call("agent_spawn", spawn("a", 0)).call("agent_spawn", spawn("b", 30)),
+            Turn::new().call("agent_fanout", fanout).call("echo", json!({})),
+            Turn::new().call("agent_send", json!({ "label": "b", "message": "more" })),
+            Turn::new().text("It is so."),
+        ];
+        let all = scripts("main", ScriptedModel::new()).agent("second", second);
+        let all = (0..6).fold(all, |model, _| scripts("third", model));
         let one = builder("main", all).with_subagent(local("second")).with_subagent(local("third"));
         let recorded = events(&one.build().unwrap()).await;
         let asked = recorded.iter().find_map(AgentEvent::source).unwrap().session_id.clone();

@@ -39,6 +39,8 @@ fn only_public_addresses_are_in_reach() {
         "[::ffff:127.0.0.1]",
         "[64:ff9b::10.0.0.1]",
         "[2002:7f00:1::]",
+        "[64:ff9b:1:a00:0:100:808:808]",
+        "192.88.99.1",
     ] {
         let reach = Reach::public();
         let url: Url = format!("http://{address}/x").parse().unwrap();
@@ -70,9 +72,12 @@ fn the_operator_allows_hosts() {
     check(&["10.1.2.0/31"], "http://10.1.2.3", private);
     check(&["0.0.0.0/0"], "http://10.1.2.3", Ok(()));
     check(&["::/0"], "http://10.1.2.3", private);
+    check(&["::ffff:10.0.0.0/104"], "http://10.1.2.3", Ok(()));
+    check(&["::ffff:10.0.0.1"], "http://10.1.2.3", private);
+    check(&["::ffff:10.0.0.1"], "http://10.0.0.1", Ok(()));
     check(&["fd00::/8"], "http://[fd12::1]", Ok(()));
     check(&["10.0.0.0/8"], "http://[::ffff:10.0.0.1]", Ok(()));
-    for text in ["", "10.0.0.0/33", "10.0.0.0/x", "a b", "http://x", "x/8", "::1/129"] {
+    for text in ["", "10.0.0.0/33", "10.0.0.0/x", "a b", "http://x", "x/8", "::1/129", "::ffff:10.0.0.1/95"] {
         assert!(text.parse::<Host>().is_err(), "{text}");
     }
 }

@@ -5,6 +5,9 @@ use std::collections::{HashMap, HashSet};
 use mainstem_event::EventKind;
 use mainstem_message::{BlockId, ContentBlock, ToolCall, ToolCallId, ToolState};
 
+/// The longest id of a call, in bytes.
+const LONGEST_ID: usize = 256;
+
 /// What is wrong with an event, for a message.
 type Verdict = Result<(), String>;
 
@@ -24,8 +27,6 @@ pub(super) struct Grammar {
     answers: usize,
     /// For each answer, the last of its calls whose first child has started.
     started: HashMap<usize, usize>,
-    /// Calls that a person had to approve.
-    held: HashSet<ToolCallId>,
 }
 
 /// When a call was made: in which answer, and how many calls there were before.
@@ -62,7 +63,7 @@ impl Grammar {
             TextBlockEnd { block_id, .. } => self.end(block_id, "text"),
             ThinkingBlockEnd { block_id, .. } => self.end(block_id, "thinking"),
             DataBlockEnd { block_id, .. } => self.end(block_id, "data"),
-            HintBlock { block_id, .. } => self.is_new(block_id),
+            HintBlock { block_id, .. } => self.hint(block_id),
             ModelCallStart { .. } => self.model_call(true),
             ModelCallEnd { .. } => self.model_call(false),
             ToolCallStart { tool_call_id, .. } => self.call(tool_call_id),
@@ -81,10 +82,6 @@ impl Grammar {
                 if !matches!(data, ContentBlock::Text { .. } | ContentBlock::Data { .. }) =>
             {
                 Err("a result has text and data only".to_owned())
-            }
-            RequireUserConfirm { tool_calls, .. } => {
-                self.held.extend(tool_calls.iter().map(|call| call.id.clone()));
-                Ok(())
             }
             ToolResultTextDelta { tool_call_id, .. } | ToolResultDataDelta { tool_call_id, .. } => {
                 self.at(tool_call_id, Stage::Running).map(drop)
@@ -108,20 +105,19 @@ impl Grammar {
     }
 
     /// Notes that a child of a call starts; returns `true` if it may by the order of the calls: the
-    /// first children of an answer's calls start in their order, unless a call waited for a person
-    /// or has let its child go.
+    /// first children of an answer's calls start in their order, unless the call has let its child
+    /// go.
     pub(super) fn child_starts(&mut self, call: &ToolCallId) -> bool {
-        if self.held.contains(call) || self.lets_go(call) {
+        if self.lets_go(call) {
             return true;
         }
         let Some(made) = self.made.get_mut(call) else { return true };
-        if std::mem::replace(&mut made.has_child, true) {
-            return true;
+        let last = self.started.entry(made.answer).or_insert(made.number);
+        let is_in_order = made.has_child || *last <= made.number;
+        if is_in_order {
+            made.has_child = true;
+            *last = made.number.max(*last);
         }
-        let (answer, number) = (made.answer, made.number);
-        let last = self.started.entry(answer).or_insert(number);
-        let is_in_order = *last <= number;
-        *last = number.max(*last);
         is_in_order
     }
 
@@ -129,7 +125,15 @@ impl Grammar {
         if self.blocks.insert(id.clone()) { Ok(()) } else { Err(format!("block {id} begins twice")) }
     }
 
-    fn begin(&mut self, id: &BlockId, sort: &'static str) -> Verdict {
+    /// A hint is a message, which comes between an answer with its results and the next answer.
+    fn hint(&mut self, id: &BlockId) -> Verdict {
+        if self.is_model_called || self.unanswered().is_some() {
+            return Err("a hint comes within a model call, or before the results of calls".to_owned());
+        }
+        self.is_new(id)
+    }
+
+    fn begin(&mut self, id: &BlockId, kind: &'static str) -> Verdict {
         if let Some((open, _)) = &self.open {
             return Err(format!("block {id} begins within block {open}"));
         }
@@ -137,19 +141,19 @@ impl Grammar {
             return Err(format!("block {id} begins outside a model call"));
         }
         self.is_new(id)?;
-        self.open = Some((id.clone(), sort));
+        self.open = Some((id.clone(), kind));
         Ok(())
     }
 
-    fn inside(&self, id: &BlockId, sort: &'static str) -> Verdict {
+    fn inside(&self, id: &BlockId, kind: &'static str) -> Verdict {
         match &self.open {
-            Some((open, of)) if open == id && *of == sort => Ok(()),
-            _ => Err(format!("{sort} block {id} is not open")),
+            Some((open, of)) if open == id && *of == kind => Ok(()),
+            _ => Err(format!("{kind} block {id} is not open")),
         }
     }
 
-    fn end(&mut self, id: &BlockId, sort: &'static str) -> Verdict {
-        self.inside(id, sort)?;
+    fn end(&mut self, id: &BlockId, kind: &'static str) -> Verdict {
+        self.inside(id, kind)?;
         self.open = None;
         Ok(())
     }
@@ -182,6 +186,9 @@ impl Grammar {
         if !self.is_model_called {
             return Err(format!("call {id} begins outside a model call"));
         }
+        if id.as_str().len() > LONGEST_ID {
+            return Err(format!("the id of a call has more than {LONGEST_ID} bytes"));
+        }
         match self.calls.insert(id.clone(), Stage::Calling) {
             None => Ok(()),
             Some(_) => Err(format!("call {id} begins twice")),
@@ -190,7 +197,7 @@ impl Grammar {
 
     fn at(&mut self, id: &ToolCallId, stage: Stage) -> Result<&mut Stage, String> {
         let found = self.calls.get_mut(id).filter(|found| **found == stage);
-        found.ok_or_else(|| format!("call {id} is not where it goes on"))
+        found.ok_or_else(|| format!("call {id} can't go on like this"))
     }
 
     fn advance(&mut self, id: &ToolCallId, from: Stage, to: Stage) -> Verdict {

@@ -4,7 +4,7 @@ use std::sync::PoisonError;
 
 use async_trait::async_trait;
 use mainstem_event::{Decision, EventKind, SessionLog};
-use mainstem_message::{ToolCall, ToolState};
+use mainstem_message::{Message, Role, ToolCall, ToolState};
 use mainstem_policy::{Effect, PlanMode, Rules};
 use mainstem_react::{Gate, Passing, RunContext};
 use mainstem_tool::ToolOutput;
@@ -42,6 +42,28 @@ impl Member {
             (Effect::Deny, why) => Err(denied(format!("{} is {why}", call.name))),
             (effect, _) => Ok(effect == Effect::Ask),
         }
+    }
+
+    /// Passes a call of an agent that runs elsewhere, as it is or with edited arguments.
+    ///
+    /// # Errors
+    /// Why it must not run.
+    pub(crate) async fn pass(&self, cx: &RunContext, mut call: ToolCall) -> Result<ToolCall, String> {
+        let arguments = serde_json::from_str(&call.arguments).unwrap_or_default();
+        let text = |output: ToolOutput| Message::new(Role::Tool, output.into_parts().0).text();
+        let passing = Passing { id: &call.id, name: &call.name, arguments: &arguments, is_read_only: false };
+        if !self.must_ask(passing).map_err(text)? {
+            return Ok(call);
+        }
+        match self.ask(cx, call.clone()).await {
+            Decision::Allow => {}
+            Decision::AllowWith(edited) => {
+                self.must_ask(Passing { arguments: &edited, ..passing }).map_err(text)?;
+                call.arguments = edited.to_string();
+            }
+            Decision::Deny(reason) => return Err(format!("{} was denied: {reason}", call.name)),
+        }
+        Ok(call)
     }
 
     /// Returns why a rule denies a call; `None` if none does.

@@ -4,7 +4,7 @@ use std::{
     future::pending,
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -14,32 +14,45 @@ use mainstem_react::RunContext;
 
 use crate::spawn::deadline::Deadline;
 
-/// The number of an agent's calls that wait for children, tasks or approvals.
+/// Why an agent without events is not silent.
 #[derive(Debug, Default)]
-pub(crate) struct Waits(AtomicUsize);
+pub(crate) struct Waits {
+    /// The number of its calls that wait for children, tasks or approvals.
+    calls: AtomicUsize,
+    /// The number of signs of agents below it that run elsewhere.
+    heard: AtomicU64,
+}
 
 impl Waits {
     /// Returns `true` if a call of the agent waits.
     pub(crate) fn is_waiting(&self) -> bool {
-        self.0.load(Ordering::Relaxed) > 0
+        self.calls.load(Ordering::Relaxed) > 0
+    }
+
+    /// Notes an event of an agent below that runs elsewhere.
+    pub(crate) fn hear(&self) {
+        self.heard.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn heard(&self) -> u64 {
+        self.heard.load(Ordering::Relaxed)
     }
 }
 
 /// A call that waits, until it is dropped. Its agent is not silent meanwhile.
 #[derive(Debug)]
-#[must_use = "dropping it ends the wait"]
-pub struct Waiting(Arc<Waits>);
+pub(crate) struct Waiting(Arc<Waits>);
 
 impl Waiting {
     pub(crate) fn new(waits: &Arc<Waits>) -> Self {
-        waits.0.fetch_add(1, Ordering::Relaxed);
+        waits.calls.fetch_add(1, Ordering::Relaxed);
         Self(waits.clone())
     }
 }
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        self.0.0.fetch_sub(1, Ordering::Relaxed);
+        self.0.calls.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -55,10 +68,11 @@ pub(crate) async fn watch(cx: &RunContext, waits: &Waits, most: Duration) {
 
 /// Waits until there was no event for `most`. It checks once a slice, so that events cost nothing.
 async fn silence(cx: &RunContext, waits: &Waits, most: Duration) {
-    let (mut heard, mut deadline) = (cx.last_event(), Deadline::new(most));
+    let now = || (cx.last_event(), waits.heard());
+    let (mut heard, mut deadline) = (now(), Deadline::new(most));
     while deadline.pass().await.is_some() {
-        if waits.is_waiting() || cx.last_event() != heard {
-            (heard, deadline) = (cx.last_event(), Deadline::new(most));
+        if waits.is_waiting() || now() != heard {
+            (heard, deadline) = (now(), Deadline::new(most));
         }
     }
 }

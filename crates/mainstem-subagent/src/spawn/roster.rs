@@ -169,6 +169,13 @@ impl Roster {
         self.children.get(key).is_some_and(|child| child.turn.is_some())
     }
 
+    /// Checks that a child's running turn reads messages.
+    pub(crate) fn check_reads_messages(&self, key: &AgentKey) -> Result<(), SpawnError> {
+        let reads = |child: &Child| child.lineage.entry.agent.runner().reads_messages();
+        let reads = self.children.get(key).is_none_or(|child| reads(&child));
+        if reads { Ok(()) } else { Err(SpawnError::OnlyBetweenTurns { key: key.to_string() }) }
+    }
+
     /// Checks that a child is not closed.
     pub(crate) fn check_open(&self, key: &AgentKey) -> Result<(), SpawnError> {
         let is_closed = self.children.get(key).is_some_and(|child| child.status == ChildStatus::Closed);

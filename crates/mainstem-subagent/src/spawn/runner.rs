@@ -6,10 +6,11 @@ use mainstem_event::Decision;
 use mainstem_message::{Message, ToolCall};
 use mainstem_policy::PlanMode;
 use mainstem_react::{Agent, RunContext, RunOutcome};
+use mainstem_spec::AgentSpec;
 use mainstem_task::TaskSet;
 use mainstem_tool::ToolOutput;
 
-use crate::{fleet::Fleet, member::Member, spawn::idle::Waiting};
+use crate::{fleet::Fleet, member::Member};
 
 /// A running turn of a child. It is owned, so that it can move from the tool call that began it to
 /// a background task. Dropping it stops the child.
@@ -31,6 +32,11 @@ pub type RunningTurn = Pin<Box<dyn Future<Output = RunOutcome> + Send>>;
 pub trait Runner: fmt::Debug + Send + Sync {
     /// Starts a turn when the returned future is first polled.
     fn run_turn(&self, input: TurnInput) -> RunningTurn;
+
+    /// Returns `true` if a running turn reads messages. Otherwise a message is the next turn.
+    fn reads_messages(&self) -> bool {
+        false
+    }
 }
 
 /// The input of a turn.
@@ -74,9 +80,12 @@ impl Fleet {
         Member::of(cx).ok().map(|member| &member.fleet.tasks)
     }
 
-    /// Marks the agent as waiting for others, so that it is not silent meanwhile.
-    pub fn waiting(cx: &RunContext) -> Option<Waiting> {
-        Member::of(cx).ok().map(|member| Waiting::new(&member.waits))
+    /// Notes an event of an agent below a context's agent, which runs elsewhere as that one does:
+    /// neither is silent.
+    pub fn heard(cx: &RunContext) {
+        if let Ok(member) = Member::of(cx) {
+            member.waits.hear();
+        }
     }
 
     /// Asks a person to approve a call of a context's agent, in an event of that agent, unless a
@@ -97,16 +106,25 @@ impl Fleet {
         }
     }
 
-    /// Has a call run by the caller of the session; `None` if the agent is stopped first.
+    /// Has a call of an agent that runs elsewhere run by the caller of the session, if the agent's
+    /// declaration names the tool in `tools`; `None` if the agent is stopped first. Rules apply as
+    /// for a tool that is declared here.
     pub async fn run_externally(cx: &RunContext, call: ToolCall) -> Option<ToolOutput> {
+        let failed = |why: String| Some(ToolOutput::failed(why));
         let member = match Member::of(cx) {
             Ok(member) => member,
-            Err(error) => return Some(ToolOutput::failed(error.to_string())),
+            Err(error) => return failed(error.to_string()),
         };
-        let arguments = serde_json::from_str(&call.arguments).unwrap_or_default();
-        match member.denial(&call, &arguments) {
-            Some(reason) => Some(ToolOutput::failed(reason)),
-            None => member.run_externally(cx, call).await,
+        let names = |spec: &AgentSpec| spec.tools.iter().flatten().any(|tool| *tool == call.name);
+        if !member.lineage.as_ref().is_some_and(|lineage| names(&lineage.entry.spec)) {
+            return failed(format!(
+                "{} is not among the tools that this agent's caller runs for it",
+                call.name
+            ));
+        }
+        match member.pass(cx, call).await {
+            Ok(call) => member.run_externally(cx, call).await,
+            Err(reason) => failed(reason),
         }
     }
 }
@@ -115,6 +133,10 @@ impl Runner for Agent {
     fn run_turn(&self, input: TurnInput) -> RunningTurn {
         let message = vec![Arc::new(Message::user(input.task))];
         Box::pin(self.run_beside(input.cx, input.history, message, input.watchdog))
+    }
+
+    fn reads_messages(&self) -> bool {
+        true
     }
 }
 

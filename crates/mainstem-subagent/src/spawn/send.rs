@@ -32,6 +32,7 @@ impl Member {
         asked: Option<u64>,
     ) -> Result<Report, SpawnError> {
         if mode != SendMode::Queue && self.fleet.roster.is_running(key) {
+            self.fleet.roster.check_reads_messages(key)?;
             self.fleet.steer(cx, key, &message, mode);
             return Ok(Report::sent(key, mode));
         }
@@ -71,6 +72,7 @@ impl Fleet {
     ) -> Result<(), SpawnError> {
         let key = self.roster.find(Some(key.as_str()), None, None)?;
         if mode != SendMode::Queue && self.roster.is_running(&key) {
+            self.roster.check_reads_messages(&key)?;
             self.steer(&cx, &key, &message, mode);
             return Ok(());
         }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use mainstem_event::EventKind;
-use mainstem_message::{SessionId, ToolCallId, ToolState};
+use mainstem_message::{SessionId, TaskId, ToolCallId, ToolState};
 
 use super::{Invocation, Violation};
 
@@ -27,8 +27,10 @@ pub(super) fn check(all: &[Invocation<'_>]) -> Result<Callers, Violation> {
             call.encloses(child)?;
             order.check(child, call)?;
         }
-        let awaited = child.source.filter(|source| source.task_id.is_none());
-        let parent = awaited.and_then(|source| latest.get(&source.parent_session_id).copied());
+        let parent = child.source.and_then(|source| latest.get(&source.parent_session_id).copied());
+        // A child that is a task of its own is awaited by no agent.
+        let parent = parent
+            .filter(|parent| task(child, 0).is_none() || task(child, 0) == task(&all[*parent], usize::MAX));
         callers.push(call.map_or(parent, |call| Some(call.caller)));
         latest.insert(child.session(), index);
     }
@@ -162,12 +164,17 @@ impl<'a> Calls<'a> {
             calls.filter(|call| call.called < child.start()).map(move |call| (call, Reverse(far)))
         });
         let best = found
-            .max_by_key(|(call, near)| (call.is_open(child.start()), call.is_running(), *near, call.called));
+            .max_by_key(|(call, near)| (call.is_open(child.start()), *near, call.is_running(), call.called));
         match best {
             Some((call, _)) => Ok(Some(call)),
             None => broken(format!("{} was caused by {id}, which no agent called before", child.key())),
         }
     }
+}
+
+/// Returns the task that an invocation is part of, at its first event or its last.
+fn task<'a>(one: &Invocation<'a>, at: usize) -> Option<&'a TaskId> {
+    one.events[at.min(one.events.len() - 1)].source()?.task_id.as_ref()
 }
 
 fn is_task(child: &Invocation<'_>) -> bool {
