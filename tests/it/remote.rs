@@ -390,3 +390,77 @@ async fn a_remote_child_goes_on_in_the_background() {
     );
     [serving_third, serving_second].iter().for_each(JoinHandle::abort);
 }
+
+/// The fleet of a remote whose agent has a call run by its caller.
+async fn with_call_for_the_caller(tools: &[&str]) -> Vec<AgentEvent> {
+    let third = ScriptedModel::new()
+        .agent("third", [Turn::new().call("browse", json!({})), Turn::new().text("Seen.")]);
+    let browse = ExternalTool::new("browse", "Opens a page at the caller's", json!({ "type": "object" }));
+    let (url, serving) = serve(builder("third", third).with_tool(browse).build().unwrap()).await;
+    let main = ScriptedModel::new()
+        .agent("main", [Turn::new().spawn("third", "look"), Turn::new().text("All done.")]);
+    let spec = remote("third", &url).with_tools(tools.iter().copied());
+    let first = builder("main", main).with_subagent(spec).build().unwrap();
+    let events = steered(&first, async |run, event| {
+        if let EventKind::RequireExternalExecution { tool_calls, .. } = &event.kind {
+            run.submit_tool_result(&tool_calls[0].id, "a page").unwrap();
+        }
+    })
+    .await;
+    serving.abort();
+    events
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_remote_has_the_calls_run_that_its_declaration_names() {
+    let named = render(&with_call_for_the_caller(&["browse"]).await);
+    assert!(named.contains("TOOL_RESULT_TEXT_DELTA \"a page\""), "{named}");
+    let other = render(&with_call_for_the_caller(&[]).await);
+    assert!(other.contains("browse is not among the tools"), "{other}");
+    assert!(!other.contains("REQUIRE_EXTERNAL_EXECUTION"), "{other}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_running_remote_is_not_steered() {
+    let second = ScriptedModel::new().agent("second", [Turn::new().text("I hang").hang()]);
+    let (url, serving) = serve(builder("second", second).build().unwrap()).await;
+    let first = builder("main", script("main")).with_subagent(remote("second", &url)).build().unwrap();
+    let mut refused = None;
+    steered(&first, async |run, event| {
+        if event.depth() == 1 && matches!(event.kind, EventKind::TextBlockDelta { .. }) {
+            let sent = run.send(event.agent_key().unwrap(), "faster", SendMode::Steer);
+            refused = Some(sent.unwrap_err().to_string());
+            run.cancel();
+        }
+    })
+    .await;
+    assert!(refused.unwrap().ends_with("send with mode queue"));
+    serving.abort();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cancel_stops_the_tasks_of_a_remote() {
+    let wait = json!({ "agent_id": "third", "task": "look", "timeout_seconds": 0 });
+    let model = ScriptedModel::new()
+        .agent("second", [Turn::new().call("agent_spawn", wait), Turn::new().text("I hang").hang()])
+        .agent("third", [Turn::new().text("I hang, too").hang()]);
+    let second = builder("second", model).with_subagent(local("third")).build().unwrap();
+    let (url, serving) = serve(second.clone()).await;
+    let first = builder("main", script("main")).with_subagent(remote("second", &url)).build().unwrap();
+    let events = steered(&first, async |run, event| {
+        if event.agent_id() == "second" && matches!(event.kind, EventKind::TextBlockDelta { .. }) {
+            run.cancel();
+        }
+    })
+    .await;
+    idle(&second).await;
+    let tasks = || second.sessions().opened().iter().map(|session| session.task_set().live()).sum::<usize>();
+    for _ in 0..100 {
+        if tasks() == 0 {
+            break;
+        }
+        tokio::time::sleep(ms(10)).await;
+    }
+    assert_eq!(tasks(), 0, "{}", render(&events));
+    serving.abort();
+}

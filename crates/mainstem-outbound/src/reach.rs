@@ -47,7 +47,7 @@ enum Kind {
     Network(IpAddr, u8),
 }
 
-/// A text names no host.
+/// A text is not a host.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not a host: write a name, an IP address, a network such as 10.0.0.0/8, or *")]
 #[non_exhaustive]

@@ -30,7 +30,7 @@ pub enum RemoteError {
         message: String,
     },
     /// The events of the agent broke a law of event streams.
-    #[error("the remote agent broke the rules of event streams and was stopped: {what}")]
+    #[error("the remote agent broke the laws of event streams and was stopped: {what}")]
     #[non_exhaustive]
     Unlawful {
         /// The event and the rule.

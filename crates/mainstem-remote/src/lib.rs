@@ -2,14 +2,14 @@
 //!
 //! [`RemoteAgent`] is the contract of a protocol: it begins a turn, and returns the remote's events
 //! and what steers it. [`MainstemAgent`] speaks that of another Mainstem server. [`RemoteRunner`]
-//! makes a child of it: `border` decides what becomes of each event, `graft` has the invocations in
-//! the session's log, and `turn` drives. [`Remotes`] makes runners from declarations.
+//! makes a child of it: `admission` decides which events are emitted, `invocations` has the
+//! contexts that emit them, and `turn` drives. [`Remotes`] makes runners from declarations.
 
+mod admission;
 mod agent;
 mod agents;
-mod border;
 mod error;
-mod graft;
+mod invocations;
 mod mainstem;
 mod runner;
 mod turn;

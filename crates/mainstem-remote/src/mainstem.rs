@@ -168,9 +168,15 @@ impl RemoteControl for Control {
 }
 
 impl Control {
-    /// Cancels the run, and the background tasks of its session, which a cancel of a run spares.
+    /// Cancels the run, and before it the background tasks of its session, which a cancel of a run
+    /// spares: this side stops listening when the run has ended.
     async fn stop(&self, reason: &CancelReason) -> Result<(), Error> {
+        let tasks = self.stop_tasks().await;
         self.run.cancel(reason.clone()).await?;
+        tasks
+    }
+
+    async fn stop_tasks(&self) -> Result<(), Error> {
         for task in self.session.tasks().await?.iter().filter(|task| !task.is_over()) {
             self.server.cancel_task(&task.id).await?;
         }

@@ -9,8 +9,8 @@ use crate::{RemoteAgent, turn};
 /// Runs the turns of a child at a [`RemoteAgent`].
 ///
 /// The child's events are in the caller's stream as those of a local one are: numbered by its
-/// session's log, tagged with their agents, and lawful. What the remote does against the laws ends
-/// the turn with an error.
+/// session's log, tagged with their agents, and lawful. An event that
+/// breaks a law ends the turn with an error.
 #[derive(Clone, Debug)]
 pub struct RemoteRunner {
     agent: Arc<dyn RemoteAgent>,

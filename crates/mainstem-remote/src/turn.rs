@@ -15,20 +15,20 @@ use tokio::time::{Sleep, sleep, timeout};
 use self::answers::Answers;
 use crate::{
     BegunTurn, RemoteAgent, RemoteControl, RemoteError, RemoteTurn,
-    border::{Admitted, Border, ROOT},
-    graft::Graft,
+    admission::{Admission, Admitted, ROOT},
+    invocations::Invocations,
 };
 
 /// How long a remote has to end its turn after it was asked to stop.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// How long a request to stop may take once this side has stopped waiting.
-const FAREWELL: Duration = Duration::from_secs(10);
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Runs a turn from its `AGENT_START` to its `AGENT_END`.
 pub(crate) async fn run(agent: Arc<dyn RemoteAgent>, name: Arc<str>, input: TurnInput) -> RunOutcome {
     let TurnInput { cx, task, mut watchdog, .. } = input;
-    let mut graft = Graft::open(cx.clone(), &name, &task);
+    let mut invocations = Invocations::open(cx.clone(), &name, &task);
     let work = async {
         let watched = async {
             watchdog.as_mut().await;
@@ -36,22 +36,22 @@ pub(crate) async fn run(agent: Arc<dyn RemoteAgent>, name: Arc<str>, input: Turn
         };
         tokio::select! {
             biased;
-            result = drive(agent, &cx, &mut graft, task) => result,
+            result = drive(agent, &cx, &mut invocations, task) => result,
             () = watched => Err(AgentError::cancelled(&cx)),
         }
     };
     let result = AssertUnwindSafe(work).catch_unwind().await;
     let result = result.unwrap_or_else(|_| Err(AgentError::Panicked("in a remote agent's protocol".into())));
-    graft.close(result)
+    invocations.close(result)
 }
 
 async fn drive(
     agent: Arc<dyn RemoteAgent>,
     cx: &RunContext,
-    graft: &mut Graft,
+    invocations: &mut Invocations,
     task: String,
 ) -> Result<Outcome, AgentError> {
-    let result = follow(agent, cx, graft, task).await;
+    let result = follow(agent, cx, invocations, task).await;
     // The reason on this side is the better one.
     if result.is_err() && cx.is_cancelled() { Err(AgentError::cancelled(cx)) } else { result }
 }
@@ -59,31 +59,32 @@ async fn drive(
 async fn follow(
     agent: Arc<dyn RemoteAgent>,
     cx: &RunContext,
-    graft: &mut Graft,
+    invocations: &mut Invocations,
     task: String,
 ) -> Result<Outcome, AgentError> {
     let request = request(cx, task);
-    let border = Border::new(request.session.clone(), request.levels);
+    let admission = Admission::new(request.session.clone(), request.levels);
     let mut begin = Beginning::new(cx, agent, request);
     let BegunTurn { mut events, control } = tokio::select! {
         biased;
         () = cx.cancelled() => return Err(AgentError::cancelled(cx)),
         begun = begin.wait() => begun?,
     };
-    let farewell = Farewell { control: Some(control.clone()), tasks: Fleet::task_set(cx).cloned(), cx };
-    let mut turn = Turn { cx, graft, border, control, answers: Answers::default(), stopping: None };
+    let cancel_on_drop =
+        CancelOnDrop { control: Some(control.clone()), tasks: Fleet::task_set(cx).cloned(), cx };
+    let mut turn = Turn { cx, invocations, admission, control, answers: Answers::default(), stopping: None };
     loop {
         tokio::select! {
             biased;
-            here = turn.here() => match here {
-                Here::Cancelled => turn.stop(),
-                Here::OutOfGrace => return Err(AgentError::cancelled(cx)),
-                Here::Answered => {}
+            local = turn.local_event() => match local {
+                LocalEvent::Cancelled => turn.stop(),
+                LocalEvent::OutOfGrace => return Err(AgentError::cancelled(cx)),
+                LocalEvent::Answered => {}
             },
             event = events.next() => {
                 let event = event.ok_or(RemoteError::Ended)?;
                 if let Some(result) = turn.take(event?)? {
-                    farewell.disarm();
+                    cancel_on_drop.disarm();
                     return result;
                 }
                 settle(cx).await;
@@ -109,8 +110,8 @@ fn request(cx: &RunContext, task: String) -> RemoteTurn {
 /// A turn that has begun at the remote.
 struct Turn<'a> {
     cx: &'a RunContext,
-    graft: &'a mut Graft,
-    border: Border,
+    invocations: &'a mut Invocations,
+    admission: Admission,
     control: Arc<dyn RemoteControl>,
     answers: Answers,
     /// How long the remote still has, once it was asked to stop.
@@ -118,7 +119,7 @@ struct Turn<'a> {
 }
 
 /// What happens on this side.
-enum Here {
+enum LocalEvent {
     Cancelled,
     OutOfGrace,
     Answered,
@@ -126,24 +127,24 @@ enum Here {
 
 impl Turn<'_> {
     /// Waits for this side: a cancel, once, then the end of the remote's grace; or an answer.
-    async fn here(&mut self) -> Here {
+    async fn local_event(&mut self) -> LocalEvent {
         let Self { cx, answers, stopping, .. } = self;
         let stop = async {
             match stopping {
                 None => {
                     cx.cancelled().await;
-                    Here::Cancelled
+                    LocalEvent::Cancelled
                 }
                 Some(grace) => {
                     grace.as_mut().await;
-                    Here::OutOfGrace
+                    LocalEvent::OutOfGrace
                 }
             }
         };
         tokio::select! {
             biased;
             stop = stop => stop,
-            () = answers.next() => Here::Answered,
+            () = answers.next() => LocalEvent::Answered,
         }
     }
 
@@ -156,18 +157,18 @@ impl Turn<'_> {
 
     /// Takes in an event; returns the end of the turn.
     fn take(&mut self, event: crate::RemoteEvent) -> Result<Option<Result<Outcome, AgentError>>, AgentError> {
-        match self.border.admit(event)? {
+        match self.admission.admit(event)? {
             Admitted::Nothing => {}
             Admitted::Start { parent, caller, source, name, input } => {
-                self.graft.start(parent, caller, *source, &name, input)?;
+                self.invocations.start(parent, caller, *source, &name, input)?;
             }
-            Admitted::Emit { invocation, kind } => self.graft.emit(invocation, kind)?,
+            Admitted::Emit { invocation, kind } => self.invocations.emit(invocation, kind)?,
             Admitted::End { invocation: ROOT, outcome, error } => {
-                return Ok(Some(self.graft.ended(ROOT, outcome, error)?));
+                return Ok(Some(self.invocations.ended(ROOT, outcome, error)?));
             }
             Admitted::End { invocation, outcome, error } => {
                 self.answers.withdraw_of(invocation);
-                self.graft.end(invocation, outcome, error)?;
+                self.invocations.end(invocation, outcome, error)?;
             }
             Admitted::Ask { invocation, id, calls } => self.ask(invocation, id, calls),
             Admitted::Answered { id } => self.answers.withdraw(&id),
@@ -179,7 +180,7 @@ impl Turn<'_> {
     /// Asks a person here, and tells the remote.
     fn ask(&mut self, invocation: usize, id: ConfirmId, calls: Vec<ToolCall>) {
         let (cx, control, request) =
-            (self.graft.context(invocation).clone(), self.control.clone(), id.clone());
+            (self.invocations.context(invocation).clone(), self.control.clone(), id.clone());
         let answer = async move {
             let decision = decide(&cx, calls).await;
             report(control.confirm(&request, decision).await);
@@ -190,7 +191,7 @@ impl Turn<'_> {
     /// Lets the caller run calls, and returns their results to the remote.
     fn execute(&mut self, invocation: usize, calls: Vec<ToolCall>) {
         for call in calls {
-            let (cx, control) = (self.graft.context(invocation).clone(), self.control.clone());
+            let (cx, control) = (self.invocations.context(invocation).clone(), self.control.clone());
             self.answers.add(invocation, None, async move {
                 let id = call.id.clone();
                 if let Some(output) = Fleet::run_externally(&cx, call).await {
@@ -271,7 +272,7 @@ impl Drop for Beginning<'_> {
                     let Ok(begun) = begun.await else { return };
                     report(begun.control.cancel(&reason).await);
                 };
-                if timeout(FAREWELL, stop).await.is_err() {
+                if timeout(CANCEL_TIMEOUT, stop).await.is_err() {
                     report(Err(RemoteError::unreachable("no answer to a cancel")));
                 }
             });
@@ -280,24 +281,24 @@ impl Drop for Beginning<'_> {
 }
 
 /// Asks the remote to stop when this side drops the turn before its end.
-struct Farewell<'a> {
+struct CancelOnDrop<'a> {
     control: Option<Arc<dyn RemoteControl>>,
     tasks: Option<TaskSet>,
     cx: &'a RunContext,
 }
 
-impl Farewell<'_> {
+impl CancelOnDrop<'_> {
     fn disarm(mut self) {
         self.control = None;
     }
 }
 
-impl Drop for Farewell<'_> {
+impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
         if let (Some(control), Some(tasks)) = (self.control.take(), &self.tasks) {
             let reason = reason(self.cx);
             tasks.drive(async move {
-                let stopped = timeout(FAREWELL, control.cancel(&reason)).await;
+                let stopped = timeout(CANCEL_TIMEOUT, control.cancel(&reason)).await;
                 report(stopped.unwrap_or_else(|_| Err(RemoteError::unreachable("no answer to a cancel"))));
             });
         }

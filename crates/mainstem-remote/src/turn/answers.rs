@@ -9,7 +9,7 @@ use std::{
 use futures_util::future::BoxFuture;
 use mainstem_message::ConfirmId;
 
-/// Answers in the making. Few at a time, so each is polled whenever one is woken.
+/// Pending answers. All are polled whenever one is woken, because there are few at a time.
 #[derive(Default)]
 pub(super) struct Answers(Vec<Answer>);
 

@@ -89,10 +89,14 @@ impl AgentFactory {
         let (mut catalog, mut problems) = (Catalog::default(), Vec::new());
         let general = general_purpose();
         for spec in std::iter::once(&general).chain(specs.iter()) {
-            problems.extend(self.unknown_tools(spec));
-            problems.extend(self.unknown_skills(spec));
-            problems.extend(self.unknown_servers(spec));
-            match self.entry(spec.clone()) {
+            let entry = self.entry(spec.clone());
+            // What the spec of a remote agent names is at the remote.
+            if !entry.as_ref().is_ok_and(|entry| entry.agent.local().is_none()) {
+                problems.extend(self.unknown_tools(spec));
+                problems.extend(self.unknown_skills(spec));
+                problems.extend(self.unknown_servers(spec));
+            }
+            match entry {
                 Ok(entry) => catalog.keep(entry),
                 Err(error) => problems.push(error),
             }

@@ -1,4 +1,4 @@
-//! Decides what becomes of a remote's events before they enter the session's log. Pure.
+//! Decides which events of a remote are emitted in the session's log, and as what. Pure.
 //!
 //! A remote is another program, of another version or hostile. Its events are admitted if the laws
 //! of event streams hold for them; the first that breaks one ends the turn with an error.
@@ -16,27 +16,27 @@ use self::grammar::Grammar;
 use crate::{RemoteError, RemoteEvent};
 
 /// The most invocations below a remote agent in one of its turns.
-const MOST_INVOCATIONS: usize = 1_024;
+const MAX_INVOCATIONS: usize = 1_024;
 
 /// The most bytes of content in one of its turns.
-const MOST_BYTES: usize = 64 << 20;
+const MAX_BYTES: usize = 64 << 20;
 
 /// The most requests for approvals and results in one of its turns.
-const MOST_REQUESTS: usize = 1_024;
+const MAX_REQUESTS: usize = 1_024;
 
 /// The longest text of a remote in a message, in characters.
-const LONGEST_MESSAGE: usize = 200;
+const MAX_MESSAGE: usize = 200;
 
 /// The longest name of an agent, in bytes.
-const LONGEST_NAME: usize = 256;
+const MAX_NAME: usize = 256;
 
 /// The invocation of the agent that was asked.
 pub(crate) const ROOT: usize = 0;
 
-/// What becomes of an event.
+/// What is done with an event.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Admitted {
-    /// It has no place in this log: a remote's own bookkeeping, or what this side says itself.
+    /// It is not emitted: it is about the remote's own session, or is emitted by this side itself.
     Nothing,
     /// An invocation below another begins. Its index is the next one. Its turn is counted here, and
     /// its call is left out if children start out of order.
@@ -62,7 +62,7 @@ pub(crate) enum Admitted {
 
 /// The events of one turn, as far as they have come.
 #[derive(Debug)]
-pub(crate) struct Border {
+pub(crate) struct Admission {
     invocations: Vec<Invocation>,
     /// The agents by their sessions at the remote.
     agents: HashMap<SessionId, Agent>,
@@ -104,8 +104,8 @@ struct Invocation {
     is_over: bool,
 }
 
-impl Border {
-    /// Creates a border for a turn of the agent whose session at the remote is `session`.
+impl Admission {
+    /// Creates the admission of a turn of the agent whose session at the remote is `session`.
     pub(crate) fn new(session: SessionId, levels: u16) -> Self {
         let asked = Agent { identity: None, latest: ROOT, turns: 1 };
         Self {
@@ -216,8 +216,8 @@ impl Border {
                 self.levels
             ));
         }
-        if self.invocations.len() > MOST_INVOCATIONS {
-            return Err(format!("more than {MOST_INVOCATIONS} invocations in one turn"));
+        if self.invocations.len() > MAX_INVOCATIONS {
+            return Err(format!("more than {MAX_INVOCATIONS} invocations in one turn"));
         }
         let turn = self.turn_of(&source)?;
         let cause = cause.filter(|(caller, call)| self.invocations[*caller].grammar.child_starts(call));
@@ -320,17 +320,13 @@ impl Border {
             return Err(format!("call {} is not open", call.id));
         }
         self.requests += calls.len().max(1);
-        let is_too_many = self.requests > MOST_REQUESTS;
-        if is_too_many { Err(format!("more than {MOST_REQUESTS} requests in one turn")) } else { Ok(()) }
+        let is_too_many = self.requests > MAX_REQUESTS;
+        if is_too_many { Err(format!("more than {MAX_REQUESTS} requests in one turn")) } else { Ok(()) }
     }
 
     fn count(&mut self, kind: &EventKind) -> Result<(), String> {
         self.bytes = self.bytes.saturating_add(size(kind));
-        if self.bytes <= MOST_BYTES {
-            Ok(())
-        } else {
-            Err(format!("more than {MOST_BYTES} bytes in one turn"))
-        }
+        if self.bytes <= MAX_BYTES { Ok(()) } else { Err(format!("more than {MAX_BYTES} bytes in one turn")) }
     }
 }
 
@@ -339,7 +335,7 @@ fn check_names(source: &EventSource, name: &str) -> Result<(), String> {
     let is_short = [Some(id), Some(name), source.label.as_deref(), source.agent_name.as_deref()]
         .into_iter()
         .flatten()
-        .all(|name| name.len() <= LONGEST_NAME);
+        .all(|name| name.len() <= MAX_NAME);
     let is_segment = !id.is_empty() && !id.contains(|c: char| c == '/' || c.is_control());
     if is_short && is_segment { Ok(()) } else { Err("an agent's id or name is not valid".to_owned()) }
 }
@@ -403,7 +399,7 @@ fn value_bytes(value: &impl serde::Serialize) -> usize {
 
 /// Returns the first characters of a text that is not ours.
 fn shortened(text: &str) -> String {
-    text.chars().take(LONGEST_MESSAGE).collect()
+    text.chars().take(MAX_MESSAGE).collect()
 }
 
 #[cfg(test)]

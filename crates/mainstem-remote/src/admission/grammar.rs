@@ -6,7 +6,7 @@ use mainstem_event::EventKind;
 use mainstem_message::{BlockId, ContentBlock, ToolCall, ToolCallId, ToolState};
 
 /// The longest id of a call, in bytes.
-const LONGEST_ID: usize = 256;
+const MAX_ID: usize = 256;
 
 /// What is wrong with an event, for a message.
 type Verdict = Result<(), String>;
@@ -186,8 +186,8 @@ impl Grammar {
         if !self.is_model_called {
             return Err(format!("call {id} begins outside a model call"));
         }
-        if id.as_str().len() > LONGEST_ID {
-            return Err(format!("the id of a call has more than {LONGEST_ID} bytes"));
+        if id.as_str().len() > MAX_ID {
+            return Err(format!("the id of a call has more than {MAX_ID} bytes"));
         }
         match self.calls.insert(id.clone(), Stage::Calling) {
             None => Ok(()),

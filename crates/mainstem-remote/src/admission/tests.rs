@@ -98,10 +98,10 @@ fn of<const N: usize>(source: &Arc<EventSource>, kinds: [EventKind; N]) -> Vec<S
 /// Admits all events but the last; returns what becomes of that one.
 #[track_caller]
 fn last(steps: impl IntoIterator<Item = Vec<Step>>) -> Result<Admitted, String> {
-    let mut border = Border::new(session(ASKED), 2);
+    let mut admission = Admission::new(session(ASKED), 2);
     let mut steps = steps.into_iter().flatten().peekable();
     while let Some((source, kind)) = steps.next() {
-        let admitted = border.admit(RemoteEvent::new(kind).with_source(source));
+        let admitted = admission.admit(RemoteEvent::new(kind).with_source(source));
         let admitted = admitted.map_err(|error| error.to_string());
         if steps.peek().is_none() {
             return admitted;
@@ -336,28 +336,28 @@ fn requests_are_about_open_calls_and_few() {
 
 #[test]
 fn a_flood_is_ended() {
-    let mut border = Border::new(session(ASKED), 2);
+    let mut admission = Admission::new(session(ASKED), 2);
     own([start(), model(), text()])
         .into_iter()
-        .for_each(|(_, kind)| _ = border.admit(RemoteEvent::new(kind)).unwrap());
+        .for_each(|(_, kind)| _ = admission.admit(RemoteEvent::new(kind)).unwrap());
     let piece = "x".repeat(1 << 20);
-    let refused = (0..65).find_map(|_| border.admit(RemoteEvent::new(delta(&piece))).err());
+    let refused = (0..65).find_map(|_| admission.admit(RemoteEvent::new(delta(&piece))).err());
     assert!(refused.unwrap().to_string().ends_with("more than 67108864 bytes in one turn"));
 
-    let mut border = Border::new(session(ASKED), 2);
-    border.admit(RemoteEvent::new(start())).unwrap();
+    let mut admission = Admission::new(session(ASKED), 2);
+    admission.admit(RemoteEvent::new(start())).unwrap();
     let refused = (0..65).find_map(|_| {
         let end = EventKind::model_call_end(StopReason::Other(piece.clone()), 0);
-        let pair = [model(), end].map(|kind| border.admit(RemoteEvent::new(kind)));
+        let pair = [model(), end].map(|kind| admission.admit(RemoteEvent::new(kind)));
         pair.into_iter().find_map(Result::err)
     });
     assert!(refused.unwrap().to_string().ends_with("more than 67108864 bytes in one turn"));
 
-    let mut border = Border::new(session(ASKED), 2);
-    border.admit(RemoteEvent::new(start())).unwrap();
+    let mut admission = Admission::new(session(ASKED), 2);
+    admission.admit(RemoteEvent::new(start())).unwrap();
     let refused = (0..1_030).find_map(|number| {
         let source = below(ASKED, &format!("sub-{number}"), None);
-        border.admit(RemoteEvent::new(start()).with_source(Some(source))).err()
+        admission.admit(RemoteEvent::new(start()).with_source(Some(source))).err()
     });
     assert!(refused.unwrap().to_string().ends_with("more than 1024 invocations in one turn"));
 }

@@ -9,18 +9,18 @@ use mainstem_react::{AgentError, Bracket, RunContext, RunOutcome};
 use mainstem_subagent::Fleet;
 use sha2::{Digest, Sha256};
 
-use crate::{RemoteError, border::ROOT};
+use crate::{RemoteError, admission::ROOT};
 
 /// The name of the model in whose place a middleware answers.
 const MIDDLEWARE: &str = "middleware";
 
 /// The invocations of one turn: the agent that was asked, and those below it. Dropping it ends
 /// those that are open, the deepest first.
-pub(crate) struct Graft {
-    invocations: Vec<Grafted>,
+pub(crate) struct Invocations {
+    invocations: Vec<RemoteInvocation>,
 }
 
-struct Grafted {
+struct RemoteInvocation {
     cx: RunContext,
     /// Open until the invocation ends.
     bracket: Option<Bracket>,
@@ -28,11 +28,11 @@ struct Grafted {
     model: Option<Arc<str>>,
 }
 
-impl Graft {
+impl Invocations {
     /// Begins the invocation of the agent that is asked.
     pub(crate) fn open(cx: RunContext, name: &Arc<str>, task: &str) -> Self {
         let bracket = Bracket::open(&cx, name, vec![Arc::new(Message::user(task))]);
-        Self { invocations: vec![Grafted::new(cx, bracket)] }
+        Self { invocations: vec![RemoteInvocation::new(cx, bracket)] }
     }
 
     /// Begins an invocation below another.
@@ -54,7 +54,7 @@ impl Graft {
         let source = placed(above, asked.as_ref(), source);
         let cx = self.invocations[caller].cx.child(source, ReplyId::from_lossy(above.new_id("reply-")));
         let bracket = Bracket::open(&cx, name, input);
-        self.invocations.push(Grafted::new(cx, bracket));
+        self.invocations.push(RemoteInvocation::new(cx, bracket));
         Ok(())
     }
 
@@ -142,14 +142,14 @@ impl Graft {
     }
 }
 
-impl Drop for Graft {
+impl Drop for Invocations {
     fn drop(&mut self) {
         self.close_below();
         drop(self.invocations[ROOT].take());
     }
 }
 
-impl Grafted {
+impl RemoteInvocation {
     fn new(cx: RunContext, bracket: Bracket) -> Self {
         Self { cx, bracket: Some(bracket), model: None }
     }
