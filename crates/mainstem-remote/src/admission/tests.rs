@@ -314,8 +314,8 @@ fn an_agent_above_may_send_to_one_whose_parent_has_ended() {
     let call = [own([model()]), own(call("c")), own([model_end()])].concat();
     let sent = [before.clone(), call, of(&deep(2), [start()])];
     assert!(matches!(last(sent), Ok(Admitted::Start { parent: 1, caller: 0, .. })));
-    let nobody = Arc::new(EventSource { parent_tool_call_id: None, ..(*deep(2)).clone() });
-    check([before, of(&nobody, [start()])], "begins below an agent that is not running");
+    let orphan = Arc::new(EventSource { parent_tool_call_id: None, ..(*deep(2)).clone() });
+    check([before, of(&orphan, [start()])], "begins below an agent that is not running");
 }
 
 #[test]
