@@ -72,9 +72,9 @@ impl fmt::Display for OutOfReach {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { host, address } = self;
         if host.trim_matches(['[', ']']) == address.to_string() {
-            return write!(f, "{address} is not a public address, and this host is not allowed");
+            return write!(f, "{address} is not a public address; `remote_hosts` allows this host");
         }
-        write!(f, "{host} has the address {address}, which is not public, and this host is not allowed")
+        write!(f, "{host} has the address {address}, which is not public; `remote_hosts` allows this host")
     }
 }
 

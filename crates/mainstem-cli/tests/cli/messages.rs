@@ -62,7 +62,7 @@ fn left_out(line: &str) -> Cli {
 
 #[test]
 fn an_agent_that_is_left_out_is_named_with_the_reason() {
-    let remote = "./subagents/remote.md:3:1: error: agent \"remote\": url: http://10.0.0.1/a: 10.0.0.1 is not a public address, and this host is not allowed";
+    let remote = "./subagents/remote.md:3:1: error: agent \"remote\": url: http://10.0.0.1/a: 10.0.0.1 is not a public address; `remote_hosts` allows this host";
     let wrong = "./subagents/wrong.md:3:8: error: steps must be at least 1";
     check(left_out("agents list"), 0, remote);
     check(left_out("agents show remote"), 0, remote);
@@ -77,7 +77,7 @@ fn an_agent_that_is_left_out_is_named_with_the_reason() {
     let listed = left_out("agents list").run();
     assert!(listed.stderr.contains(wrong) && !listed.stdout.contains("remote"), "{listed:?}");
     assert!(left_out("doctor").run().stdout.contains("2 agents in files, 2 errors"));
-    let why = "agent \"remote\" is left out: ./subagents/remote.md:3:1: agent \"remote\": url: http://10.0.0.1/a: 10.0.0.1 is not a public address, and this host is not allowed";
+    let why = "agent \"remote\" is left out: ./subagents/remote.md:3:1: agent \"remote\": url: http://10.0.0.1/a: 10.0.0.1 is not a public address; `remote_hosts` allows this host";
     for line in
         ["run --trust -a remote Hi", "run --trust -m openai:m -a remote Hi", "tools --trust -a remote"]
     {

@@ -59,13 +59,17 @@ fn only_public_addresses_are_in_reach() {
         check(&[], &format!("http://{address}/x"), Ok(()));
     }
     // What parses to a loopback address is one.
-    check(&[], "http://2130706433/", Err("127.0.0.1 is not a public address, and this host is not allowed"));
-    check(&[], "http://0x7f.1/", Err("127.0.0.1 is not a public address, and this host is not allowed"));
+    check(
+        &[],
+        "http://2130706433/",
+        Err("127.0.0.1 is not a public address; `remote_hosts` allows this host"),
+    );
+    check(&[], "http://0x7f.1/", Err("127.0.0.1 is not a public address; `remote_hosts` allows this host"));
 }
 
 #[test]
 fn the_operator_allows_hosts() {
-    let private = Err("10.1.2.3 is not a public address, and this host is not allowed");
+    let private = Err("10.1.2.3 is not a public address; `remote_hosts` allows this host");
     check(&["10.0.0.0/8"], "http://10.1.2.3", Ok(()));
     check(&["10.1.2.3"], "http://10.1.2.3", Ok(()));
     check(&["10.1.2.2/31"], "http://10.1.2.3", Ok(()));
