@@ -9,7 +9,6 @@ use mainstem_event::{CancelReason, Decision, Outcome};
 use mainstem_message::{ConfirmId, ReplyId, ToolCall};
 use mainstem_react::{AgentError, RunContext, RunOutcome};
 use mainstem_subagent::{Fleet, TurnInput};
-use mainstem_task::TaskSet;
 use tokio::time::{Sleep, sleep, timeout};
 
 use self::answers::Answers;
@@ -70,8 +69,7 @@ async fn follow(
         () = cx.cancelled() => return Err(AgentError::cancelled(cx)),
         begun = begin.wait() => begun?,
     };
-    let cancel_on_drop =
-        CancelOnDrop { control: Some(control.clone()), tasks: Fleet::task_set(cx).cloned(), cx };
+    let cancel_on_drop = CancelOnDrop { control: Some(control.clone()), cx };
     let mut turn = Turn { cx, invocations, admission, control, answers: Answers::default(), stopping: None };
     loop {
         tokio::select! {
@@ -265,25 +263,25 @@ impl<'a> Beginning<'a> {
 
 impl Drop for Beginning<'_> {
     fn drop(&mut self) {
-        if let (Some(begun), Some(tasks)) = (self.begun.take(), Fleet::task_set(self.cx)) {
+        if let Some(begun) = self.begun.take() {
             let reason = reason(self.cx);
-            tasks.drive(async move {
-                let stop = async {
-                    let Ok(begun) = begun.await else { return };
-                    report(begun.control.cancel(&reason).await);
-                };
-                if timeout(CANCEL_TIMEOUT, stop).await.is_err() {
-                    report(Err(RemoteError::unreachable("no answer to a cancel")));
-                }
-            });
+            cancel_later(self.cx, async move { begun.await?.control.cancel(&reason).await });
         }
     }
+}
+
+/// Lets the session's task set cancel a turn at the remote, because this side stops waiting.
+fn cancel_later(cx: &RunContext, cancel: impl Future<Output = Result<(), RemoteError>> + Send + 'static) {
+    let Some(tasks) = Fleet::task_set(cx) else { return };
+    tasks.drive(async move {
+        let cancelled = timeout(CANCEL_TIMEOUT, cancel).await;
+        report(cancelled.unwrap_or_else(|_| Err(RemoteError::unreachable("no answer to a cancel"))));
+    });
 }
 
 /// Asks the remote to stop when this side drops the turn before its end.
 struct CancelOnDrop<'a> {
     control: Option<Arc<dyn RemoteControl>>,
-    tasks: Option<TaskSet>,
     cx: &'a RunContext,
 }
 
@@ -295,12 +293,9 @@ impl CancelOnDrop<'_> {
 
 impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
-        if let (Some(control), Some(tasks)) = (self.control.take(), &self.tasks) {
+        if let Some(control) = self.control.take() {
             let reason = reason(self.cx);
-            tasks.drive(async move {
-                let stopped = timeout(CANCEL_TIMEOUT, control.cancel(&reason)).await;
-                report(stopped.unwrap_or_else(|_| Err(RemoteError::unreachable("no answer to a cancel"))));
-            });
+            cancel_later(self.cx, async move { control.cancel(&reason).await });
         }
     }
 }

@@ -259,7 +259,7 @@ fn a_run_of_a_server_is_stopped_from_here() {
 }
 
 #[test]
-fn whoever_is_attached_hears_all_of_a_run_with_key() {
+fn an_attached_client_shows_each_event_of_a_run_once() {
     let dir = tempfile::tempdir().unwrap();
     let journal = dir.path().join("j.db");
     let (running, url) = serve("--demo-pace 0.2", &journal);

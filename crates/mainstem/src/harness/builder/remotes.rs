@@ -22,8 +22,9 @@ impl HarnessBuilder {
         self
     }
 
-    /// Declares an agent that runs elsewhere, in a protocol of the program. The spec's permissions,
-    /// limits and description apply; prompt, model and tools are the remote's.
+    /// Declares an agent that runs elsewhere, in a protocol of the program. Prompt, model and tools
+    /// are the remote's. The spec's `permissions` apply to the calls that the remote asks about,
+    /// and its `tools` names the calls that the caller of the run executes for it.
     pub fn with_remote_agent(mut self, spec: AgentSpec, agent: impl RemoteAgent) -> Self {
         self.remotes = self.remotes.with_agent(&spec.id, agent);
         self.with_subagent(spec)
