@@ -3,10 +3,10 @@
 use std::{collections::BTreeMap, env, sync::Arc};
 
 use mainstem_outbound::{Host, Reach};
-use mainstem_spec::AgentSpec;
+use mainstem_spec::{AgentSpec, Protocol};
 use mainstem_subagent::{RemoteAgents, Runner};
 
-use crate::{MainstemAgent, RemoteAgent, RemoteRunner};
+use crate::{MainstemAgent, RemoteAgent, RemoteError, RemoteRunner};
 
 /// Runs the agents that are declared with a `url`, and those that the program gives itself.
 ///
@@ -16,6 +16,26 @@ use crate::{MainstemAgent, RemoteAgent, RemoteRunner};
 pub struct Remotes {
     reach: Reach,
     agents: BTreeMap<String, RemoteRunner>,
+}
+
+/// An agent that a declaration describes by its address and headers.
+pub(crate) trait Declared: RemoteAgent + Sized {
+    /// Creates the agent at a URL.
+    ///
+    /// # Errors
+    /// The URL is not valid, or out of reach.
+    fn declared(url: &str, reach: &Reach) -> Result<Self, RemoteError>;
+
+    /// Adds a header whose value may have `${VARIABLE}`s, which are secrets.
+    ///
+    /// # Errors
+    /// The name or the value is not valid in a header, or a variable is unset.
+    fn with_expanded_header(
+        self,
+        name: &str,
+        value: &str,
+        var: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, RemoteError>;
 }
 
 impl Remotes {
@@ -38,15 +58,23 @@ impl Remotes {
         self
     }
 
-    /// Returns the agent at an address, with its headers.
-    fn at(&self, url: &str, spec: &AgentSpec) -> Result<MainstemAgent, String> {
-        let mut agent = MainstemAgent::at(url, &self.reach).map_err(|error| error.to_string())?;
-        let var = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
-        for header in &spec.headers {
-            let added = agent.with_expanded_header(&header.name, &header.value, var);
-            agent = added.map_err(|error| error.to_string())?;
+    /// Returns the agent of a declaration, in the protocol of its server.
+    fn at(&self, url: &str, spec: &AgentSpec) -> Result<RemoteRunner, RemoteError> {
+        match spec.protocol {
+            None | Some(Protocol::Mainstem) => self.declared::<MainstemAgent>(url, spec),
+            Some(protocol) => {
+                Err(RemoteError::invalid(format!("protocol {protocol} is not in this version")))
+            }
         }
-        Ok(agent)
+    }
+
+    fn declared<A: Declared>(&self, url: &str, spec: &AgentSpec) -> Result<RemoteRunner, RemoteError> {
+        let var = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
+        let mut agent = A::declared(url, &self.reach)?;
+        for header in &spec.headers {
+            agent = agent.with_expanded_header(&header.name, &header.value, var)?;
+        }
+        Ok(RemoteRunner::new(agent, &*spec.id))
     }
 }
 
@@ -56,6 +84,7 @@ impl RemoteAgents for Remotes {
             return Ok(Some(Arc::new(agent.clone())));
         }
         let Some(url) = &spec.url else { return Ok(None) };
-        Ok(Some(Arc::new(RemoteRunner::new(self.at(url, spec)?, &*spec.id))))
+        let runner = self.at(url, spec).map_err(|error| error.to_string())?;
+        Ok(Some(Arc::new(runner)))
     }
 }

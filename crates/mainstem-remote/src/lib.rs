@@ -9,9 +9,11 @@ mod admission;
 mod agent;
 mod agents;
 mod error;
+mod http;
 mod invocations;
 mod mainstem;
 mod runner;
+mod translation;
 mod turn;
 
 pub use agent::{BegunTurn, RemoteAgent, RemoteControl, RemoteEvent, RemoteTurn};
@@ -20,3 +22,4 @@ pub use error::RemoteError;
 pub use mainstem::MainstemAgent;
 pub use mainstem_outbound::{Host, HostError};
 pub use runner::RemoteRunner;
+pub use translation::Translation;

@@ -12,7 +12,7 @@ use mainstem_outbound::{Reach, Secrets};
 use mainstem_tool::ToolOutput;
 use tokio::time::sleep;
 
-use crate::{BegunTurn, RemoteAgent, RemoteControl, RemoteError, RemoteEvent, RemoteTurn};
+use crate::{BegunTurn, RemoteAgent, RemoteControl, RemoteError, RemoteEvent, RemoteTurn, agents::Declared};
 
 /// The largest response of a remote, in bytes.
 const MAX_RESPONSE: usize = 32 << 20;
@@ -62,21 +62,6 @@ impl MainstemAgent {
         Ok(self)
     }
 
-    /// Adds a header whose value may have `${VARIABLE}`s, which are secrets.
-    ///
-    /// # Errors
-    /// As [`with_header`](Self::with_header), or a variable is unset.
-    pub fn with_expanded_header(
-        mut self,
-        name: &str,
-        value: &str,
-        var: impl Fn(&str) -> Option<String>,
-    ) -> Result<Self, RemoteError> {
-        let expanded = Arc::make_mut(&mut self.secrets).expand(value, var);
-        let expanded = expanded.map_err(|error| RemoteError::invalid(format!("header {name:?}: {error}")))?;
-        self.with_header(name, &expanded)
-    }
-
     fn new_run(&self, turn: &RemoteTurn) -> NewRun {
         let options = RunOptions {
             user: turn.user.as_deref().map(str::to_owned),
@@ -91,6 +76,23 @@ impl MainstemAgent {
         };
         let run = NewRun::new(turn.task.as_str()).with_options(options);
         NewRun { agent: self.agent.as_deref().map(str::to_owned), ..run }
+    }
+}
+
+impl Declared for MainstemAgent {
+    fn declared(url: &str, reach: &Reach) -> Result<Self, RemoteError> {
+        Self::at(url, reach)
+    }
+
+    fn with_expanded_header(
+        mut self,
+        name: &str,
+        value: &str,
+        var: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, RemoteError> {
+        let expanded = Arc::make_mut(&mut self.secrets).expand(value, var);
+        let expanded = expanded.map_err(|error| RemoteError::invalid(format!("header {name:?}: {error}")))?;
+        self.with_header(name, &expanded)
     }
 }
 

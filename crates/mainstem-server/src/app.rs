@@ -16,8 +16,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     caller::Caller, capacity::Capacity, health::Health, hosts::Hosts, idempotency::Idempotency,
-    metrics::Metrics, problem::Problem, readers::Readers, tasks, tenant_semaphores::TenantSemaphores,
-    tokens::Tokens,
+    metrics::Metrics, problem::Problem, protocols::Protocol, readers::Readers, tasks,
+    tenant_semaphores::TenantSemaphores, tokens::Tokens,
 };
 
 /// Limits of concurrent work.
@@ -29,6 +29,17 @@ pub(crate) struct Limits {
     pub(crate) readers_per_session: usize,
     /// How long an idle session stays open; `None` for no limit.
     pub(crate) idle: Option<Duration>,
+}
+
+/// What callers can ask for.
+#[derive(Debug)]
+pub(crate) struct Served {
+    /// The agents that may lead a run besides the harness's own.
+    pub(crate) agents: BTreeSet<String>,
+    /// The roles that an input may have.
+    pub(crate) roles: Vec<Role>,
+    /// The protocols beside `/v1`.
+    pub(crate) protocols: BTreeSet<Protocol>,
 }
 
 /// How many readers follow sessions at once, in all.
@@ -45,10 +56,7 @@ pub(crate) struct App {
     pub(crate) tokens: Tokens,
     pub(crate) hosts: Hosts,
     pub(crate) limits: Limits,
-    /// The agents that may lead a run besides the harness's own.
-    pub(crate) agents: BTreeSet<String>,
-    /// The roles that an input may have.
-    pub(crate) roles: Vec<Role>,
+    pub(crate) served: Served,
     pub(crate) idempotency: Idempotency,
     pub(crate) metrics: Metrics,
     /// The runs, shared among tenants.
@@ -74,8 +82,7 @@ impl App {
         tokens: Tokens,
         hosts: Hosts,
         limits: Limits,
-        agents: BTreeSet<String>,
-        roles: Vec<Role>,
+        served: Served,
     ) -> Self {
         let shares = |most| Shares::new(most, tokens.callers());
         let run_shares = shares(limits.runs);
@@ -89,8 +96,7 @@ impl App {
             tokens,
             hosts,
             limits,
-            agents,
-            roles,
+            served,
             idempotency: Idempotency::new(),
             metrics: Metrics::new(),
             run_shares,

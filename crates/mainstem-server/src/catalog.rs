@@ -18,7 +18,8 @@ pub(crate) async fn agents(State(app): State<Arc<App>>, caller: Caller) -> Json<
         description: entry.spec.description.clone(),
         model: entry.spec.model.clone(),
         spawnable: entry.spec.is_spawnable(),
-        runnable: leader(agents.catalog(), &entry.spec.id).is_ok() && app.agents.contains(&*entry.spec.id),
+        runnable: leader(agents.catalog(), &entry.spec.id).is_ok()
+            && app.served.agents.contains(&*entry.spec.id),
     };
     Json(Agents { runs: agents.root().id().to_string(), items: listed.map(view).collect() })
 }

@@ -20,7 +20,7 @@ use crate::{
     app::App,
     body::{Path, Query},
     caller::Caller,
-    feed::{Available, Subscription, Until, available, respond},
+    feed::{Available, Subscription, Until, available, encoder, respond},
     prefix::Prefix,
     problem::Problem,
     readers::ReaderPermit,
@@ -101,13 +101,12 @@ async fn serve(
     scope: Scope,
 ) -> Result<Response, Problem> {
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let encoder = encoder(StreamForm::accepted(accept).unwrap_or(StreamForm::Sse), prefix);
     let subscription = Subscription {
-        form: StreamForm::accepted(accept).unwrap_or(StreamForm::Sse),
         filter: params.filter()?,
         lifecycle: params.detail == Detail::Lifecycle,
         until: scope.until,
         follow: params.is_following(),
-        prefix,
     };
     let after = match last_event_id(&headers)? {
         Some(last) => last,
@@ -127,7 +126,7 @@ async fn serve(
         Available::Something => {}
     }
     let permit = ReaderPermit::acquire(app, caller, session)?;
-    Ok(respond(app, log.committed_from(from), subscription, permit, None))
+    Ok(respond(app, log.committed_from(from), encoder, subscription, permit, None))
 }
 
 fn gone(oldest: u64) -> Problem {

@@ -12,16 +12,19 @@ use axum::{
 use bytes::{Bytes, BytesMut};
 use futures_util::{StreamExt, stream};
 use mainstem::{
-    encode::Encoder,
+    encode::{Encoder, Ndjson, Sse},
     event::{AgentEvent, CancelReason, Cursor},
     prelude::RunHandle,
 };
+use mainstem_api::StreamForm;
 use tokio::time::{Instant, sleep_until};
 
 use self::subscription::is_gap;
 pub(crate) use self::subscription::{Available, Subscription, Until, available};
 use crate::{
     app::{App, unrecorded},
+    large,
+    prefix::Prefix,
     readers::ReaderPermit,
 };
 
@@ -75,16 +78,26 @@ impl Drop for CancelOnDrop {
     }
 }
 
+/// Returns the encoder of a form of `/v1`: without the operator's prompts, and with large events
+/// cut. Links begin with the prefix.
+pub(crate) fn encoder(form: StreamForm, prefix: Prefix) -> Box<dyn Encoder> {
+    let json = move |event: &AgentEvent| large::json(&event.without_spec(), &prefix.0);
+    match form {
+        StreamForm::Sse => Box::new(Sse::with(json)),
+        StreamForm::Ndjson => Box::new(Ndjson::with(json)),
+    }
+}
+
 /// Returns a response that streams the events of a subscription from the cursor's position on.
 pub(crate) fn respond(
     app: &Arc<App>,
     cursor: Cursor,
+    encoder: Box<dyn Encoder>,
     subscription: Subscription,
     permit: ReaderPermit,
     tied: Option<CancelOnDrop>,
 ) -> Response {
-    let (app, encoder) = (app.clone(), subscription.encoder());
-    let media_type = encoder.media_type();
+    let (app, media_type) = (app.clone(), encoder.media_type());
     let feed = Feed {
         app,
         cursor,

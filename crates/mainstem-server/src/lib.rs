@@ -30,6 +30,7 @@ mod metrics;
 mod observe;
 mod prefix;
 mod problem;
+mod protocols;
 mod readers;
 mod routes;
 mod runs;
@@ -42,6 +43,7 @@ mod tokens;
 
 pub use hosts::Hosts;
 pub use limits::{Bound, bounds};
+pub use protocols::{Protocol, UnknownProtocol};
 pub use runtime::runtime;
 pub use server::{Builder, Server, ServerError};
 pub use tokens::{TokenError, Tokens};

@@ -11,7 +11,8 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use mainstem::{
-    event::{Clock, EventFilter, SystemClock},
+    encode::Encoder,
+    event::{Clock, SystemClock},
     message::{Failure, RunId},
     prelude::{RunActive, RunOptions, RunRequest, Session},
     session::FoundRun,
@@ -22,7 +23,7 @@ use crate::{
     app::{App, unrecorded},
     body::{Body, Digest, Path, Query},
     caller::Caller,
-    feed::{CancelOnDrop, Subscription, Until, respond},
+    feed::{CancelOnDrop, Subscription, Until, encoder, respond},
     idempotency::{self, KeyedRequest},
     prefix::Prefix,
     problem::Problem,
@@ -62,35 +63,15 @@ pub(crate) async fn post(
     headers: HeaderMap,
     Body(request, digest): Body<NewRun>,
 ) -> Result<Response, Problem> {
-    check::input(&app, &request)?;
-    let key = idempotency::key(&headers)?;
+    let key = idempotency::key(&headers)?.map(|key| (key, &digest));
     let is_tied = request.options.on_disconnect == OnDisconnect::Cancel;
-    // Refused before a session or run begins, and before the schema is compiled.
-    if key.is_none() {
-        drop(app.admit(&caller.tenant)?);
-    }
-    let request = prepare(&app, &caller, request).await?;
-    let session = match request.input {
-        Some(_) => app.open(&caller, &id).await?,
-        None => app.session(&caller, &id).await?,
-    };
     let form = headers.get(header::ACCEPT).and_then(|value| StreamForm::accepted(value.to_str().ok()?));
-    let reader = match form {
-        Some(form) => Some((form, ReaderPermit::acquire(&app, &caller, &session)?)),
-        None => None,
-    };
-    let (found, is_new) = match key {
-        Some(key) => begin_once(&app, &caller, &session, request, key, &digest).await?,
-        None => {
-            let run = session.new_run_id();
-            (begin(&app, &caller, &session, request, run)?, true)
-        }
-    };
+    let request = NewRunOf { session: &id, run: request, key, is_read: form.is_some() };
+    let BegunRun { run: found, is_new, reader } = request.begin(&app, &caller).await?;
     caller.release_permit();
-    let mut response = match reader {
+    let mut response = match form.zip(reader) {
         Some((form, permit)) => {
-            let subscription = to_the_end(&found, form, prefix.clone());
-            follow(&app, &found, subscription, permit, is_tied && is_new)
+            follow(&app, &found, encoder(form, prefix.clone()), permit, is_tied && is_new)
         }
         None => wait_and_describe(&found, &headers).await,
     };
@@ -101,6 +82,53 @@ pub(crate) async fn post(
         response.headers_mut().insert("idempotent-replayed", HeaderValue::from_static("true"));
     }
     Ok(response)
+}
+
+/// A request for a run of a session, in any protocol.
+pub(crate) struct NewRunOf<'a> {
+    pub(crate) session: &'a str,
+    pub(crate) run: NewRun,
+    /// A request that is repeated with its key and the same body begins one run.
+    pub(crate) key: Option<(String, &'a Digest)>,
+    /// Whether the response streams the run.
+    pub(crate) is_read: bool,
+}
+
+/// A run that a request has begun, or an earlier one with the same key.
+pub(crate) struct BegunRun {
+    pub(crate) run: FoundRun,
+    pub(crate) is_new: bool,
+    /// The permit of the reader, if the response streams the run.
+    pub(crate) reader: Option<ReaderPermit>,
+}
+
+impl NewRunOf<'_> {
+    /// Begins the run.
+    ///
+    /// # Errors
+    /// The request is not valid, a limit is exceeded, or another run is active.
+    pub(crate) async fn begin(self, app: &Arc<App>, caller: &Caller) -> Result<BegunRun, Problem> {
+        let Self { session: id, run: request, key, is_read } = self;
+        check::input(app, &request)?;
+        // Refused before a session or run begins, and before the schema is compiled.
+        if key.is_none() {
+            drop(app.admit(&caller.tenant)?);
+        }
+        let request = prepare(app, caller, request).await?;
+        let session = match request.input {
+            Some(_) => app.open(caller, id).await?,
+            None => app.session(caller, id).await?,
+        };
+        let reader = is_read.then(|| ReaderPermit::acquire(app, caller, &session)).transpose()?;
+        let (run, is_new) = match key {
+            Some((key, digest)) => begin_once(app, caller, &session, request, key, digest).await?,
+            None => {
+                let run = session.new_run_id();
+                (begin(app, caller, &session, request, run)?, true)
+            }
+        };
+        Ok(BegunRun { run, is_new, reader })
+    }
 }
 
 /// A run to begin, whose options are checked.
@@ -172,29 +200,17 @@ fn run_active(active: RunActive) -> Problem {
     problem.into()
 }
 
-/// Returns the subscription to all events of a run.
-fn to_the_end(found: &FoundRun, form: StreamForm, prefix: Prefix) -> Subscription {
-    Subscription {
-        form,
-        filter: EventFilter::new(),
-        lifecycle: false,
-        until: until(found),
-        follow: true,
-        prefix,
-    }
-}
-
 /// Streams a run to the request that has begun it.
-fn follow(
+pub(crate) fn follow(
     app: &Arc<App>,
     found: &FoundRun,
-    subscription: Subscription,
+    encoder: Box<dyn Encoder>,
     permit: ReaderPermit,
     is_tied: bool,
 ) -> Response {
     let tied = found.handle().filter(|_| is_tied).cloned().map(CancelOnDrop);
     let cursor = found.session().log().committed_from(found.first());
-    respond(app, cursor, subscription, permit, tied)
+    respond(app, cursor, encoder, Subscription::to(until(found)), permit, tied)
 }
 
 async fn wait_and_describe(found: &FoundRun, headers: &HeaderMap) -> Response {

@@ -14,12 +14,13 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    app::{App, Limits},
+    app::{App, Limits, Served},
     body,
     hosts::Hosts,
     listen,
     observe::observe,
     problem::Problem,
+    protocols::Protocol,
     routes::routes,
     tokens::Tokens,
 };
@@ -56,6 +57,7 @@ pub struct Builder {
     limits: Limits,
     agents: BTreeSet<String>,
     roles: Vec<Role>,
+    protocols: BTreeSet<Protocol>,
 }
 
 impl Builder {
@@ -88,6 +90,12 @@ impl Builder {
         if !self.roles.contains(&role) {
             self.roles.push(role);
         }
+        self
+    }
+
+    /// Serves a protocol of others beside `/v1`; none by default.
+    pub fn with_protocol(mut self, protocol: Protocol) -> Self {
+        self.protocols.insert(protocol);
         self
     }
 
@@ -128,11 +136,11 @@ impl Builder {
     /// # Errors
     /// [`ServerError::Tenant`] if a tenant can't be opened.
     pub fn build(self) -> Result<Server, ServerError> {
-        let Self { harness, tokens, hosts, limits, agents, roles } = self;
+        let Self { harness, tokens, hosts, limits, agents, roles, protocols } = self;
         for tenant in tokens.tenants() {
             harness.tenant(tenant)?;
         }
-        Ok(Server(Arc::new(App::new(harness, tokens, hosts, limits, agents, roles))))
+        Ok(Server(Arc::new(App::new(harness, tokens, hosts, limits, Served { agents, roles, protocols }))))
     }
 }
 
@@ -141,12 +149,15 @@ impl Server {
     #[expect(clippy::new_ret_no_self, reason = "a server has many settings, so it is built")]
     pub fn new(harness: Harness) -> Builder {
         let (tokens, hosts) = (Tokens::new(), Hosts::new());
-        Builder { harness, tokens, hosts, limits: DEFAULTS, agents: BTreeSet::new(), roles: vec![Role::User] }
+        let (agents, protocols) = Default::default();
+        Builder { harness, tokens, hosts, limits: DEFAULTS, agents, roles: vec![Role::User], protocols }
     }
 
     /// Returns the routes, for an application that serves them itself.
     pub fn router(&self) -> Router {
-        routes()
+        let protocols = self.0.served.protocols.iter();
+        protocols
+            .fold(routes(), |routes, protocol| routes.merge(protocol.routes()))
             .fallback(async || Problem::new(Code::NoSuchPath, "no endpoint has this path"))
             .method_not_allowed_fallback(async || {
                 let detail = "this path does not take this method";

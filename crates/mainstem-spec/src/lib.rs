@@ -81,7 +81,7 @@ pub use skill::{Skill, parse_skill};
 pub use skills::{SkillSet, load_skills};
 pub use sources::Sources;
 pub use spec::{
-    AgentSpec, DEFAULT_STEPS, Header, McpServer, Mode, Origin, Permission, Workspace, WorkspaceMode,
+    AgentSpec, DEFAULT_STEPS, Header, McpServer, Mode, Origin, Permission, Protocol, Workspace, WorkspaceMode,
 };
 pub use suggest::closest;
 pub use watch::Watch;

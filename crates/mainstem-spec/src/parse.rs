@@ -161,8 +161,10 @@ impl Reader {
             self.spec.prompt.clear();
             self.warn("url", at, "the prompt below is ignored, because url brings its own");
         }
-        if let Some(at) = place("headers").filter(|_| place("url").is_none()) {
-            self.warn("headers", at, "headers are ignored without a url");
+        for (key, ignored) in [("protocol", "a protocol is"), ("headers", "headers are")] {
+            if let Some(at) = place(key).filter(|_| place("url").is_none()) {
+                self.warn(key, at, format!("{ignored} ignored without a url"));
+            }
         }
     }
 

@@ -78,6 +78,9 @@ pub struct AgentSpec {
     /// The address of a remote agent.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "json::address::serialize")]
     pub url: Option<String>,
+    /// The protocol of `url`; by default the server is asked which it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<Protocol>,
     /// Headers for every request to `url`.
     #[serde(default, skip_serializing_if = "Vec::is_empty", serialize_with = "json::headers::serialize")]
     pub headers: Vec<Header>,
@@ -141,6 +144,21 @@ pub enum WorkspaceMode {
     Isolated,
     /// The parent's directory.
     Shared,
+}
+
+/// A protocol in which an agent of another server is driven.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Protocol {
+    /// Mainstem's own HTTP API.
+    Mainstem,
+    /// The Agent Protocol of AgentScope: `/tasks`.
+    AgentScope,
+    /// The API of LangGraph servers: `/threads`.
+    LangGraph,
+    /// Agent2Agent 1.0: an agent card, and JSON-RPC.
+    A2a,
 }
 
 /// The effect of a rule on the tool calls that its pattern matches.
@@ -211,6 +229,7 @@ impl AgentSpec {
             mode: Mode::default(),
             workspace: Workspace::default(),
             url: None,
+            protocol: None,
             headers: Vec::new(),
             permissions: Vec::new(),
             persist_session: false,
@@ -246,6 +265,15 @@ impl Mode {
         [("primary", Self::Primary), ("subagent", Self::Subagent), ("all", Self::All)];
 }
 
+impl Protocol {
+    pub(crate) const NAMES: [(&str, Self); 4] = [
+        ("mainstem", Self::Mainstem),
+        ("agentscope", Self::AgentScope),
+        ("langgraph", Self::LangGraph),
+        ("a2a", Self::A2a),
+    ];
+}
+
 impl WorkspaceMode {
     pub(crate) const NAMES: [(&str, Self); 2] = [("isolated", Self::Isolated), ("shared", Self::Shared)];
 }
@@ -253,6 +281,13 @@ impl WorkspaceMode {
 impl Permission {
     pub(crate) const NAMES: [(&str, Self); 3] =
         [("allow", Self::Allow), ("ask", Self::Ask), ("deny", Self::Deny)];
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = Self::NAMES.iter().find(|(_, protocol)| protocol == self).map_or("", |(name, _)| name);
+        f.write_str(name)
+    }
 }
 
 impl Origin {

@@ -30,7 +30,7 @@ const ALLOWED: [(&str, &str); 45] = [
     ("ollama", "message model http"),
     ("react", "message event model policy schema tool"),
     ("subagent", "message event model policy spec task tool react"),
-    ("remote", "message event api client outbound policy spec tool react subagent"),
+    ("remote", "message event sse api client outbound policy spec tool react subagent"),
     ("workspace", "message tool guard"),
     ("mcp", "message tool outbound guard"),
     ("declarations", "message event model policy spec subagent"),

@@ -4,6 +4,8 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::{ArgAction, Args, ValueEnum};
 
+use mainstem_server::Protocol;
+
 use super::pace;
 use crate::config::{Settings, text::duration};
 
@@ -19,6 +21,10 @@ pub(crate) struct Serve {
     /// repeatable.
     #[arg(long, value_name = "ID")]
     pub(crate) allow_agent: Vec<String>,
+    /// Protocols to serve beside Mainstem's own, with commas: agui, a2a, agent-protocol, langgraph,
+    /// fleet.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) protocol: Vec<Protocol>,
     #[command(flatten)]
     pub(crate) settings: Settings,
     /// The accepted tokens, one a line, each after the name of its tenant if it has one; by default

@@ -100,6 +100,7 @@ fn show_says_where_each_value_comes_from() {
     workspace.mode    default   isolated
     workspace.path    default   -
     url               line 11   https://agents.example/x
+    protocol          default   -
     headers           line 12   Authorization
     permissions       line 8    allow shell(git *)
                                 deny write_*
@@ -129,6 +130,7 @@ fn show_says_where_each_value_comes_from() {
     workspace.mode    default   isolated
     workspace.path    default   -
     url               default   -
+    protocol          default   -
     headers           default   none
     permissions       default   none
     persist_session   default   false

@@ -1,26 +1,19 @@
 //! Which events of a session a reader gets, in which form, and when its stream ends.
 
 use mainstem::{
-    encode::{Encoder, Ndjson, Sse},
     event::{AgentEvent, Cursor, EventFilter, EventKind},
     message::{RunId, TaskId},
     prelude::RunHandle,
 };
-use mainstem_api::StreamForm;
-
-use crate::{large, prefix::Prefix};
 
 /// What a reader asks for.
 pub(crate) struct Subscription {
-    pub(crate) form: StreamForm,
     pub(crate) filter: EventFilter,
     /// Leaves out deltas.
     pub(crate) lifecycle: bool,
     pub(crate) until: Until,
     /// Whether to wait for further events.
     pub(crate) follow: bool,
-    /// The beginning of links.
-    pub(crate) prefix: Prefix,
 }
 
 /// The part of a session that a reader gets, and its end.
@@ -72,19 +65,14 @@ impl Until {
 }
 
 impl Subscription {
+    /// Returns the subscription to all events up to an end, past and future ones.
+    pub(crate) fn to(until: Until) -> Self {
+        Self { filter: EventFilter::new(), lifecycle: false, until, follow: true }
+    }
+
     pub(super) fn includes(&self, event: &AgentEvent) -> bool {
         let is_selected = (!self.lifecycle || event.kind.is_lifecycle()) && self.filter.matches(event);
         is_gap(event) || (self.until.includes(event) && is_selected)
-    }
-
-    /// Returns the encoder of the form: without the operator's prompts, and with large events cut.
-    pub(super) fn encoder(&self) -> Box<dyn Encoder> {
-        let prefix = self.prefix.clone();
-        let json = move |event: &AgentEvent| large::json(&event.without_spec(), &prefix.0);
-        match self.form {
-            StreamForm::Sse => Box::new(Sse::with(json)),
-            StreamForm::Ndjson => Box::new(Ndjson::with(json)),
-        }
     }
 }
 

@@ -68,8 +68,8 @@ pub(super) async fn leader(
 ) -> Result<Option<Arc<str>>, Problem> {
     let own = caller.harness.agents().root().id().to_string();
     let Some(agent) = agent.filter(|agent| *agent != own) else { return Ok(None) };
-    if !app.agents.contains(&agent) {
-        let known: Vec<_> = std::iter::once(&own).chain(&app.agents).map(String::as_str).collect();
+    if !app.served.agents.contains(&agent) {
+        let known: Vec<_> = std::iter::once(&own).chain(&app.served.agents).map(String::as_str).collect();
         let detail = format!("this server runs {}, not {agent:?}", known.join(", "));
         return Err(Problem::new(Code::UnknownAgent, detail));
     }
@@ -110,10 +110,10 @@ fn content(input: &Input) -> Result<(), Problem> {
 
 /// Refuses a role that is not allowed: other roles speak for the operator or the agent.
 fn role(app: &App, Input(message): &Input) -> Result<(), Problem> {
-    if app.roles.contains(&message.role) {
+    if app.served.roles.contains(&message.role) {
         return Ok(());
     }
-    let allowed: Vec<_> = app.roles.iter().map(|role| json!(role).to_string()).collect();
+    let allowed: Vec<_> = app.served.roles.iter().map(|role| json!(role).to_string()).collect();
     let detail = format!("the role of an input is {}, not {}", allowed.join(" or "), json!(message.role));
     Err(bad_body("/input/role", &detail, detail.clone()))
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Key, Text};
 use crate::{
-    WorkspaceMode,
+    Protocol, WorkspaceMode,
     node::Value as Node,
     parse::obey,
     rules::{self, Verdict},
@@ -31,7 +31,7 @@ const WHOLE: &str = "whole number from 1";
 const NAMES: &str = "list, or text with commas";
 const FLAG: &str = "`true` or `false`";
 
-pub(super) static ROWS: [Key; 21] = [
+pub(super) static ROWS: [Key; 22] = [
     Key {
         name: "name",
         form: "text",
@@ -219,6 +219,18 @@ pub(super) static ROWS: [Key; 21] = [
         },
         check: |spec| each(spec.url.as_deref(), rules::url),
         value: |spec| json!(spec.url.as_deref().filter(|url| rules::url(url).is_ok())),
+        ..ROW
+    },
+    Key {
+        name: "protocol",
+        form: "`mainstem`, `agentscope`, `langgraph` or `a2a`",
+        about: "The protocol of `url`; without it, the server is asked which it has.",
+        only_ours: &["protocol"],
+        read: |reader, entry| {
+            reader.spec.protocol = Some(entry.node.choice(&Protocol::NAMES)?);
+            Ok(())
+        },
+        value: |spec| json!(spec.protocol),
         ..ROW
     },
     Key {

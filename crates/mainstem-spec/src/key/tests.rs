@@ -38,7 +38,7 @@ const FILES: [&str; 2] = [
      disallowed_tools: write\nskills: review\nmcp_servers: docs\nhidden: true\nmode: subagent\n\
      workspace: { mode: shared, path: a }\npermissions: { shell: ask }\npersist_session: true\n\
      timeout_seconds: 9\nmax_tokens_total: 9\noutput_schema: { type: object }\n",
-    "name: a\ndescription: Is far away\nurl: https://host.example\nheaders: { x-team: red }\n",
+    "name: a\ndescription: Is far away\nurl: https://host.example\nprotocol: a2a\nheaders: { x-team: red }\n",
 ];
 
 /// A row without `read` compiles.
@@ -67,7 +67,7 @@ macro_rules! fields {
 fn each_field_of_a_spec_is_the_value_of_a_row() {
     let fields = fields![
         id description prompt model steps temperature top_p tools disallowed_tools skills mcp_servers hidden
-        mode workspace url headers permissions persist_session timeout max_tokens_total output_schema origin
+        mode workspace url protocol headers permissions persist_session timeout max_tokens_total output_schema origin
     ];
     let others: Vec<_> = fields.into_iter().filter(|field| Key::named(field).is_none()).collect();
     // The rows of three have other names; the prompt and the origin have none.

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::*;
 use crate::Key;
-use crate::{Header, Mode, Permission, WorkspaceMode};
+use crate::{Header, Mode, Permission, Protocol, WorkspaceMode};
 
 fn read(text: &str) -> Result<Parsed, Vec<SpecError>> {
     parse("reviewer", text, Path::new("subagents/reviewer.md"))
@@ -94,9 +94,10 @@ fn an_output_schema_is_json() {
 
 #[test]
 fn a_remote_agent_has_headers_that_debug_does_not_show() {
-    let text = "---\ndescription: Far away\nurl: https://agents.example/reviewer\nheaders:\n  Authorization: Bearer ${TOKEN}\n  x-team: 'red'\n---\n";
+    let text = "---\ndescription: Far away\nurl: https://agents.example/reviewer\nprotocol: langgraph\nheaders:\n  Authorization: Bearer ${TOKEN}\n  x-team: 'red'\n---\n";
     let spec = read(text).unwrap().spec;
     assert_eq!(spec.url.as_deref(), Some("https://agents.example/reviewer"));
+    assert_eq!(spec.protocol, Some(Protocol::LangGraph));
     assert_eq!(spec.headers, [Header::new("Authorization", "Bearer ${TOKEN}"), Header::new("x-team", "red")]);
     assert!(!format!("{spec:?}").contains("Bearer"));
 }
@@ -244,6 +245,7 @@ fn what_is_ignored_is_a_warning() {
     subagents/reviewer.md:5:1: warning: "max_iters" is ignored, because "steps" is given too
     "#);
     assert_snapshot!(report("description: a\nurl: https://x.example"), @"subagents/reviewer.md:3:1: warning: the prompt below is ignored, because url brings its own");
+    assert_snapshot!(report("description: a\nprotocol: a2a"), @"subagents/reviewer.md:3:1: warning: a protocol is ignored without a url");
     assert_snapshot!(report("description: a\nheaders: {a: b}"), @"subagents/reviewer.md:3:1: warning: headers are ignored without a url");
 }
 

@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use serde_json::Value;
 
-use super::{AgentSpec, Header, McpServer, Mode, Origin, Permission, WorkspaceMode};
+use super::{AgentSpec, Header, McpServer, Mode, Origin, Permission, Protocol, WorkspaceMode};
 
 impl AgentSpec {
     /// Sets the system prompt.
@@ -92,6 +92,12 @@ impl AgentSpec {
     #[must_use]
     pub fn with_url(self, url: impl Into<String>) -> Self {
         Self { url: Some(url.into()), ..self }
+    }
+
+    /// Sets the protocol of the url; by default the server is asked which it has.
+    #[must_use]
+    pub fn with_protocol(self, protocol: Protocol) -> Self {
+        Self { protocol: Some(protocol), ..self }
     }
 
     /// Adds a header for requests to the url; the value may hold `${ENV_VAR}`.

@@ -63,7 +63,7 @@ mod tests {
 
     use serde_json::json;
 
-    use crate::{AgentSpec, Header, Key, McpServer, Mode, Permission, WorkspaceMode};
+    use crate::{AgentSpec, Header, Key, McpServer, Mode, Permission, Protocol, WorkspaceMode};
 
     /// Every key that is recorded.
     fn full() -> AgentSpec {
@@ -86,6 +86,7 @@ mod tests {
         spec.output_schema = Some(json!({ "type": "object" }));
         spec.workspace.path = Some("sub".into());
         spec.url = Some("https://agents.example/a".into());
+        spec.protocol = Some(Protocol::A2a);
         spec.headers = vec![Header::new("Authorization", "Bearer ${TOKEN}"), Header::new("X-Team", "blue")];
         spec
     }

@@ -37,6 +37,7 @@ fn each_key_needs_trust_or_only_narrows() {
         "workspace.mode",
         "workspace.path",
         "permissions",
+        "protocol",
         "persist_session",
         "timeout_seconds",
         "max_tokens_total",

@@ -1,0 +1,301 @@
+//! What another protocol says of an invocation, as lawful events. Pure.
+
+use std::{collections::HashSet, mem, sync::Arc};
+
+use mainstem_event::{EventKind, EventSource, Outcome, Rollup};
+use mainstem_message::{BlockId, Failure, Message, Role, StopReason, ToolCallId, ToolState, Usage};
+use serde_json::Value;
+
+use crate::RemoteEvent;
+
+/// The result of a call for which the remote sent none.
+const NO_RESULT: &str = "the remote sent no result of this call";
+
+/// Writes the events of one invocation from what another protocol says of it: a protocol calls the
+/// methods in the order in which it hears, and the events keep the laws.
+///
+/// Blocks and model calls begin and end as they are needed; a result of a call that was not
+/// announced announces it; a call without a result gets one when the next answer begins.
+///
+/// ```
+/// use mainstem_event::Outcome;
+/// use mainstem_remote::Translation;
+///
+/// let mut agent = Translation::new("far-model");
+/// agent.start("far", Vec::new());
+/// agent.text("Paris has ");
+/// agent.text("309 stations.");
+/// agent.end(Outcome::Success, None);
+/// let kinds: Vec<_> = agent.take().iter().map(|event| event.kind.name()).collect();
+/// assert_eq!(kinds.join(" "), "AGENT_START MODEL_CALL_START TEXT_BLOCK_START TEXT_BLOCK_DELTA \
+///     TEXT_BLOCK_DELTA TEXT_BLOCK_END MODEL_CALL_END AGENT_END");
+/// ```
+#[derive(Debug)]
+pub struct Translation {
+    source: Option<Arc<EventSource>>,
+    model: Arc<str>,
+    events: Vec<RemoteEvent>,
+    /// The open block.
+    block: Option<(BlockId, Block)>,
+    blocks: u32,
+    model_calls: u32,
+    is_model_called: bool,
+    /// The usage of the open model call, or of the next.
+    usage: Option<Usage>,
+    /// The calls of the present answer.
+    calls: Vec<Call>,
+    /// The calls that have a result.
+    answered: HashSet<ToolCallId>,
+    is_over: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Block {
+    Text,
+    Thinking,
+}
+
+#[derive(Debug)]
+struct Call {
+    id: ToolCallId,
+    name: Arc<str>,
+    arguments: String,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Calling,
+    Called,
+    Running,
+}
+
+impl Translation {
+    /// Creates the translation of the agent that was asked, whose model calls have this name.
+    pub fn new(model: impl Into<Arc<str>>) -> Self {
+        Self {
+            source: None,
+            model: model.into(),
+            events: Vec::new(),
+            block: None,
+            blocks: 0,
+            model_calls: 0,
+            is_model_called: false,
+            usage: None,
+            calls: Vec::new(),
+            answered: HashSet::new(),
+            is_over: false,
+        }
+    }
+
+    /// Sets the agent below the one that was asked that the events are of.
+    #[must_use]
+    pub fn with_source(mut self, source: Arc<EventSource>) -> Self {
+        self.source = Some(source);
+        self
+    }
+
+    /// Begins the invocation. The agent that was asked needs no call: its beginning is known.
+    pub fn start(&mut self, name: &str, input: Vec<Arc<Message>>) {
+        self.emit(EventKind::agent_start(name, Role::Assistant, input));
+    }
+
+    /// Continues the text of the answer.
+    pub fn text(&mut self, delta: &str) {
+        self.said(Block::Text, delta);
+    }
+
+    /// Continues the agent's thinking.
+    pub fn thinking(&mut self, delta: &str) {
+        self.said(Block::Thinking, delta);
+    }
+
+    /// Ends the open block, so that the next text begins another.
+    pub fn end_block(&mut self) {
+        let Some((block_id, block)) = self.block.take() else { return };
+        let opaque = Default::default();
+        self.emit(match block {
+            Block::Text => EventKind::TextBlockEnd { block_id, opaque },
+            Block::Thinking => EventKind::ThinkingBlockEnd { block_id, opaque },
+        });
+    }
+
+    /// Begins a call of a tool; nothing if the call is known.
+    pub fn call(&mut self, id: &ToolCallId, name: &str) {
+        if self.is_over || self.place(id).is_some() || self.answered.contains(id) {
+            return;
+        }
+        self.begin_answer();
+        self.end_block();
+        let name: Arc<str> = name.into();
+        self.emit(EventKind::ToolCallStart { tool_call_id: id.clone(), tool_call_name: name.clone() });
+        self.calls.push(Call { id: id.clone(), name, arguments: String::new(), stage: Stage::Calling });
+    }
+
+    /// Continues the arguments of a call, which are JSON; nothing if the call is not open.
+    pub fn arguments(&mut self, id: &ToolCallId, delta: &str) {
+        let open = self.calls.iter_mut().find(|call| call.id == *id && call.stage == Stage::Calling);
+        if let Some(call) = open.filter(|_| !delta.is_empty()) {
+            call.arguments.push_str(delta);
+            self.emit(EventKind::ToolCallDelta { tool_call_id: id.clone(), delta: delta.to_owned() });
+        }
+    }
+
+    /// Ends the arguments of a call; nothing if they have ended.
+    pub fn end_call(&mut self, id: &ToolCallId) {
+        let open = self.calls.iter_mut().find(|call| call.id == *id && call.stage == Stage::Calling);
+        let Some(call) = open else { return };
+        call.stage = Stage::Called;
+        let tool_call_name = call.name.clone();
+        let opaque = Default::default();
+        self.emit(EventKind::ToolCallEnd { tool_call_id: id.clone(), tool_call_name, opaque });
+    }
+
+    /// Begins the result of a call; `name` is that of the tool, in case the call was not announced.
+    pub fn begin_result(&mut self, id: &ToolCallId, name: &str) {
+        if self.is_over || self.answered.contains(id) {
+            return;
+        }
+        self.call(id, name);
+        self.end_answer();
+        let call = self.calls.iter_mut().find(|call| call.id == *id && call.stage == Stage::Called);
+        let Some(call) = call else { return };
+        call.stage = Stage::Running;
+        let input = serde_json::from_str(&call.arguments).unwrap_or(Value::Null);
+        let begun = EventKind::tool_result_start(id.clone(), call.name.clone(), input);
+        self.emit(begun);
+    }
+
+    /// Continues the result of a call; nothing if it has not begun.
+    pub fn result(&mut self, id: &ToolCallId, delta: &str) {
+        let is_running = self.place(id).is_some_and(|place| self.calls[place].stage == Stage::Running);
+        if is_running && !delta.is_empty() {
+            let delta = delta.to_owned();
+            self.emit(EventKind::ToolResultTextDelta { tool_call_id: id.clone(), delta });
+        }
+    }
+
+    /// Ends the result of a call; nothing if it has not begun.
+    pub fn end_result(&mut self, id: &ToolCallId, state: ToolState) {
+        let Some(place) = self.place(id).filter(|place| self.calls[*place].stage == Stage::Running) else {
+            return;
+        };
+        let Call { id, name, .. } = self.calls.remove(place);
+        self.emit(EventKind::tool_result_end(id.clone(), name, state, 0));
+        self.answered.insert(id);
+    }
+
+    /// Adds what model calls have used: of the open one, or else of the next.
+    pub fn usage(&mut self, usage: Usage) {
+        self.usage = Some(self.usage.unwrap_or_default() + usage);
+    }
+
+    /// Adds an event that belongs to the invocation and to no block or call.
+    pub fn other(&mut self, kind: EventKind) {
+        self.emit(kind);
+    }
+
+    /// Ends the invocation, once: what is open ends first.
+    pub fn end(&mut self, outcome: Outcome, error: Option<Failure>) {
+        if self.is_over {
+            return;
+        }
+        if self.usage.is_some() {
+            self.begin_answer();
+        }
+        self.end_answer();
+        self.interrupt();
+        self.emit(EventKind::agent_end(outcome, Rollup::default(), 0).with_error(error));
+        self.is_over = true;
+    }
+
+    /// Returns `true` if the invocation has ended.
+    pub fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// Takes the events so far.
+    pub fn take(&mut self) -> Vec<RemoteEvent> {
+        mem::take(&mut self.events)
+    }
+
+    fn emit(&mut self, kind: EventKind) {
+        if !self.is_over {
+            self.events.push(RemoteEvent::new(kind).with_source(self.source.clone()));
+        }
+    }
+
+    fn place(&self, id: &ToolCallId) -> Option<usize> {
+        self.calls.iter().position(|call| call.id == *id)
+    }
+
+    fn said(&mut self, block: Block, delta: &str) {
+        if delta.is_empty() || self.is_over {
+            return;
+        }
+        let delta = delta.to_owned();
+        let block_id = self.open(block);
+        self.emit(match block {
+            Block::Text => EventKind::TextBlockDelta { block_id, delta },
+            Block::Thinking => EventKind::ThinkingBlockDelta { block_id, delta },
+        });
+    }
+
+    /// Returns the open block of this kind, which begins if another is open.
+    fn open(&mut self, block: Block) -> BlockId {
+        if let Some((id, open)) = &self.block
+            && *open == block
+        {
+            return id.clone();
+        }
+        self.begin_answer();
+        self.end_block();
+        self.blocks += 1;
+        let block_id = BlockId::from_lossy(format!("block-{}", self.blocks));
+        self.block = Some((block_id.clone(), block));
+        self.emit(match block {
+            Block::Text => EventKind::TextBlockStart { block_id: block_id.clone() },
+            Block::Thinking => EventKind::ThinkingBlockStart { block_id: block_id.clone() },
+        });
+        block_id
+    }
+
+    /// Begins a model call, unless one is open. The calls of the answer before get their results.
+    fn begin_answer(&mut self) {
+        if self.is_model_called {
+            return;
+        }
+        self.interrupt();
+        self.is_model_called = true;
+        self.model_calls += 1;
+        self.emit(EventKind::model_call_start(self.model.clone(), self.model_calls));
+    }
+
+    /// Ends the open model call.
+    fn end_answer(&mut self) {
+        self.end_block();
+        let open: Vec<_> = self.calls.iter().map(|call| call.id.clone()).collect();
+        open.iter().for_each(|id| self.end_call(id));
+        if !mem::replace(&mut self.is_model_called, false) {
+            return;
+        }
+        let reason = if self.calls.is_empty() { StopReason::Stop } else { StopReason::ToolCalls };
+        let usage = self.usage.take();
+        self.emit(EventKind::model_call_end(reason, 0).with_usage(usage));
+    }
+
+    /// Ends the results of the calls that have none.
+    fn interrupt(&mut self) {
+        let open: Vec<_> = self.calls.iter().map(|call| (call.id.clone(), call.name.clone())).collect();
+        for (id, name) in open {
+            if self.place(&id).is_some_and(|place| self.calls[place].stage != Stage::Running) {
+                self.begin_result(&id, &name);
+                self.result(&id, NO_RESULT);
+            }
+            self.end_result(&id, ToolState::Interrupted);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

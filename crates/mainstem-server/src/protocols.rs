@@ -1,0 +1,87 @@
+//! Protocols of others, served beside `/v1`: each an encoder and a few routes.
+//!
+//! Their requests have the callers, limits and sessions of `/v1`; what an encoder leaves out of a
+//! stream is on the page of the guide about protocols.
+
+use std::{fmt, str::FromStr, sync::Arc};
+
+use axum::{
+    Extension, Router,
+    handler::Handler,
+    routing::{MethodRouter, post},
+};
+
+use crate::{app::App, caller::TakesBody};
+
+/// A protocol of others that a server speaks beside its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Protocol {
+    /// AG-UI 1.0: `POST /ag-ui/{agent}`.
+    AgUi,
+    /// Agent2Agent 1.0: `/.well-known/agent-card.json` and `/a2a`.
+    A2a,
+    /// The Agent Protocol of AgentScope: `/tasks`.
+    AgentProtocol,
+    /// Threads and runs as LangGraph's server has them: `/lg`.
+    LangGraph,
+    /// The event streams of Arbiter: `POST /v1/orchestrate`.
+    Fleet,
+}
+
+/// A name is not that of a protocol.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{name:?} is not a protocol; known: {}", Protocol::names())]
+#[non_exhaustive]
+pub struct UnknownProtocol {
+    /// The name.
+    pub name: String,
+}
+
+impl Protocol {
+    /// Every protocol.
+    pub const ALL: [Self; 5] = [Self::AgUi, Self::A2a, Self::AgentProtocol, Self::LangGraph, Self::Fleet];
+
+    /// Returns its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::AgUi => "agui",
+            Self::A2a => "a2a",
+            Self::AgentProtocol => "agent-protocol",
+            Self::LangGraph => "langgraph",
+            Self::Fleet => "fleet",
+        }
+    }
+
+    fn names() -> String {
+        Self::ALL.map(Self::name).join(", ")
+    }
+
+    /// Returns its routes.
+    pub(crate) fn routes(self) -> Router<Arc<App>> {
+        match self {
+            Self::AgUi | Self::A2a | Self::AgentProtocol | Self::LangGraph | Self::Fleet => Router::new(),
+        }
+    }
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Protocol {
+    type Err = UnknownProtocol;
+
+    fn from_str(name: &str) -> Result<Self, UnknownProtocol> {
+        let found = Self::ALL.into_iter().find(|protocol| protocol.name() == name);
+        found.ok_or_else(|| UnknownProtocol { name: name.to_owned() })
+    }
+}
+
+/// Returns a route whose handler reads a [`Body`](crate::body::Body).
+#[expect(dead_code, reason = "the next commits use it")]
+fn post_with_body<H: Handler<T, Arc<App>>, T: 'static>(handler: H) -> MethodRouter<Arc<App>> {
+    post(handler).layer(Extension(TakesBody))
+}
