@@ -1,0 +1,5 @@
+//! Protocols of others: their official clients read our server, and their servers are remote agents
+//! of ours.
+#![expect(clippy::unwrap_used, reason = "a test says what it found by failing")]
+
+mod support;
