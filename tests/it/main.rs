@@ -12,6 +12,7 @@ mod cassettes;
 mod compat;
 mod crashes;
 mod diagnostics;
+mod encoders;
 mod fleet;
 mod generate;
 mod http;

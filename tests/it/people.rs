@@ -746,3 +746,44 @@ async fn a_pattern_that_can_not_be_read_is_said() {
     let error = tools(ScriptedModel::new()).with_subagent(spec).build().unwrap_err().to_string();
     assert!(error.starts_with("agent \"kid\": permissions: "), "{error}");
 }
+
+/// The caller of a run narrows what its agents may call; the rules go where the run goes.
+#[tokio::test(start_paused = true)]
+async fn rules_of_a_run_hold_for_children_and_for_a_run_that_resumes_it() {
+    let poke = |at: &str| Turn::new().call("poke", json!({ "at": at }));
+    let model = || {
+        let first = [poke("a").spawn("kid", "go"), Turn::new().text("Half").hang()];
+        let resumed = [poke("c"), poke("b"), Turn::new().text("Done.")];
+        let next = [poke("free"), Turn::new().text("Done.")];
+        ScriptedModel::new()
+            .agent("main", first.into_iter().chain(resumed).chain(next))
+            .agent("kid", [poke("b"), poke("c"), Turn::new().text("Hi")])
+    };
+    let journal = std::sync::Arc::new(mainstem::journal::MemoryJournal::new());
+    let harness = || {
+        let builder = tools(model()).with_ids(mainstem::event::RandomIds).with_journal(journal.clone());
+        builder.with_subagent(AgentSpec::new("kid", "K")).build().unwrap()
+    };
+    let request = RunRequest::new("go")
+        .with_rules(rules(&[(Effect::Deny, "poke(at: a)")]))
+        .with_rules(rules(&[(Effect::Deny, "poke(at: b)")]));
+    let first = harness();
+    let session = first.open_session("s").await.unwrap();
+    let events = answering(session.run(request).unwrap(), |run, event| {
+        if event.is_root() && matches!(event.kind, EventKind::TextBlockDelta { .. }) {
+            run.cancel();
+        }
+    })
+    .await;
+    let denied = |at: &str| format!(r#"denied: poke is denied by the rule "poke(at: {at})""#);
+    assert_eq!(results(&events, "poke"), [denied("a"), denied("b"), r#"success: {"at":"c"}"#.to_owned()]);
+    drop((session, first));
+
+    let next = harness();
+    let session = next.open_session("s").await.unwrap();
+    let options = RunOptions::new().with_rules(rules(&[(Effect::Deny, "poke(at: c)")]));
+    let events = answering(session.resume(options).unwrap(), |_, _| ()).await;
+    assert_eq!(results(&events, "poke"), [denied("c"), denied("b")], "those of both hold");
+    let events = answering(session.run("again").unwrap(), |_, _| ()).await;
+    assert_eq!(results(&events, "poke"), [r#"success: {"at":"free"}"#], "the next run has its own");
+}

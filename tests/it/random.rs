@@ -17,7 +17,10 @@ use proptest::{
 };
 use serde_json::json;
 
-use crate::support::{OpenNow, harness, ms};
+use crate::{
+    encoders::check_fleet,
+    support::{OpenNow, harness, ms},
+};
 
 /// One agent of a random fleet, with its script.
 #[derive(Clone, Debug)]
@@ -216,6 +219,7 @@ fn check(case: &Case, coverage: &RefCell<Coverage>) -> TestCaseResult {
     let undisturbed = Case { caller: Caller::Reads, ..case.clone() };
     let whole = block_on(play(&undisturbed, 0, 0)).events;
     laws(&whole).map_err(|broken| fail(broken, &whole))?;
+    check_fleet(&whole).map_err(|broken| fail(broken, &whole))?;
     no_gap(&whole)?;
     contained(&case.root, &whole)?;
     said_once(&whole)?;
@@ -223,6 +227,7 @@ fn check(case: &Case, coverage: &RefCell<Coverage>) -> TestCaseResult {
     let seen = block_on(play(case, whole.len(), 0));
     let all = [&seen.events[..], &seen.rest].concat();
     laws(&all).map_err(|broken| fail(broken, &all))?;
+    check_fleet(&all).map_err(|broken| fail(broken, &all))?;
     no_gap(&seen.events)?;
     said_once(&all)?;
     if matches!(case.caller, Caller::Reads) {

@@ -5,7 +5,7 @@ mod random;
 
 use std::time::Duration;
 
-use mainstem::{message::Usage, model::scripted::Turn, prelude::*};
+use mainstem::{message::Usage, model::scripted::Turn, prelude::*, spec::Permission};
 use mainstem_testing::{laws, render};
 use serde_json::json;
 use tokio::task::JoinHandle;
@@ -306,8 +306,78 @@ async fn a_rule_here_denies_what_a_remote_asks_for() {
     })
     .await;
     let text = render(&events);
-    assert!(text.contains("echo was denied: echo is denied by the rule"), "{text}");
+    assert!(text.contains("echo is denied by the rule \\\"echo\\\""), "{text}");
     assert_eq!(child_end(&events, "third"), (Outcome::Success, ""), "{text}");
+    serving.abort();
+}
+
+/// The third server has no rules; those of the run, of the parent and of the declaration reach it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rules_hold_two_servers_away() {
+    let deny = |pattern: &str| RuleSet::default().with_pattern(Effect::Deny, pattern).unwrap();
+    let says = |say: &str| Turn::new().call("echo", json!({ "say": say }));
+    let third = ScriptedModel::new()
+        .agent("third", [says("run"), says("harness"), says("spec"), says("free"), Turn::new().text("So.")]);
+    let (url, serving_third) = serve(builder("third", third).build().unwrap()).await;
+    let second = ScriptedModel::new()
+        .agent("second", [Turn::new().spawn("third", "look"), Turn::new().text("It is so.")]);
+    let second = builder("second", second).with_subagent(remote("third", &url)).build().unwrap();
+    let (url, serving_second) = serve(second).await;
+    let spec = remote("second", &url).with_permission("echo(say: spec)", Permission::Deny);
+    let first = builder("main", script("main")).with_subagent(spec);
+    let first = first.with_permissions(deny("echo(say: harness)").with_origin("a file")).build().unwrap();
+    let request = RunRequest::new("go").with_rules(deny("echo(say: run)"));
+    let events: Vec<_> = first.stream_events(request).collect().await;
+    laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
+    let text = render(&events);
+    for say in ["run", "harness", "spec"] {
+        assert!(
+            text.contains(&format!("echo is denied by the rule \\\"echo(say: {say})\\\"\"")),
+            "{say}: {text}"
+        );
+    }
+    assert!(text.contains("TOOL_RESULT_TEXT_DELTA \"{\\\"say\\\":\\\"free\\\"}\""), "{text}");
+    assert!(!text.contains("a file"), "where a rule is written stays here: {text}");
+    serving_third.abort();
+    serving_second.abort();
+}
+
+/// Somebody answers at the remote itself; here the request ends with that answer, and the remote is
+/// not told once more.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_at_the_remote_is_the_answer_here() {
+    let asks = RuleSet::default().with_pattern(Effect::Ask, "echo").unwrap();
+    let third = builder("third", script("third")).with_permissions(asks).build().unwrap();
+    let (url, serving) = serve(third.clone()).await;
+    for (decision, expected) in [
+        (Decision::Allow, (true, r#"{"say":"c"}"#, None)),
+        (Decision::AllowWith(json!({ "say": "there" })), (true, r#"{"say":"there"}"#, None)),
+        (Decision::Deny("not there".to_owned()), (false, r#"{"say":"c"}"#, Some("not there"))),
+    ] {
+        let spawn = json!({ "agent_id": "third", "task": "look", "timeout_seconds": 0 });
+        let main = ScriptedModel::new()
+            .agent("main", [Turn::new().call("agent_spawn", spawn), Turn::new().text("All done.")]);
+        let first = builder("main", main).with_subagent(remote("third", &url)).build().unwrap();
+        let events = steered(&first, async |_, event| {
+            if matches!(event.kind, EventKind::RequireUserConfirm { .. }) {
+                let session = third.open_session(event.source().unwrap().session_id.as_str()).await.unwrap();
+                let open = session.fleet().confirmations.keys().next().unwrap().clone();
+                session.confirm(&open, decision.clone()).unwrap();
+            }
+        })
+        .await;
+        let results: Vec<_> = events
+            .iter()
+            .filter_map(|event| match &event.kind {
+                EventKind::UserConfirmResult { confirm_results, .. } => Some(&confirm_results[0]),
+                _ => None,
+            })
+            .collect();
+        let [result] = results[..] else { panic!("{}", render(&events)) };
+        let shown = (result.confirmed, &*result.tool_call.arguments, result.reason.as_deref());
+        assert_eq!(shown, expected, "{}", render(&events));
+        assert!(render(&events).contains("waiting_confirm → running"), "{}", render(&events));
+    }
     serving.abort();
 }
 

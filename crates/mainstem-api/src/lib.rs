@@ -33,6 +33,6 @@ pub use openapi::{COOKIE, openapi};
 pub use operation::{Method, Operation};
 pub use problem::{Code, Problem};
 pub use run::{CancelCode, CancelQuery, Input, NewRun, OnDisconnect, RunOptions, RunState, RunView};
-pub use session::{Detail, EventQuery, Items, SessionState, SessionView, Transcript};
+pub use session::{Detail, EventQuery, Format, Items, SessionState, SessionView, Transcript};
 pub use stream_form::StreamForm;
 pub use task::{TaskQuery, WaitQuery};

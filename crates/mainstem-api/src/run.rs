@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use mainstem_event::{Background, CancelReason, Outcome, Rollup, Timestamp};
 use mainstem_message::{ContentBlock, Failure, Message, RunId, SessionId};
-use mainstem_policy::Budget;
+use mainstem_policy::{Budget, Rules};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::{Map, Value, json};
@@ -132,6 +132,10 @@ pub struct RunOptions {
     /// a plan. Default: unchanged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan_mode: Option<bool>,
+    /// Rules that narrow what the run's agents may call: a list of sets, of which the strictest
+    /// verdict counts, such as `[{"deny": ["shell"], "ask": ["write_file"]}]`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub permissions: Rules,
     /// Children that exceed their time are stopped instead of becoming background tasks.
     #[serde(skip_serializing_if = "is_default")]
     pub force_sync: bool,

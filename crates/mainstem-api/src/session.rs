@@ -138,6 +138,18 @@ pub struct EventQuery {
     /// Whether to wait for further events. Default: true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub follow: Option<bool>,
+    /// Another form of the stream than those of `Accept`, if the server speaks its protocol.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub format: Option<Format>,
+}
+
+/// A form of event streams of another protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[expect(clippy::exhaustive_enums, reason = "a server handles each")]
+pub enum Format {
+    /// The events of Arbiter, as server-sent events: a slot for each turn of an agent.
+    Fleet,
 }
 
 fn is_full(detail: &Detail) -> bool {

@@ -2,15 +2,17 @@
 //!
 //! An [`Encoder`] is a value with state: it [begins](Encoder::begin) a stream, encodes each
 //! [event](Encoder::event), and [ends](Encoder::end) it. [`Sse`] writes server-sent events,
-//! [`Ndjson`] lines of JSON; other protocols are further implementations. [`EncodeExt`] encodes any
+//! [`Ndjson`] lines of JSON, [`Fleet`] the streams of Arbiter. [`EncodeExt`] encodes any
 //! stream of events.
 
 mod encoder;
+mod fleet;
 mod frames;
 mod ndjson;
 mod sse;
 
 pub use encoder::{Encoder, WriteJson};
+pub use fleet::Fleet;
 pub use frames::{EncodeExt, Frames};
 pub use ndjson::Ndjson;
 pub use sse::{RETRY, Sse};

@@ -117,6 +117,19 @@ impl Rules {
         allowed.filter_map(move |rule| rule.pattern.named_path(tool))
     }
 
+    /// Returns the same rules without where they were written, which names files of this machine.
+    #[must_use]
+    pub fn without_origins(&self) -> Self {
+        let set = |layer: &Arc<RuleSet>| Arc::new(RuleSet::clone(layer).without_origins());
+        Self { layers: self.layers.iter().map(set).collect() }
+    }
+
+    /// Returns how many sets and rules there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.layers.iter().map(|layer| 1 + layer.rules().len()).sum()
+    }
+
     /// Returns the sets, outermost first.
     pub fn layers(&self) -> impl Iterator<Item = &RuleSet> {
         self.layers.iter().map(|layer| &**layer)

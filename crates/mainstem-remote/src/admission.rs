@@ -7,7 +7,7 @@ mod grammar;
 
 use std::{collections::HashMap, sync::Arc};
 
-use mainstem_event::{EventKind, EventSource, Outcome};
+use mainstem_event::{ConfirmResult, EventKind, EventSource, Outcome};
 use mainstem_message::{
     ConfirmId, ContentBlock, Failure, Message, Role, SessionId, ToolCall, ToolCallId, ToolState,
 };
@@ -55,7 +55,7 @@ pub(crate) enum Admitted {
     /// It requires a person's approval.
     Ask { invocation: usize, id: ConfirmId, calls: Vec<ToolCall> },
     /// A request was answered, here or elsewhere.
-    Answered { id: ConfirmId },
+    Answered { id: ConfirmId, results: Vec<ConfirmResult> },
     /// The caller has to run these calls.
     Execute { invocation: usize, calls: Vec<ToolCall> },
 }
@@ -158,7 +158,9 @@ impl Admission {
                 self.request(invocation, &tool_calls)?;
                 Admitted::Ask { invocation, id: confirm_id, calls: tool_calls }
             }
-            UserConfirmResult { confirm_id, .. } => Admitted::Answered { id: confirm_id },
+            UserConfirmResult { confirm_id: id, confirm_results: results } => {
+                Admitted::Answered { id, results }
+            }
             RequireExternalExecution { tool_calls, .. } => {
                 self.request(invocation, &tool_calls)?;
                 Admitted::Execute { invocation, calls: tool_calls }

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use futures_util::stream::BoxStream;
 use mainstem_event::{CancelReason, Decision, EventKind, EventSource};
 use mainstem_message::{ConfirmId, ReplyId, SessionId, ToolCallId};
-use mainstem_policy::Budget;
+use mainstem_policy::{Budget, Rules};
 use mainstem_tool::ToolOutput;
 use serde_json::{Map, Value};
 
@@ -45,6 +45,9 @@ pub struct RemoteTurn {
     pub levels: u16,
     /// What the turn may spend.
     pub budget: Budget,
+    /// Which calls its agents may make. A protocol sends what it has a form for; whatever the remote
+    /// makes of them, they hold for the calls that it asks about.
+    pub rules: Rules,
     /// Whether agents may only read.
     pub plan_mode: bool,
     /// Whether requests for approval are answered.

@@ -67,6 +67,7 @@ impl MainstemAgent {
             user: turn.user.as_deref().map(str::to_owned),
             attributes: turn.attributes.clone(),
             budget: turn.budget,
+            permissions: turn.rules.clone(),
             plan_mode: turn.plan_mode.then_some(true),
             approval: Some(turn.is_attended),
             max_depth: Some(turn.levels),

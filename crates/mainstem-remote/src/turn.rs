@@ -2,14 +2,17 @@
 
 mod answers;
 
-use std::{panic::AssertUnwindSafe, pin::Pin, sync::Arc, time::Duration};
+use std::{future::pending, panic::AssertUnwindSafe, pin::Pin, sync::Arc, time::Duration};
 
 use futures_util::{FutureExt, StreamExt, future::BoxFuture};
-use mainstem_event::{CancelReason, Decision, Outcome};
+use mainstem_event::{CancelReason, ConfirmResult, Decision, Outcome};
 use mainstem_message::{ConfirmId, ReplyId, ToolCall};
 use mainstem_react::{AgentError, RunContext, RunOutcome};
 use mainstem_subagent::{Fleet, TurnInput};
-use tokio::time::{Sleep, sleep, timeout};
+use tokio::{
+    sync::oneshot,
+    time::{Sleep, sleep, timeout},
+};
 
 use self::answers::Answers;
 use crate::{
@@ -31,7 +34,7 @@ pub(crate) async fn run(agent: Arc<dyn RemoteAgent>, name: Arc<str>, input: Turn
     let work = async {
         let watched = async {
             watchdog.as_mut().await;
-            std::future::pending::<()>().await;
+            pending::<()>().await;
         };
         tokio::select! {
             biased;
@@ -100,6 +103,7 @@ fn request(cx: &RunContext, task: String) -> RemoteTurn {
         attributes: cx.attributes().clone(),
         levels: Fleet::levels_below(cx),
         budget: Fleet::budget_left(cx),
+        rules: Fleet::rules(cx),
         plan_mode: Fleet::is_planning(cx),
         is_attended: Fleet::is_attended(cx),
     }
@@ -169,7 +173,7 @@ impl Turn<'_> {
                 self.invocations.end(invocation, outcome, error)?;
             }
             Admitted::Ask { invocation, id, calls } => self.ask(invocation, id, calls),
-            Admitted::Answered { id } => self.answers.withdraw(&id),
+            Admitted::Answered { id, results } => self.answers.decided_elsewhere(&id, results),
             Admitted::Execute { invocation, calls } => self.execute(invocation, calls),
         }
         Ok(None)
@@ -179,11 +183,13 @@ impl Turn<'_> {
     fn ask(&mut self, invocation: usize, id: ConfirmId, calls: Vec<ToolCall>) {
         let (cx, control, request) =
             (self.invocations.context(invocation).clone(), self.control.clone(), id.clone());
+        let (decided, elsewhere) = oneshot::channel();
         let answer = async move {
-            let decision = decide(&cx, calls).await;
-            report(control.confirm(&request, decision).await);
+            if let Some(decision) = decide(&cx, calls, elsewhere).await {
+                report(control.confirm(&request, decision).await);
+            }
         };
-        self.answers.add(invocation, Some(id), answer);
+        self.answers.add(invocation, Some((id, decided)), answer);
     }
 
     /// Lets the caller run calls, and returns their results to the remote.
@@ -210,22 +216,53 @@ async fn settle(cx: &RunContext) {
 }
 
 /// Asks about each call of a request; all are allowed or none. Edited arguments belong to one call,
-/// so a request about several can't be allowed with them.
-async fn decide(cx: &RunContext, calls: Vec<ToolCall>) -> Decision {
+/// so a request about several can't be allowed with them. Returns `None` if the request is answered
+/// elsewhere first.
+async fn decide(
+    cx: &RunContext,
+    calls: Vec<ToolCall>,
+    elsewhere: oneshot::Receiver<Vec<ConfirmResult>>,
+) -> Option<Decision> {
     let is_single = calls.len() == 1;
+    let elsewhere = elsewhere.shared();
     let mut decision = Decision::Allow;
     for call in calls {
-        decision = match Fleet::ask(cx, call).await {
+        let (asked, answered) = (call.clone(), elsewhere.clone());
+        let decided = async move {
+            match answered.await {
+                Ok(results) => decision_about(&asked, &results),
+                // The request is withdrawn with its invocation.
+                Err(_) => pending().await,
+            }
+        };
+        let made = Fleet::ask(cx, call, decided).await;
+        if matches!(elsewhere.peek(), Some(Ok(_))) {
+            continue;
+        }
+        decision = match made {
             Decision::AllowWith(_) if !is_single => {
                 Decision::Deny("the arguments of one of several calls can't be edited".to_owned())
             }
-            decision => decision,
+            made => made,
         };
         if let Decision::Deny(_) = decision {
             break;
         }
     }
-    decision
+    let is_elsewhere = matches!(elsewhere.peek(), Some(Ok(_)));
+    (!is_elsewhere).then_some(decision)
+}
+
+/// Returns the decision about a call in the answer to a request.
+fn decision_about(call: &ToolCall, results: &[ConfirmResult]) -> Decision {
+    match results.iter().find(|result| result.tool_call.id == call.id) {
+        Some(result) if result.confirmed && result.tool_call.arguments == call.arguments => Decision::Allow,
+        Some(result) if result.confirmed => {
+            Decision::AllowWith(serde_json::from_str(&result.tool_call.arguments).unwrap_or_default())
+        }
+        Some(ConfirmResult { reason: Some(reason), .. }) => Decision::Deny(reason.clone()),
+        _ => Decision::Deny("it was denied at the remote".to_owned()),
+    }
 }
 
 /// Logs an answer that did not arrive. The turn goes on: its events show what comes of it.

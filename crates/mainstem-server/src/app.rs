@@ -42,6 +42,17 @@ pub(crate) struct Served {
     pub(crate) protocols: BTreeSet<Protocol>,
 }
 
+impl Served {
+    /// Checks that a protocol is served.
+    pub(crate) fn require(&self, protocol: Protocol) -> Result<(), Problem> {
+        if self.protocols.contains(&protocol) {
+            return Ok(());
+        }
+        let detail = format!("this server does not speak {protocol}; `serve --protocol {protocol}` does");
+        Err(Problem::new(Code::BadQuery, detail))
+    }
+}
+
 /// How many readers follow sessions at once, in all.
 pub(crate) const READERS: usize = 512;
 

@@ -9,12 +9,13 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use mainstem::{
+    encode::{Encoder, Fleet},
     event::{AgentEvent, EventKind},
     message::RunId,
     prelude::Session,
     session::FoundRun,
 };
-use mainstem_api::{Code, Detail, EventQuery, StreamForm};
+use mainstem_api::{Code, Detail, EventQuery, Format, StreamForm};
 
 use crate::{
     app::App,
@@ -23,6 +24,7 @@ use crate::{
     feed::{Available, Subscription, Until, available, encoder, respond},
     prefix::Prefix,
     problem::Problem,
+    protocols::Protocol,
     readers::ReaderPermit,
     runs, tasks,
 };
@@ -101,32 +103,72 @@ async fn serve(
     scope: Scope,
 ) -> Result<Response, Problem> {
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let encoder = encoder(StreamForm::accepted(accept).unwrap_or(StreamForm::Sse), prefix);
+    let encoder: Box<dyn Encoder> = match params.format {
+        Some(Format::Fleet) => {
+            app.served.require(Protocol::Fleet)?;
+            Box::new(Fleet::new())
+        }
+        None => encoder(StreamForm::accepted(accept).unwrap_or(StreamForm::Sse), prefix),
+    };
     let subscription = Subscription {
         filter: params.filter()?,
         lifecycle: params.detail == Detail::Lifecycle,
         until: scope.until,
         follow: params.is_following(),
     };
-    let after = match last_event_id(&headers)? {
-        Some(last) => last,
-        None => params.after.unwrap_or(0),
-    };
-    let log = session.log();
-    if after > log.last_seq() {
-        let detail = format!("there is no event {after} yet; the latest is {}", log.last_seq());
-        return Err(Problem::new(Code::BadCursor, detail));
+    let after = last_event_id(&headers)?.or(params.after).unwrap_or(0);
+    Reading { session, first: scope.first, is_over: scope.is_over, after, subscription }
+        .respond(app, caller, encoder)
+        .await
+}
+
+/// A part of a session, from after an event on.
+pub(crate) struct Reading<'a> {
+    pub(crate) session: &'a Session,
+    /// The number of the part's first event, or of an earlier one.
+    pub(crate) first: u64,
+    /// Whether it gets no more events.
+    pub(crate) is_over: bool,
+    /// The last event that the reader has.
+    pub(crate) after: u64,
+    pub(crate) subscription: Subscription,
+}
+
+impl<'a> Reading<'a> {
+    /// Returns the events of a run after one of them, to its end.
+    pub(crate) fn of_run(run: &'a FoundRun, after: u64) -> Self {
+        let subscription = Subscription::to(runs::until(run));
+        Self { session: run.session(), first: run.first(), is_over: run.is_over(), after, subscription }
     }
-    let from = (after + 1).max(scope.first);
-    let is_complete = !subscription.follow || scope.is_over;
-    match available(log.committed_from(from), &subscription, is_complete).await {
-        Available::After { oldest } => return Err(gone(oldest)),
-        // A browser's EventSource reconnects unless it gets a 204.
-        Available::Nothing => return Ok(StatusCode::NO_CONTENT.into_response()),
-        Available::Something => {}
+
+    /// Streams it.
+    ///
+    /// # Errors
+    /// The reader's last event does not exist, its next ones are no longer stored, or there are too
+    /// many readers.
+    pub(crate) async fn respond(
+        self,
+        app: &Arc<App>,
+        caller: &Caller,
+        encoder: Box<dyn Encoder>,
+    ) -> Result<Response, Problem> {
+        let Self { session, first, is_over, after, subscription } = self;
+        let log = session.log();
+        if after > log.last_seq() {
+            let detail = format!("there is no event {after} yet; the latest is {}", log.last_seq());
+            return Err(Problem::new(Code::BadCursor, detail));
+        }
+        let from = (after + 1).max(first);
+        let is_complete = !subscription.follow || is_over;
+        match available(log.committed_from(from), &subscription, is_complete).await {
+            Available::After { oldest } => return Err(gone(oldest)),
+            // A browser's EventSource reconnects unless it gets a 204.
+            Available::Nothing => return Ok(StatusCode::NO_CONTENT.into_response()),
+            Available::Something => {}
+        }
+        let permit = ReaderPermit::acquire(app, caller, session)?;
+        Ok(respond(app, log.committed_from(from), encoder, subscription, permit, None))
     }
-    let permit = ReaderPermit::acquire(app, caller, session)?;
-    Ok(respond(app, log.committed_from(from), encoder, subscription, permit, None))
 }
 
 fn gone(oldest: u64) -> Problem {
@@ -143,7 +185,7 @@ async fn run_of(app: &App, caller: &Caller, session: &Session, id: &RunId) -> Re
 }
 
 /// Returns the last event that a reconnecting reader has seen.
-fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
+pub(crate) fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
     let Some(value) = headers.get("last-event-id") else { return Ok(None) };
     let number = value.to_str().ok().and_then(|text| text.trim().parse().ok());
     let wrong = || Problem::new(Code::BadCursor, "Last-Event-ID is not the number of an event");

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mainstem_message::{Message, RunId};
-use mainstem_policy::Budget;
+use mainstem_policy::{Budget, Rules};
 use mainstem_react::OutputSchema;
 use mainstem_subagent::{Background, SpawnOptions};
 use serde_json::{Map, Value};
@@ -41,7 +41,8 @@ pub struct RunOptions {
 /// All but the output schema, which is compiled by [`OutputSchema::new`].
 impl From<mainstem_api::RunOptions> for RunOptions {
     fn from(options: mainstem_api::RunOptions) -> Self {
-        let mut spawn = SpawnOptions::new().with_force_sync(options.force_sync);
+        let spawn = SpawnOptions::new().with_force_sync(options.force_sync);
+        let mut spawn = spawn.with_rules(&options.permissions);
         spawn.is_attended = options.approval.unwrap_or(true);
         spawn.background = options.background;
         (spawn.max_depth, spawn.max_children) = (options.max_depth, options.max_children);
@@ -195,6 +196,12 @@ setters! {
     /// Sets how many children of the run execute at once, at least 1; capped by the session's
     /// limit.
     with_max_children(most: usize) |options| { options.spawn.max_children = Some(most) }
+
+    /// Adds rules that narrow what all agents of the run may call; a rule that allows has no effect
+    /// of its own. They hold for children that continue after the run, too.
+    with_rules(rules: impl Into<Rules>) |options| {
+        options.spawn.rules = options.spawn.rules.narrowed_by(&rules.into());
+    }
 
     /// Sets what becomes of background tasks when the root has its answer.
     with_background(background: Background) |options| { options.spawn.background = background }

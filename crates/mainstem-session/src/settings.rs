@@ -3,20 +3,25 @@
 use std::sync::Arc;
 
 use mainstem_event::{RunBudget, RunSettings};
-use mainstem_policy::{Budget, Cost, Spend};
+use mainstem_policy::{Budget, Cost, Rules, Spend};
 use mainstem_subagent::SpawnOptions;
 
 use crate::{RunOptions, RunRecord};
 
 /// Returns the recorded part of a run's options.
 pub(crate) fn recorded(options: &RunOptions) -> Arc<RunSettings> {
-    let SpawnOptions { force_sync, background, is_attended, max_depth, max_children, .. } = options.spawn;
+    let SpawnOptions { force_sync, background, is_attended, max_depth, max_children, ref rules, .. } =
+        options.spawn;
     let mut settings = RunSettings::default();
     (settings.user, settings.attributes) = (options.user.clone(), options.attributes.clone());
     settings.agent.clone_from(&options.agent);
     settings.budget = budget(options.budget);
     (settings.force_sync, settings.background, settings.unattended) = (force_sync, background, !is_attended);
     (settings.max_depth, settings.max_children) = (max_depth, max_children);
+    if rules.layers().next().is_some() {
+        // Patterns and texts always have a form in JSON.
+        settings.permissions = serde_json::to_value(rules).unwrap_or_default();
+    }
     Arc::new(settings)
 }
 
@@ -28,7 +33,7 @@ fn budget(most: Budget) -> RunBudget {
 }
 
 /// Returns the options of a run that resumes `run`: options that are not set are those of `run`,
-/// and the budget is what `run` has left.
+/// the rules of both hold, and the budget is what `run` has left.
 pub(crate) fn resumed(mut options: RunOptions, run: &RunRecord) -> RunOptions {
     let was = &run.settings;
     options.agent = options.agent.or_else(|| was.agent.clone());
@@ -36,9 +41,12 @@ pub(crate) fn resumed(mut options: RunOptions, run: &RunRecord) -> RunOptions {
     for (name, value) in &was.attributes {
         options.attributes.entry(name.clone()).or_insert_with(|| value.clone());
     }
+    let rules = SpawnOptions::from(&**was).rules.narrowed_by(&options.spawn.rules);
+    options.spawn.rules = Rules::new();
     if options.spawn == SpawnOptions::default() {
         options.spawn = SpawnOptions::from(&**was);
     }
+    options.spawn.rules = rules;
     options.budget = options.budget.tighter(left(&was.budget, run.spent, run.ran.as_secs()));
     options
 }

@@ -1,10 +1,11 @@
 //! How the caller of a run wants its children treated.
 
 use mainstem_event::{Background, RunSettings};
+use mainstem_policy::{Effect, RuleSet, Rules};
 
-/// How a run treats its children. [`Fleet::enter`](crate::Fleet::enter) takes it; an agent without
+/// How a run treats its agents. [`Fleet::enter`](crate::Fleet::enter) takes it; an agent without
 /// a fleet has the defaults.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SpawnOptions {
     /// Whether a call that is out of time stops its child (`status: timeout`) instead of making it
@@ -21,6 +22,8 @@ pub struct SpawnOptions {
     /// How many children of the run execute at once, if that is below the session's
     /// [`Limits`](crate::Limits).
     pub max_children: Option<usize>,
+    /// Rules of the run's caller. They narrow those of the agents.
+    pub rules: Rules,
 }
 
 impl Default for SpawnOptions {
@@ -31,6 +34,7 @@ impl Default for SpawnOptions {
             is_attended: true,
             max_depth: None,
             max_children: None,
+            rules: Rules::new(),
         }
     }
 }
@@ -75,6 +79,13 @@ impl SpawnOptions {
         self.max_children = Some(most);
         self
     }
+
+    /// Adds rules that narrow those of the agents.
+    #[must_use]
+    pub fn with_rules(mut self, rules: &Rules) -> Self {
+        self.rules = self.rules.narrowed_by(rules);
+        self
+    }
 }
 
 impl From<&RunSettings> for SpawnOptions {
@@ -85,6 +96,17 @@ impl From<&RunSettings> for SpawnOptions {
             is_attended: !settings.unattended,
             max_depth: settings.max_depth,
             max_children: settings.max_children,
+            rules: recorded(settings),
         }
     }
+}
+
+/// Returns the recorded rules. Those that this version can't read could deny anything, so every
+/// call is denied then.
+fn recorded(settings: &RunSettings) -> Rules {
+    if settings.permissions.is_null() {
+        return Rules::new();
+    }
+    let read = serde_json::from_value(settings.permissions.clone());
+    read.unwrap_or_else(|_| RuleSet::new(Effect::Deny).into())
 }

@@ -83,6 +83,12 @@ impl RuleSet {
         self
     }
 
+    /// Removes where the rules were written.
+    pub(super) fn without_origins(mut self) -> Self {
+        self.rules.iter_mut().for_each(|rule| rule.origin = None);
+        self
+    }
+
     /// Returns the effect on calls that no rule is about.
     #[must_use]
     pub fn default_effect(&self) -> Effect {

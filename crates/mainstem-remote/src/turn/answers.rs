@@ -7,7 +7,9 @@ use std::{
 };
 
 use futures_util::future::BoxFuture;
+use mainstem_event::ConfirmResult;
 use mainstem_message::ConfirmId;
+use tokio::sync::oneshot;
 
 /// Pending answers. All are polled whenever one is woken, because there are few at a time.
 #[derive(Default)]
@@ -15,24 +17,32 @@ pub(super) struct Answers(Vec<Answer>);
 
 struct Answer {
     invocation: usize,
-    request: Option<ConfirmId>,
+    request: Option<OpenRequest>,
     work: BoxFuture<'static, ()>,
 }
+
+/// A request for approval, and where the answer goes that is given elsewhere.
+type OpenRequest = (ConfirmId, oneshot::Sender<Vec<ConfirmResult>>);
 
 impl Answers {
     /// Adds one for an invocation, to this request for approval if it is one.
     pub(super) fn add(
         &mut self,
         invocation: usize,
-        request: Option<ConfirmId>,
+        request: Option<OpenRequest>,
         work: impl Future<Output = ()> + Send + 'static,
     ) {
         self.0.push(Answer { invocation, request, work: Box::pin(work) });
     }
 
-    /// Drops the answer to a request that was answered elsewhere.
-    pub(super) fn withdraw(&mut self, request: &ConfirmId) {
-        self.0.retain(|answer| answer.request.as_ref() != Some(request));
+    /// Ends the wait for the answer to a request that was answered elsewhere.
+    pub(super) fn decided_elsewhere(&mut self, request: &ConfirmId, results: Vec<ConfirmResult>) {
+        let mut open = self.0.iter_mut();
+        let open = open.find(|answer| answer.request.as_ref().is_some_and(|(id, _)| id == request));
+        if let Some((_, decided)) = open.and_then(|answer| answer.request.take()) {
+            // Refused if it was answered here meanwhile.
+            let _ = decided.send(results);
+        }
     }
 
     /// Drops those of an invocation that ends.

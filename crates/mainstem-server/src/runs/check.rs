@@ -11,6 +11,9 @@ use tokio::task::spawn_blocking;
 
 use crate::{app::App, caller::Caller, problem::Problem};
 
+/// The most rules of a caller: each call of a tool is held against all of them.
+const MAX_RULES: usize = 1_024;
+
 /// Checks the options of a request and converts them.
 pub(super) async fn options(
     options: api::RunOptions,
@@ -20,6 +23,7 @@ pub(super) async fn options(
     let limits = caller.harness.limits();
     within("max_depth", options.max_depth.map(usize::from), 0, limits.max_depth.into())?;
     within("max_children", options.max_children, 1, limits.max_children)?;
+    within("permissions", Some(options.permissions.count()), 0, MAX_RULES)?;
     let schema = options.output_schema.clone();
     let options = RunOptions::from(options);
     match schema {

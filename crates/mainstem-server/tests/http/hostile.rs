@@ -57,6 +57,10 @@ async fn every_hostile_request_is_answered_with_its_code() {
     let events_of_run = format!("/v1/sessions/other/events?run={run}");
     let large = format!("{{\"input\": \"{}\"}}", "x".repeat(1 << 20));
     let long = format!("/v1/sessions/{}/runs", "s".repeat(257));
+    let many_rules = format!(
+        r#"{{"input": "x", "options": {{"permissions": [{{"deny": ["a"{}]}}]}}}}"#,
+        r#", "a""#.repeat(1024)
+    );
     let deep = format!("{{\"input\": {}1{}}}", "[".repeat(500), "]".repeat(500));
     let ok = r#"{"input": "Hi"}"#;
     let rows = [
@@ -158,6 +162,14 @@ async fn every_hostile_request_is_answered_with_its_code() {
         post(runs, &[me, json], r#"{"input": "x", "options": {"max_depth": 4}}"#, 422, "bad_body"),
         post(runs, &[me, json], r#"{"input": "x", "options": {"max_children": 17}}"#, 422, "bad_body"),
         post(runs, &[me, json], r#"{"input": "x", "options": {"max_children": 0}}"#, 422, "bad_body"),
+        post(
+            runs,
+            &[me, json],
+            r#"{"input": "x", "options": {"permissions": [{"deny": ["a("]}]}}"#,
+            422,
+            "bad_body",
+        ),
+        post(runs, &[me, json], &many_rules, 422, "bad_body"),
         post(runs, &[me, json], r#"{"input": "x", "options": {"budget": {"tokens": -1}}}"#, 422, "bad_body"),
         post(
             runs,

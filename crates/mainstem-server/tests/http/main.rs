@@ -4,6 +4,7 @@
 
 mod bounds;
 mod crowd;
+mod fleet;
 mod hostile;
 mod kept;
 mod limits;

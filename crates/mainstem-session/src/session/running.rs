@@ -120,6 +120,6 @@ impl Session {
             .with_output(options.output.clone())
             .with_prices(inner.prices.clone())
             .with_lifetime(inner.tasks.token().clone());
-        inner.fleet.enter(cx, agents.shared().clone(), options.spawn, options.budget).build()
+        inner.fleet.enter(cx, agents.shared().clone(), options.spawn.clone(), options.budget).build()
     }
 }

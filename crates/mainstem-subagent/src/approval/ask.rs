@@ -1,10 +1,12 @@
 //! Asks a person, or the caller, about a tool call of an agent.
 
+use std::future::pending;
+
 use mainstem_event::{ConfirmResult, Decision, EventKind};
-use mainstem_message::{ConfirmId, ToolCall, ToolResult};
+use mainstem_message::{ConfirmId, TaskId, ToolCall, ToolResult};
 use mainstem_react::RunContext;
+use mainstem_task::TaskSet;
 use mainstem_tool::ToolOutput;
-use tokio::sync::oneshot;
 
 use crate::member::Member;
 
@@ -14,6 +16,16 @@ const STOPPED: &str = "the agent was stopped before the request was answered";
 impl Member {
     /// Asks a person to approve a call; only that call waits. In an unattended run it is denied.
     pub(crate) async fn ask(&self, cx: &RunContext, call: ToolCall) -> Decision {
+        self.ask_unless(cx, call, pending()).await
+    }
+
+    /// Asks a person to approve a call, unless it is decided elsewhere first.
+    pub(crate) async fn ask_unless(
+        &self,
+        cx: &RunContext,
+        call: ToolCall,
+        elsewhere: impl Future<Output = Decision> + Send,
+    ) -> Decision {
         if !self.options.is_attended {
             return Decision::Deny("it needs approval, and the run is unattended".to_owned());
         }
@@ -21,6 +33,13 @@ impl Member {
         let decided = self.fleet.approvals.request(&id);
         let mut request = Request { member: self, cx, id, call, decision: None };
         cx.emit(EventKind::require_user_confirm(request.id.clone(), vec![request.call.clone()]));
+        let decided = async {
+            tokio::select! {
+                biased;
+                here = decided => here.ok(),
+                elsewhere = elsewhere => Some(elsewhere),
+            }
+        };
         let decision = self.until_answered(cx, decided).await;
         let decision = decision.unwrap_or_else(|| Decision::Deny(STOPPED.to_owned()));
         request.decision = Some(decision.clone());
@@ -35,7 +54,7 @@ impl Member {
         let approvals = &self.fleet.approvals;
         let done = approvals.request_result(&call.id);
         cx.emit(EventKind::require_external_execution(vec![call.clone()]));
-        let output = self.until_answered(cx, done).await;
+        let output = self.until_answered(cx, async { done.await.ok() }).await;
         approvals.forget_closed();
         let output = cx.bounded(output?).await;
         let (content, state) = output.clone().into_parts();
@@ -46,23 +65,49 @@ impl Member {
 
     /// Waits for an answer with the agent's permit released; a task that it is part of is marked as
     /// waiting. Returns `None` if the agent is stopped first.
-    async fn until_answered<T>(&self, cx: &RunContext, answer: oneshot::Receiver<T>) -> Option<T> {
+    async fn until_answered<T>(&self, cx: &RunContext, answer: impl Future<Output = Option<T>>) -> Option<T> {
         let fleet = &self.fleet;
         let released = fleet.child_limit.release_while_waiting(self.caller(cx));
-        let task = cx.sink().task().cloned();
-        if let Some(task) = &task {
-            fleet.tasks.set_waiting(task, true).await;
-        }
+        let waiting = WaitingTask::begin(&fleet.tasks, cx.sink().task().cloned()).await;
         let answer = tokio::select! {
             biased;
             () = cx.cancelled() => None,
-            answer = answer => answer.ok(),
+            answer = answer => answer,
         };
-        if let Some(task) = &task {
-            fleet.tasks.set_waiting(task, false).await;
-        }
+        waiting.end().await;
         released.reacquire().await;
         answer
+    }
+}
+
+/// The mark of a task that waits. If its wait is dropped, the task set removes the mark.
+struct WaitingTask<'a> {
+    tasks: &'a TaskSet,
+    task: Option<TaskId>,
+}
+
+impl<'a> WaitingTask<'a> {
+    async fn begin(tasks: &'a TaskSet, task: Option<TaskId>) -> Self {
+        let waiting = Self { tasks, task };
+        if let Some(task) = &waiting.task {
+            tasks.set_waiting(task, true).await;
+        }
+        waiting
+    }
+
+    async fn end(mut self) {
+        if let Some(task) = self.task.take() {
+            self.tasks.set_waiting(&task, false).await;
+        }
+    }
+}
+
+impl Drop for WaitingTask<'_> {
+    fn drop(&mut self) {
+        if let Some(task) = self.task.take() {
+            let tasks = self.tasks.clone();
+            self.tasks.drive(async move { tasks.set_waiting(&task, false).await });
+        }
     }
 }
 

@@ -73,8 +73,7 @@ impl Member {
         (effect == Effect::Deny).then(|| format!("{} is {why}", call.name))
     }
 
-    /// Returns the strictest verdict of the run's rules, which include the root's, and those of
-    /// each agent down to the caller: rights only narrow.
+    /// Returns the strictest verdict of all rules: rights only narrow.
     fn verdict(&self, call: Passing<'_>) -> (Effect, String) {
         let mut worst = (Effect::Allow, String::new());
         let mut consider = |rules: &Rules| {
@@ -83,9 +82,15 @@ impl Member {
                 worst = (decision.effect, decision.to_string());
             }
         };
-        consider(&self.assembly.rules);
-        self.lineage().for_each(|agent| consider(&agent.entry.rules));
+        self.rules().for_each(&mut consider);
         worst
+    }
+
+    /// Returns the rules that hold for its calls: the assembly's, which include the root's, those
+    /// of the run's caller, and those of each agent down to it.
+    pub(crate) fn rules(&self) -> impl Iterator<Item = &Rules> {
+        let agents = self.lineage().map(|agent| &agent.entry.rules);
+        [&self.assembly.rules, &self.options.rules].into_iter().chain(agents)
     }
 }
 

@@ -91,7 +91,7 @@ impl Member {
             roster.identify(identity, &source.agent_key).inspect_err(|_| roster.forget(&source.agent_key))?;
         }
         spawn.settle(Some(Amount::spawn()));
-        roster.enter(lineage.clone(), source.clone(), Carried::new(cx, self.options), cx.now());
+        roster.enter(lineage.clone(), source.clone(), Carried::new(cx, self.options.clone()), cx.now());
         Ok(self.start(cx, Seat { lineage, source, history: Vec::new() }, order.task, start))
     }
 

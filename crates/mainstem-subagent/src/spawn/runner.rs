@@ -4,7 +4,7 @@ use std::{fmt, pin::Pin, sync::Arc};
 
 use mainstem_event::Decision;
 use mainstem_message::{Message, ToolCall};
-use mainstem_policy::PlanMode;
+use mainstem_policy::{PlanMode, Rules};
 use mainstem_react::{Agent, RunContext, RunOutcome};
 use mainstem_spec::AgentSpec;
 use mainstem_task::TaskSet;
@@ -65,6 +65,13 @@ impl Fleet {
         Member::of(cx).map_or(0, |member| member.max_depth().saturating_sub(cx.depth()))
     }
 
+    /// Returns the rules that hold for a context's agent and all below it, outermost first, without
+    /// where they were written.
+    pub fn rules(cx: &RunContext) -> Rules {
+        let Ok(member) = Member::of(cx) else { return Rules::new() };
+        member.rules().fold(Rules::new(), |all, rules| all.narrowed_by(rules)).without_origins()
+    }
+
     /// Returns `true` if a person answers requests for approval.
     pub fn is_attended(cx: &RunContext) -> bool {
         Member::of(cx).is_ok_and(|member| member.options.is_attended)
@@ -89,8 +96,13 @@ impl Fleet {
     }
 
     /// Asks a person to approve a call of a context's agent, in an event of that agent, unless a
-    /// rule denies it. Only the caller waits; dropping the future withdraws the request.
-    pub async fn ask(cx: &RunContext, call: ToolCall) -> Decision {
+    /// rule denies it or it is decided elsewhere first. Only the caller waits; dropping the future
+    /// withdraws the request.
+    pub async fn ask(
+        cx: &RunContext,
+        call: ToolCall,
+        elsewhere: impl Future<Output = Decision> + Send,
+    ) -> Decision {
         let member = match Member::of(cx) {
             Ok(member) => member,
             Err(error) => return Decision::Deny(error.to_string()),
@@ -100,7 +112,7 @@ impl Fleet {
         if let Some(denied) = denied(&arguments) {
             return denied;
         }
-        match member.ask(cx, call.clone()).await {
+        match member.ask_unless(cx, call.clone(), elsewhere).await {
             Decision::AllowWith(edited) => denied(&edited).unwrap_or(Decision::AllowWith(edited)),
             decision => decision,
         }

@@ -36,7 +36,7 @@ impl Member {
     ) -> Result<Report, SpawnError> {
         let declared = self.admit(cx, &order.agent_id)?.spec.timeout;
         let usual = declared.unwrap_or_else(|| self.fleet.limits().wait);
-        let wait = WaitTime::new(asked, usual, self.options);
+        let wait = WaitTime::new(asked, usual, &self.options);
         self.launch_and_wait(cx, wait, |cx, start| self.launch(cx, *order, start)).await
     }
 
@@ -48,7 +48,7 @@ impl Member {
         message: String,
         asked: Option<u64>,
     ) -> Result<Report, SpawnError> {
-        let wait = WaitTime::new(asked, self.fleet.limits().wait, self.options);
+        let wait = WaitTime::new(asked, self.fleet.limits().wait, &self.options);
         // A turn that has not started in time is not sent.
         let mut deadline = Deadline::new(wait.time.unwrap_or_default());
         let _waiting = Waiting::new(&self.waits);

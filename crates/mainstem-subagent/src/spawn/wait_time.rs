@@ -21,7 +21,7 @@ pub(crate) struct WaitTime {
 impl WaitTime {
     /// Returns the wait for the model's `asked` seconds; without them it is the `usual` one. The
     /// caller of the run may forbid background work.
-    pub(crate) fn new(asked: Option<u64>, usual: Duration, options: SpawnOptions) -> Self {
+    pub(crate) fn new(asked: Option<u64>, usual: Duration, options: &SpawnOptions) -> Self {
         let asked = asked.map_or(usual, Duration::from_secs);
         let is_background = asked.is_zero() && !options.force_sync;
         let asked = if asked.is_zero() { usual } else { asked };

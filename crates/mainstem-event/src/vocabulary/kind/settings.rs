@@ -35,6 +35,9 @@ pub struct RunSettings {
     /// Whether approvals are refused at once, because the caller answers none.
     #[serde(skip_serializing_if = "is_false")]
     pub unattended: bool,
+    /// Rules that narrow what the run's agents may call, in the form of `mainstem_policy::Rules`.
+    #[serde(skip_serializing_if = "Value::is_null")]
+    pub permissions: Value,
     /// The deepest agent of the run; the root is at 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_depth: Option<u16>,
