@@ -20,6 +20,7 @@ mod journal;
 mod leader;
 mod limits;
 mod many;
+mod mcp_agents;
 mod middleware;
 mod models;
 mod output;

@@ -1,6 +1,7 @@
 //! The command line.
 
 mod agents;
+mod mcp;
 mod run;
 mod serve;
 mod sessions;
@@ -12,6 +13,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::agents::{Agents, AgentsCommand, Form, Keys, List, Listing, New, Show, Validate};
 pub(crate) use self::{
+    mcp::Mcp,
     run::{Background, Format, Mode, Run},
     serve::{Log, Serve},
     sessions::{Replay, Sessions, SessionsCommand},
@@ -61,6 +63,10 @@ pub(crate) enum Command {
     /// Serve an agent over HTTP: runs, and the events of all agents as server-sent events.
     #[command(after_help = serve::HELP)]
     Serve(Box<Serve>),
+    /// Offer agents as tools to an MCP client, such as Claude Code, Codex or an editor, over stdin
+    /// and stdout.
+    #[command(after_help = mcp::HELP)]
+    Mcp(Box<Mcp>),
     /// List, export and delete recorded sessions.
     Sessions(Sessions),
     /// Show recorded events as if they happened now; replies go to stdout.

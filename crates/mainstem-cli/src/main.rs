@@ -13,6 +13,7 @@ mod doctor;
 mod exit;
 mod harness;
 mod host;
+mod mcp;
 mod model;
 mod models;
 mod open_files;
@@ -64,6 +65,7 @@ fn main() -> ExitCode {
         Command::Doctor(args) => doctor::run(args, &cli.config, terminal),
         Command::Models(args) => models::run(args, &cli.config, terminal),
         Command::Tools(args) => tools::run(args, &cli.config, terminal),
+        Command::Mcp(args) => mcp::run(args, &cli.config, terminal),
         Command::Serve(args) => serve::run(args, &cli.config, terminal),
         Command::Sessions(args) => sessions::run(args, &cli.config, terminal),
         Command::Replay(args) => replay::run(args, terminal),

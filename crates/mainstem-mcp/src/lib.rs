@@ -15,9 +15,12 @@
 //! * the last handle goes, or [`Client::shutdown`]: stdin is closed, then `SIGTERM`, then
 //!   `SIGKILL`, for its whole process group
 //!
+//! [`AgentServer`] is the other direction: agents as the tools of an MCP server.
+//!
 //! A server sees `PATH`, `HOME` and the like of this process's environment, and what its
 //! declaration passes on: never the keys of models.
 
+mod agents;
 mod call;
 mod client;
 mod content;
@@ -30,6 +33,7 @@ mod process;
 mod server;
 mod tool;
 
+pub use agents::{AgentHost, AgentServer, OfferedAgent, ServeError};
 pub use client::Client;
 pub use error::Error;
 pub use server::Server;

@@ -2,6 +2,8 @@
 
 mod agents;
 mod builder;
+#[cfg(feature = "mcp")]
+mod offered;
 
 use std::{any::type_name, fmt, future::Future, sync::Arc, time::Duration};
 
@@ -22,6 +24,8 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 pub use self::builder::HarnessBuilder;
+#[cfg(feature = "mcp")]
+pub use self::offered::HarnessAgents;
 use self::{agents::Agents, builder::Servers};
 use crate::BuildError;
 

@@ -22,6 +22,8 @@ pub mod provider;
 
 pub use env::{model_from_env, registry_from_env};
 pub use error::{BuildError, Error};
+#[cfg(feature = "mcp")]
+pub use harness::HarnessAgents;
 pub use harness::{Harness, HarnessBuilder};
 #[cfg(feature = "anthropic")]
 pub use mainstem_anthropic as anthropic;

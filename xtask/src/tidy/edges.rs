@@ -32,7 +32,7 @@ const ALLOWED: [(&str, &str); 45] = [
     ("subagent", "message event model policy spec task tool react"),
     ("remote", "message event sse api client outbound policy spec tool react subagent"),
     ("workspace", "message tool guard"),
-    ("mcp", "message tool outbound guard"),
+    ("mcp", "event api message tool outbound guard"),
     ("declarations", "message event model policy spec subagent"),
     ("session", "message event api model policy spec task tool journal react subagent"),
     (
