@@ -118,6 +118,14 @@ async fn a_chain_of_servers_is_the_fleet_that_one_process_has() {
         events.iter().map(of).collect()
     };
     assert_eq!(sources(&there), sources(&here));
+    // An event of the third server has the id of the second, from which it came.
+    let ids: Vec<_> =
+        there.iter().filter_map(|event| event.metadata.as_ref()?["remoteId"].as_str()).collect();
+    let numbers: Vec<u64> = ids.iter().map(|id| id.rsplit('.').next().unwrap().parse().unwrap()).collect();
+    assert!(numbers.len() > 20 && numbers.is_sorted_by(|a, b| a < b), "{ids:?}");
+    let of_second = |event: &&AgentEvent| event.agent_id() == "second";
+    let session = there.iter().find(of_second).unwrap().source().unwrap().session_id.as_str();
+    assert!(ids.iter().all(|id| id.starts_with(session)), "{ids:?}");
     insta::assert_snapshot!(nameless(&there));
 }
 

@@ -112,18 +112,27 @@ pub struct RemoteEvent {
     pub source: Option<Arc<EventSource>>,
     /// What happened.
     pub kind: EventKind,
+    /// Its id at the remote, which the event's metadata has as `remoteId`.
+    pub id: Option<String>,
 }
 
 impl RemoteEvent {
     /// Creates an event of the agent that was asked.
     pub fn new(kind: EventKind) -> Self {
-        Self { source: None, kind }
+        Self { source: None, kind, id: None }
     }
 
     /// Sets the agent below it that the event is of.
     #[must_use]
     pub fn with_source(mut self, source: Option<Arc<EventSource>>) -> Self {
         self.source = source;
+        self
+    }
+
+    /// Sets its id at the remote.
+    #[must_use]
+    pub fn with_id(mut self, id: impl Into<String>) -> Self {
+        self.id = Some(id.into());
         self
     }
 }

@@ -7,12 +7,16 @@ use mainstem_message::{AgentKey, Failure, Message, ReplyId, SessionId, StopReaso
 use mainstem_policy::{Amount, Cost};
 use mainstem_react::{AgentError, Bracket, RunContext, RunOutcome};
 use mainstem_subagent::Fleet;
+use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use crate::{RemoteError, admission::ROOT};
 
 /// The name of the model in whose place a middleware answers.
 const MIDDLEWARE: &str = "middleware";
+
+/// The longest id of an event, in bytes.
+const MAX_ID: usize = 512;
 
 /// The invocations of one turn: the agent that was asked, and those below it. Dropping it ends
 /// those that are open, the deepest first.
@@ -62,7 +66,12 @@ impl Invocations {
     ///
     /// # Errors
     /// A model call begins that no budget covers.
-    pub(crate) fn emit(&mut self, invocation: usize, kind: EventKind) -> Result<(), AgentError> {
+    pub(crate) fn emit(
+        &mut self,
+        invocation: usize,
+        kind: EventKind,
+        id: Option<String>,
+    ) -> Result<(), AgentError> {
         let one = &mut self.invocations[invocation];
         match &kind {
             EventKind::ModelCallStart { model_name, .. } => {
@@ -72,7 +81,7 @@ impl Invocations {
             EventKind::ModelCallEnd { usage, .. } => one.count(*usage),
             _ => {}
         }
-        one.cx.emit(kind);
+        one.cx.emit_with(kind, id.and_then(remote_id));
         if invocation != ROOT {
             Fleet::heard(&self.invocations[ROOT].cx);
         }
@@ -196,6 +205,11 @@ fn placed(above: &RunContext, asked: Option<&ReplyId>, remote: EventSource) -> E
         // The session log sets it.
         stream_id: 0,
     }
+}
+
+/// Returns metadata with an event's id at the remote, which is left out if it is long.
+fn remote_id(id: String) -> Option<Map<String, Value>> {
+    (id.len() <= MAX_ID).then(|| [("remoteId".to_owned(), Value::from(id))].into_iter().collect())
 }
 
 /// Returns 32 hexadecimal digits.

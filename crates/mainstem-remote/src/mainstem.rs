@@ -138,7 +138,8 @@ fn is_too_deep(error: &Error) -> bool {
 }
 
 fn received(event: &AgentEvent) -> RemoteEvent {
-    RemoteEvent::new(event.kind.clone()).with_source(event.origin.source.clone())
+    let id = format!("{}.{}", event.origin.session_id, event.seq);
+    RemoteEvent::new(event.kind.clone()).with_source(event.origin.source.clone()).with_id(id)
 }
 
 /// A run of the server.

@@ -16,7 +16,7 @@ use tokio::{
 
 use self::answers::Answers;
 use crate::{
-    BegunTurn, RemoteAgent, RemoteControl, RemoteError, RemoteTurn,
+    BegunTurn, RemoteAgent, RemoteControl, RemoteError, RemoteEvent, RemoteTurn,
     admission::{Admission, Admitted, ROOT},
     invocations::Invocations,
 };
@@ -158,13 +158,14 @@ impl Turn<'_> {
     }
 
     /// Takes in an event; returns the end of the turn.
-    fn take(&mut self, event: crate::RemoteEvent) -> Result<Option<Result<Outcome, AgentError>>, AgentError> {
+    fn take(&mut self, mut event: RemoteEvent) -> Result<Option<Result<Outcome, AgentError>>, AgentError> {
+        let id = event.id.take();
         match self.admission.admit(event)? {
             Admitted::Nothing => {}
             Admitted::Start { parent, caller, source, name, input } => {
                 self.invocations.start(parent, caller, *source, &name, input)?;
             }
-            Admitted::Emit { invocation, kind } => self.invocations.emit(invocation, kind)?,
+            Admitted::Emit { invocation, kind } => self.invocations.emit(invocation, kind, id)?,
             Admitted::End { invocation: ROOT, outcome, error } => {
                 return Ok(Some(self.invocations.ended(ROOT, outcome, error)?));
             }

@@ -16,6 +16,7 @@ use std::{
 
 use futures_util::StreamExt;
 use mainstem_message::SessionId;
+use serde_json::{Map, Value};
 
 pub(crate) use self::{
     queue::Ticket,
@@ -51,6 +52,9 @@ impl Default for LogOptions {
         Self { ring: 4096, buffer: 64, lag: 4096 }
     }
 }
+
+/// What an event says: its kind, and metadata.
+type What = (EventKind, Option<Map<String, Value>>);
 
 /// The events of one session, in order.
 ///
@@ -172,25 +176,29 @@ impl SessionLog {
 
     /// Records a session-level event, one that belongs to no invocation, and returns its number.
     pub fn emit(&self, kind: EventKind) -> u64 {
-        self.append_in(kind, |now| Arc::new(Origin::session(self.session_id.clone(), now.run.cloned()))).0
+        let origin = |now: Moment<'_>| Arc::new(Origin::session(self.session_id.clone(), now.run.cloned()));
+        self.append_in((kind, None), origin).0
     }
 
-    pub(crate) fn append(&self, origin: &Arc<Origin>, kind: EventKind) -> (u64, Timestamp) {
-        self.append_in(kind, |_| origin.clone())
+    pub(crate) fn append(&self, origin: &Arc<Origin>, what: What) -> (u64, Timestamp) {
+        self.append_in(what, |_| origin.clone())
     }
 
     /// Records an event whose origin depends on the state of the log: the active run, or the number
     /// of the next invocation.
     pub(crate) fn append_in(
         &self,
-        kind: EventKind,
+        (kind, metadata): What,
         origin: impl FnOnce(Moment<'_>) -> Arc<Origin>,
     ) -> (u64, Timestamp) {
         let at = self.clock.now();
         let mut state = self.lock();
         let seq = state.last + 1;
         let origin = origin(state.moment());
-        let event = AgentEvent::new(seq, at, origin, kind);
+        let mut event = AgentEvent::new(seq, at, origin, kind);
+        if let Some(metadata) = metadata {
+            event = event.with_metadata(metadata);
+        }
         let mut woken = Wakers::new();
         match &self.recorded {
             None => state.push(event),

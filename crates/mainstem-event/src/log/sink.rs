@@ -9,6 +9,7 @@ use std::{
 };
 
 use mainstem_message::{ReplyId, RunId, TaskId};
+use serde_json::{Map, Value};
 
 use crate::{
     EventKind, EventSource, Origin, SessionLog, Timestamp,
@@ -77,10 +78,16 @@ impl EventSink {
 
     /// Records an event and returns its number and time.
     pub fn emit_timed(&self, kind: EventKind) -> (u64, Timestamp) {
+        self.emit_with(kind, None)
+    }
+
+    /// Records an event with metadata and returns its number and time.
+    pub fn emit_with(&self, kind: EventKind, metadata: Option<Map<String, Value>>) -> (u64, Timestamp) {
         let lane = &*self.0;
+        let what = (kind, metadata);
         match (lane.origin.get(), lane.mode.task()) {
-            (Some(origin), None) => lane.log.append(origin, kind),
-            (_, task) => lane.log.append_in(kind, |mut now| {
+            (Some(origin), None) => lane.log.append(origin, what),
+            (_, task) => lane.log.append_in(what, |mut now| {
                 let origin = lane.origin.get_or_init(|| lane.start(&mut now));
                 task.map_or_else(|| origin.clone(), |task| lane.in_task(origin, task, now.run))
             }),

@@ -8,6 +8,8 @@ use std::{
 use mainstem_event::{EventKind, EventSink, Timestamp, fold::Transcript};
 use mainstem_message::{Message, StopReason};
 
+use serde_json::{Map, Value};
+
 use super::RunContext;
 
 impl RunContext {
@@ -18,8 +20,13 @@ impl RunContext {
     /// [`ToolContext::progress`](mainstem_tool::ToolContext::progress). A producer of many events
     /// awaits [`settle`](Self::settle) in between.
     pub fn emit(&self, kind: EventKind) -> u64 {
+        self.emit_with(kind, None)
+    }
+
+    /// Records an event with metadata, as [`emit`](Self::emit) does.
+    pub fn emit_with(&self, kind: EventKind, metadata: Option<Map<String, Value>>) -> u64 {
         self.with_transcript(|transcript| transcript.apply(&kind));
-        let (seq, at) = self.invocation.sink.emit_timed(kind);
+        let (seq, at) = self.invocation.sink.emit_with(kind, metadata);
         self.invocation.latest.store(seq, Ordering::Relaxed);
         self.invocation.latest_at.store(at.as_micros(), Ordering::Relaxed);
         seq
