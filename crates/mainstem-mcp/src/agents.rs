@@ -2,6 +2,7 @@
 
 mod approval;
 mod call;
+mod http;
 mod progress;
 
 use std::{fmt, sync::Arc};
@@ -21,6 +22,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
 use self::call::AgentCall;
+pub use self::http::Body;
 
 /// What an MCP server of agents is about, for the model that has its tools.
 const INSTRUCTIONS: &str = "Each tool is an agent, which works on its task alone or with agents of its own. \
@@ -116,6 +118,7 @@ impl fmt::Debug for AgentServer {
 }
 
 /// The server as the SDK sees it.
+#[derive(Clone)]
 struct Handler {
     server: AgentServer,
 }

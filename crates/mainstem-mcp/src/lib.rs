@@ -33,7 +33,7 @@ mod process;
 mod server;
 mod tool;
 
-pub use agents::{AgentHost, AgentServer, OfferedAgent, ServeError};
+pub use agents::{AgentHost, AgentServer, Body, OfferedAgent, ServeError};
 pub use client::Client;
 pub use error::Error;
 pub use server::Server;

@@ -8,6 +8,7 @@ use axum::{
     http::{StatusCode, header, request::Parts},
     response::{IntoResponse, Response},
 };
+use mainstem::policy::Share;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use serde_path_to_error::{Path as JsonPath, Segment};
@@ -57,37 +58,55 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Body<T> {
             let detail = "the body has to be JSON, with Content-Type: application/json";
             return Err(Problem::new(Code::NotJson, detail).into_response());
         }
-        if let Some(encoding) = request.headers().get(header::CONTENT_ENCODING)
-            && !encoding.as_bytes().eq_ignore_ascii_case(b"identity")
-        {
-            let detail = "the body has to be sent without a Content-Encoding";
-            let problem = Problem::new(Code::EncodedBody, detail);
-            return Err(problem.into_response());
-        }
-        // A body may be large and slow, so each tenant has a share. Bodies without a caller are
-        // small.
-        let caller = request.extensions().get::<Identified>().cloned();
-        let share = match &caller {
-            Some(caller) => Some(app.body_shares.take(&caller.tenant).ok_or_else(crowded)?),
-            None => None,
-        };
-        let most = if share.is_some() { MAX } else { MAX_UNKNOWN };
-        if announced(&request).is_some_and(|length| length > most) {
-            return Err(too_large(most).into_response());
-        }
         let path = request.uri().path().to_owned();
-        let bytes = timeout(READ_TIMEOUT, Bytes::from_request(request, app)).await;
-        if let Some(Identified { tenant, permit }) = caller {
-            permit.set(app.request_permits.acquire(&tenant).await);
-        }
-        let bytes = bytes.map_err(|_| late().into_response())?;
-        let bytes = bytes.map_err(|error| unread(&error, most).into_response())?;
+        let ReadBody { bytes, share, .. } = read(request, app).await?;
         let value = parse(&bytes).map_err(IntoResponse::into_response)?;
         let digest = Digest::of(&path, &bytes);
-        // The share is released with the bytes, so that bodies of waiting requests count, too.
         drop((bytes, share));
         Ok(Self(value, digest))
     }
+}
+
+/// A request whose body is read.
+pub(crate) struct ReadBody {
+    pub(crate) parts: Parts,
+    pub(crate) bytes: Bytes,
+    /// Released with the bytes, so that bodies of waiting requests count, too.
+    pub(crate) share: Option<Share>,
+}
+
+/// Reads a body within the limits of its caller.
+///
+/// # Errors
+/// It is encoded, too large or too slow, or the caller sends too many at once.
+pub(crate) async fn read(request: Request, app: &Arc<App>) -> Result<ReadBody, Response> {
+    if let Some(encoding) = request.headers().get(header::CONTENT_ENCODING)
+        && !encoding.as_bytes().eq_ignore_ascii_case(b"identity")
+    {
+        let detail = "the body has to be sent without a Content-Encoding";
+        let problem = Problem::new(Code::EncodedBody, detail);
+        return Err(problem.into_response());
+    }
+    // A body may be large and slow, so each tenant has a share. Bodies without a caller are
+    // small.
+    let caller = request.extensions().get::<Identified>().cloned();
+    let share = match &caller {
+        Some(caller) => Some(app.body_shares.take(&caller.tenant).ok_or_else(crowded)?),
+        None => None,
+    };
+    let most = if share.is_some() { MAX } else { MAX_UNKNOWN };
+    if announced(&request).is_some_and(|length| length > most) {
+        return Err(too_large(most).into_response());
+    }
+    let (parts, body) = request.into_parts();
+    let request = Request::from_parts(parts.clone(), body);
+    let bytes = timeout(READ_TIMEOUT, Bytes::from_request(request, app)).await;
+    if let Some(Identified { tenant, permit }) = caller {
+        permit.set(app.request_permits.acquire(&tenant).await);
+    }
+    let bytes = bytes.map_err(|_| late().into_response())?;
+    let bytes = bytes.map_err(|error| unread(&error, most).into_response())?;
+    Ok(ReadBody { parts, bytes, share })
 }
 
 fn crowded() -> Response {

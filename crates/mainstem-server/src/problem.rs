@@ -39,6 +39,11 @@ impl Problem {
         self.with(RETRY_AFTER, seconds * 1000)
     }
 
+    /// Returns the refusal as an error of the API.
+    pub(crate) fn into_error(self) -> Error {
+        Error::from(*self.0)
+    }
+
     /// The body of the response.
     pub(crate) fn json(&self) -> String {
         serde_json::to_string(&self.0).unwrap_or_default()

@@ -4,6 +4,8 @@
 //! stream is on the page of the guide about protocols.
 
 mod fleet;
+#[cfg(feature = "mcp")]
+mod mcp;
 
 use std::{fmt, str::FromStr, sync::Arc};
 
@@ -29,6 +31,9 @@ pub enum Protocol {
     LangGraph,
     /// The event streams of Arbiter: `POST /v1/orchestrate`.
     Fleet,
+    /// MCP's streamable HTTP: `POST /mcp`.
+    #[cfg(feature = "mcp")]
+    Mcp,
 }
 
 /// A name is not that of a protocol.
@@ -42,7 +47,15 @@ pub struct UnknownProtocol {
 
 impl Protocol {
     /// Every protocol.
-    pub const ALL: [Self; 5] = [Self::AgUi, Self::A2a, Self::AgentProtocol, Self::LangGraph, Self::Fleet];
+    pub const ALL: &[Self] = &[
+        Self::AgUi,
+        Self::A2a,
+        Self::AgentProtocol,
+        Self::LangGraph,
+        Self::Fleet,
+        #[cfg(feature = "mcp")]
+        Self::Mcp,
+    ];
 
     /// Returns its name on the command line.
     pub fn name(self) -> &'static str {
@@ -52,11 +65,13 @@ impl Protocol {
             Self::AgentProtocol => "agent-protocol",
             Self::LangGraph => "langgraph",
             Self::Fleet => "fleet",
+            #[cfg(feature = "mcp")]
+            Self::Mcp => "mcp",
         }
     }
 
     fn names() -> String {
-        Self::ALL.map(Self::name).join(", ")
+        Self::ALL.iter().map(|protocol| protocol.name()).collect::<Vec<_>>().join(", ")
     }
 
     /// Returns its routes.
@@ -64,6 +79,8 @@ impl Protocol {
         match self {
             Self::AgUi | Self::A2a | Self::AgentProtocol | Self::LangGraph => Router::new(),
             Self::Fleet => fleet::routes(),
+            #[cfg(feature = "mcp")]
+            Self::Mcp => mcp::routes(),
         }
     }
 }
@@ -78,8 +95,8 @@ impl FromStr for Protocol {
     type Err = UnknownProtocol;
 
     fn from_str(name: &str) -> Result<Self, UnknownProtocol> {
-        let found = Self::ALL.into_iter().find(|protocol| protocol.name() == name);
-        found.ok_or_else(|| UnknownProtocol { name: name.to_owned() })
+        let found = Self::ALL.iter().find(|protocol| protocol.name() == name);
+        found.copied().ok_or_else(|| UnknownProtocol { name: name.to_owned() })
     }
 }
 

@@ -16,6 +16,8 @@ mod files;
 #[cfg(unix)]
 mod kills;
 mod mcp;
+#[cfg(unix)]
+mod mcp_agents;
 mod messages;
 mod outputs;
 mod provider;

@@ -279,7 +279,9 @@ fn each_event_has_its_place() {
         confirm_id: id(),
         confirm_results: vec![ConfirmResult::confirmed(calls().remove(0))],
     };
-    assert!(matches!(last([own([start(), answered])]), Ok(Admitted::Answered { results, .. }) if results.len() == 1));
+    assert!(
+        matches!(last([own([start(), answered])]), Ok(Admitted::Answered { results, .. }) if results.len() == 1)
+    );
     assert_eq!(
         last([in_call(), own([EventKind::require_external_execution(calls())])]),
         Ok(Admitted::Execute { invocation: 0, calls: calls() })
