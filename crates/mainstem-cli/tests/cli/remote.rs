@@ -126,3 +126,31 @@ fn a_server_that_is_killed_and_comes_back_ends_its_child_once() {
     }
     assert!(restarted > 2, "{restarted} were cut, {answered} had their answer");
 }
+
+/// `docs/examples/two-machines` as it is.
+#[test]
+fn the_example_runs_on_two_servers() {
+    let model = Server::start(|request| {
+        let last = request["messages"].as_array().unwrap().last().unwrap();
+        match last["role"].as_str() {
+            Some("tool") => vec![Step::Text("It was audited.")],
+            _ => vec![Step::Call(vec![("agent_spawn", json!({ "agent_id": "auditor", "task": "audit" }))])],
+        }
+    });
+    let example = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/examples/two-machines");
+    let dir = tempfile::tempdir().unwrap();
+    let mut script = std::process::Command::new(example.join("run.sh"));
+    let script = script.env("MAINSTEM", env!("CARGO_BIN_EXE_mainstem")).env("HOME", dir.path());
+    let script = script.args(["--output", "ndjson", "--progress", "quiet"]);
+    let output = script
+        .env("MAINSTEM_MODEL", "openai:m")
+        .env("OPENAI_BASE_URL", model.url())
+        .env("OPENAI_API_KEY", "sk-secret-123456")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let events = events(&String::from_utf8(output.stdout).unwrap());
+    laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
+    assert!(end_of(&events, "auditor").to_string().starts_with("AGENT_END success"), "{}", render(&events));
+    assert!(events.iter().any(|event| event.depth() == 3), "the demo's deepest agent:\n{}", render(&events));
+}
