@@ -8,6 +8,7 @@ use anyhow::{Context, anyhow, ensure};
 use mainstem::{
     BuildError, Harness, HarnessBuilder,
     declarations::{Diagnostic, LeaderError},
+    remote::TraceContext,
 };
 
 use crate::{
@@ -17,6 +18,7 @@ use crate::{
     exit::{Exit, Fault, OrExit},
     model,
     store::Store,
+    telemetry,
 };
 
 /// What a command requires of its harness.
@@ -65,6 +67,7 @@ impl Requirements<'_> {
         let mut harness = harness
             .with_registry(registry)
             .with_plan_tools(self.plan)
+            .with_trace_context(TraceContext::new(telemetry::trace_parent))
             .with_permissions(settings.permissions.own())
             .with_workspace_permissions(settings.permissions.project());
         harness = match &*model.value {

@@ -28,7 +28,7 @@ use crate::{
 };
 
 pub(crate) fn run(args: &Serve, source: &Source, terminal: Terminal) -> Result<Exit, Fault> {
-    let _telemetry = telemetry::start(args.log, terminal).or_exit(Exit::Config)?;
+    let telemetry = telemetry::start(args.log, terminal).or_exit(Exit::Config)?;
     // This precedes the server, which derives its limits from it.
     open_files::raise();
     let flags = args.settings.clone();
@@ -38,6 +38,7 @@ pub(crate) fn run(args: &Serve, source: &Source, terminal: Terminal) -> Result<E
     ensure_private(args, made.is_some()).or_exit(Exit::Usage)?;
     let hosts = args.allow_host.iter().fold(Hosts::new(), |hosts, name| hosts.with_name(name));
     let mut server = Server::new(harness.clone()).with_tokens(tokens).with_hosts(hosts);
+    server = server.with_request_span(telemetry.request_span());
     for id in &args.allow_agent {
         harness.check_leader(id).context("--allow-agent").or_exit(Exit::Usage)?;
         server = server.with_allowed_agent(id);

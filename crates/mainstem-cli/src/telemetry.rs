@@ -3,13 +3,15 @@
 //!
 //! Neither has messages or tokens: spans have names, ids and counts.
 
-use std::{io, time::Duration};
+use std::{collections::HashMap, io, time::Duration};
 
 use anyhow::Context;
 use mainstem::subagent::trust::shown_address;
-use opentelemetry::trace::TracerProvider;
+use opentelemetry::{propagation::TextMapPropagator, trace::TracerProvider};
 use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig};
-use opentelemetry_sdk::{Resource, trace::SdkTracerProvider};
+use opentelemetry_sdk::{Resource, propagation::TraceContextPropagator, trace::SdkTracerProvider};
+use tracing::Span;
+use tracing_opentelemetry::OpenTelemetrySpanExt;
 use tracing_subscriber::{
     EnvFilter, Layer, Registry, filter::Targets, layer::SubscriberExt, util::SubscriberInitExt,
 };
@@ -47,6 +49,33 @@ pub(crate) fn start(log: Log, terminal: Terminal) -> anyhow::Result<Telemetry> {
         Registry::default().with(layers).init();
     }
     Ok(Telemetry(provider))
+}
+
+impl Telemetry {
+    /// Returns a span below that of a request's caller.
+    pub(crate) fn request_span(&self) -> impl Fn(&str) -> Span + Send + Sync + 'static {
+        let is_exported = self.0.is_some();
+        move |parent| if is_exported { below(parent) } else { Span::none() }
+    }
+}
+
+/// The header of W3C Trace Context.
+const TRACE_PARENT: &str = "traceparent";
+
+/// Returns the `traceparent` of the current span; `None` if traces are not exported.
+pub(crate) fn trace_parent() -> Option<String> {
+    let mut carrier = HashMap::new();
+    TraceContextPropagator::new().inject_context(&Span::current().context(), &mut carrier);
+    carrier.remove(TRACE_PARENT)
+}
+
+/// Returns a span below that of a `traceparent`; one that is not valid begins a trace.
+fn below(parent: &str) -> Span {
+    let span = tracing::info_span!(target: "mainstem_react", "request", otel.kind = "server");
+    let carrier = HashMap::from([(TRACE_PARENT.to_owned(), parent.to_owned())]);
+    // Fails if the span is not exported.
+    let _ = span.set_parent(TraceContextPropagator::new().extract(&carrier));
+    span
 }
 
 type BoxedLayer = Box<dyn Layer<Registry> + Send + Sync>;

@@ -50,6 +50,8 @@ pub struct RemoteTurn {
     pub rules: Rules,
     /// Whether agents may only read.
     pub plan_mode: bool,
+    /// The `traceparent` for the requests of the turn.
+    pub trace_parent: Option<String>,
     /// Whether requests for approval are answered.
     pub is_attended: bool,
 }

@@ -6,7 +6,7 @@ use mainstem_outbound::{Host, Reach};
 use mainstem_spec::{AgentSpec, Protocol};
 use mainstem_subagent::{RemoteAgents, Runner};
 
-use crate::{MainstemAgent, RemoteAgent, RemoteError, RemoteRunner};
+use crate::{MainstemAgent, RemoteAgent, RemoteError, RemoteRunner, TraceContext};
 
 /// Runs the agents that are declared with a `url`, and those that the program gives itself.
 ///
@@ -16,6 +16,7 @@ use crate::{MainstemAgent, RemoteAgent, RemoteError, RemoteRunner};
 pub struct Remotes {
     reach: Reach,
     agents: BTreeMap<String, RemoteRunner>,
+    trace: TraceContext,
 }
 
 /// An agent that a declaration describes by its address and headers.
@@ -51,6 +52,13 @@ impl Remotes {
         self
     }
 
+    /// Sets where the trace of a turn is known, whose `traceparent` remotes get.
+    #[must_use]
+    pub fn with_trace_context(mut self, trace: TraceContext) -> Self {
+        self.trace = trace;
+        self
+    }
+
     /// Adds an agent in a protocol of the program: that of the spec with this id.
     #[must_use]
     pub fn with_agent(mut self, id: &str, agent: impl RemoteAgent) -> Self {
@@ -81,10 +89,10 @@ impl Remotes {
 impl RemoteAgents for Remotes {
     fn runner(&self, spec: &AgentSpec) -> Result<Option<Arc<dyn Runner>>, String> {
         if let Some(agent) = self.agents.get(&spec.id) {
-            return Ok(Some(Arc::new(agent.clone())));
+            return Ok(Some(Arc::new(agent.clone().with_trace_context(self.trace.clone()))));
         }
         let Some(url) = &spec.url else { return Ok(None) };
         let runner = self.at(url, spec).map_err(|error| error.to_string())?;
-        Ok(Some(Arc::new(runner)))
+        Ok(Some(Arc::new(runner.with_trace_context(self.trace.clone()))))
     }
 }

@@ -13,6 +13,7 @@ mod http;
 mod invocations;
 mod mainstem;
 mod runner;
+mod trace_context;
 mod translation;
 mod turn;
 
@@ -22,4 +23,5 @@ pub use error::RemoteError;
 pub use mainstem::MainstemAgent;
 pub use mainstem_outbound::{Host, HostError};
 pub use runner::RemoteRunner;
+pub use trace_context::TraceContext;
 pub use translation::Translation;

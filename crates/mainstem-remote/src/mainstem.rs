@@ -101,14 +101,18 @@ impl Declared for MainstemAgent {
 impl RemoteAgent for MainstemAgent {
     async fn begin(&self, turn: RemoteTurn) -> Result<BegunTurn, RemoteError> {
         let error = |error: Error| failed(&self.secrets, &error);
-        let session = self.server.open(turn.session.clone()).map_err(error)?;
+        let mut server = self.server.clone();
+        if let Some(trace) = &turn.trace_parent {
+            server = server.with_header("traceparent", trace).map_err(error)?;
+        }
+        let session = server.open(turn.session.clone()).map_err(error)?;
         let Begun { run, events } = begin(&session, &turn, self.new_run(&turn)).await.map_err(error)?;
         let secrets = self.secrets.clone();
         let events = events.map(move |event| match event {
             Ok(event) => Ok(received(&event)),
             Err(error) => Err(failed(&secrets, &error)),
         });
-        let control = Control { server: self.server.clone(), run, session, secrets: self.secrets.clone() };
+        let control = Control { server, run, session, secrets: self.secrets.clone() };
         Ok(BegunTurn::new(events.boxed(), Arc::new(control)))
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mainstem_subagent::{Runner, RunningTurn, TurnInput};
 
-use crate::{RemoteAgent, turn};
+use crate::{RemoteAgent, TraceContext, turn};
 
 /// Runs the turns of a child at a [`RemoteAgent`].
 ///
@@ -13,20 +13,28 @@ use crate::{RemoteAgent, turn};
 /// breaks a law ends the turn with an error.
 #[derive(Clone, Debug)]
 pub struct RemoteRunner {
-    agent: Arc<dyn RemoteAgent>,
-    name: Arc<str>,
+    pub(crate) agent: Arc<dyn RemoteAgent>,
+    pub(crate) name: Arc<str>,
+    pub(crate) trace: TraceContext,
 }
 
 impl RemoteRunner {
     /// Creates a runner of this agent, with its display name.
     pub fn new(agent: impl RemoteAgent, name: impl Into<Arc<str>>) -> Self {
-        Self { agent: Arc::new(agent), name: name.into() }
+        Self { agent: Arc::new(agent), name: name.into(), trace: TraceContext::default() }
+    }
+
+    /// Sets where the trace of a turn is known.
+    #[must_use]
+    pub fn with_trace_context(mut self, trace: TraceContext) -> Self {
+        self.trace = trace;
+        self
     }
 }
 
 impl Runner for RemoteRunner {
     fn run_turn(&self, input: TurnInput) -> RunningTurn {
         let cx = input.cx.clone();
-        Box::pin(cx.in_span(&self.name, turn::run(self.agent.clone(), self.name.clone(), input)))
+        Box::pin(cx.in_span(&self.name, turn::run(self.clone(), input)))
     }
 }

@@ -16,7 +16,7 @@ use tokio::{
 
 use self::answers::Answers;
 use crate::{
-    BegunTurn, RemoteAgent, RemoteControl, RemoteError, RemoteEvent, RemoteTurn,
+    BegunTurn, RemoteAgent, RemoteControl, RemoteError, RemoteEvent, RemoteRunner, RemoteTurn,
     admission::{Admission, Admitted, ROOT},
     invocations::Invocations,
 };
@@ -28,9 +28,9 @@ const GRACE: Duration = Duration::from_secs(2);
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Runs a turn from its `AGENT_START` to its `AGENT_END`.
-pub(crate) async fn run(agent: Arc<dyn RemoteAgent>, name: Arc<str>, input: TurnInput) -> RunOutcome {
+pub(crate) async fn run(runner: RemoteRunner, input: TurnInput) -> RunOutcome {
     let TurnInput { cx, task, mut watchdog, .. } = input;
-    let mut invocations = Invocations::open(cx.clone(), &name, &task);
+    let mut invocations = Invocations::open(cx.clone(), &runner.name, &task);
     let work = async {
         let watched = async {
             watchdog.as_mut().await;
@@ -38,7 +38,7 @@ pub(crate) async fn run(agent: Arc<dyn RemoteAgent>, name: Arc<str>, input: Turn
         };
         tokio::select! {
             biased;
-            result = drive(agent, &cx, &mut invocations, task) => result,
+            result = drive(&runner, &cx, &mut invocations, task) => result,
             () = watched => Err(AgentError::cancelled(&cx)),
         }
     };
@@ -48,25 +48,25 @@ pub(crate) async fn run(agent: Arc<dyn RemoteAgent>, name: Arc<str>, input: Turn
 }
 
 async fn drive(
-    agent: Arc<dyn RemoteAgent>,
+    runner: &RemoteRunner,
     cx: &RunContext,
     invocations: &mut Invocations,
     task: String,
 ) -> Result<Outcome, AgentError> {
-    let result = follow(agent, cx, invocations, task).await;
+    let result = follow(runner, cx, invocations, task).await;
     // The reason on this side is the better one.
     if result.is_err() && cx.is_cancelled() { Err(AgentError::cancelled(cx)) } else { result }
 }
 
 async fn follow(
-    agent: Arc<dyn RemoteAgent>,
+    runner: &RemoteRunner,
     cx: &RunContext,
     invocations: &mut Invocations,
     task: String,
 ) -> Result<Outcome, AgentError> {
-    let request = request(cx, task);
+    let request = RemoteTurn { trace_parent: runner.trace.trace_parent(), ..request(cx, task) };
     let admission = Admission::new(request.session.clone(), request.levels);
-    let mut begin = Beginning::new(cx, agent, request);
+    let mut begin = Beginning::new(cx, runner.agent.clone(), request);
     let BegunTurn { mut events, control } = tokio::select! {
         biased;
         () = cx.cancelled() => return Err(AgentError::cancelled(cx)),
@@ -106,6 +106,7 @@ fn request(cx: &RunContext, task: String) -> RemoteTurn {
         rules: Fleet::rules(cx),
         plan_mode: Fleet::is_planning(cx),
         is_attended: Fleet::is_attended(cx),
+        trace_parent: None,
     }
 }
 

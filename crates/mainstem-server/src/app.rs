@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     caller::Caller, capacity::Capacity, health::Health, hosts::Hosts, idempotency::Idempotency,
-    metrics::Metrics, problem::Problem, protocols::Protocol, readers::Readers, tasks,
+    metrics::Metrics, observe::RequestSpans, problem::Problem, protocols::Protocol, readers::Readers, tasks,
     tenant_semaphores::TenantSemaphores, tokens::Tokens,
 };
 
@@ -40,6 +40,7 @@ pub(crate) struct Served {
     pub(crate) roles: Vec<Role>,
     /// The protocols beside `/v1`.
     pub(crate) protocols: BTreeSet<Protocol>,
+    pub(crate) spans: RequestSpans,
 }
 
 impl Served {

@@ -1,6 +1,6 @@
 //! A log line and metrics for each request, by its route: never its path, body or token.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use axum::{
     extract::{MatchedPath, Request, State},
@@ -8,11 +8,30 @@ use axum::{
     response::Response,
 };
 use tokio::time::Instant;
+use tracing::{Instrument, Span};
 
 use crate::app::App;
 
 /// The route of a request whose path is unknown, and the method of one with an unusual method.
 const UNKNOWN: &str = "-";
+
+/// What makes a span of a request's trace, if the program has set it.
+#[derive(Clone, Default)]
+pub(crate) struct RequestSpans(pub(crate) Option<Arc<dyn Fn(&str) -> Span + Send + Sync>>);
+
+impl RequestSpans {
+    fn of(&self, request: &Request) -> Span {
+        let parent = || request.headers().get("traceparent")?.to_str().ok();
+        let span = self.0.as_ref().and_then(|span| Some(span(parent()?)));
+        span.unwrap_or_else(Span::none)
+    }
+}
+
+impl fmt::Debug for RequestSpans {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RequestSpans").field("is_set", &self.0.is_some()).finish_non_exhaustive()
+    }
+}
 
 pub(crate) async fn observe(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let begun = Instant::now();
@@ -22,7 +41,8 @@ pub(crate) async fn observe(State(app): State<Arc<App>>, request: Request, next:
         method @ ("GET" | "HEAD" | "POST" | "PUT" | "DELETE" | "PATCH" | "OPTIONS") => method.to_owned(),
         _ => UNKNOWN.to_owned(),
     };
-    let response = next.run(request).await;
+    let span = app.served.spans.of(&request);
+    let response = next.run(request).instrument(span).await;
     let (status, took) = (response.status(), begun.elapsed());
     let route = route.as_ref().map_or(UNKNOWN, MatchedPath::as_str);
     app.metrics.answered(&method, route, status, took);

@@ -18,6 +18,7 @@ use mainstem::{
     session::FoundRun,
 };
 use mainstem_api::{CancelQuery, Input, Items, NewRun, OnDisconnect, RunView, StreamForm};
+use tracing::Span;
 
 use crate::{
     app::{App, unrecorded},
@@ -180,7 +181,7 @@ fn begin(
     request: Prepared,
     run: RunId,
 ) -> Result<FoundRun, Problem> {
-    let options = request.options.with_run_id(run);
+    let options = request.options.with_run_id(run).with_span(Span::current());
     let share = app.admit(&caller.tenant)?;
     if session.has_failed() {
         return Err(unrecorded());

@@ -12,13 +12,14 @@ use mainstem::{BuildError, Harness, message::Role};
 use mainstem_api::Code;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
+use tracing::Span;
 
 use crate::{
     app::{App, Limits, Served},
     body,
     hosts::Hosts,
     listen,
-    observe::observe,
+    observe::{RequestSpans, observe},
     problem::Problem,
     protocols::Protocol,
     routes::routes,
@@ -58,6 +59,7 @@ pub struct Builder {
     agents: BTreeSet<String>,
     roles: Vec<Role>,
     protocols: BTreeSet<Protocol>,
+    spans: RequestSpans,
 }
 
 impl Builder {
@@ -99,6 +101,14 @@ impl Builder {
         self
     }
 
+    /// Sets what makes a `tracing` span of a request's
+    /// [`traceparent`](https://www.w3.org/TR/trace-context/#traceparent-header); the runs that the
+    /// request begins are below it. A program that exports traces can set the span's parent.
+    pub fn with_request_span(mut self, span: impl Fn(&str) -> Span + Send + Sync + 'static) -> Self {
+        self.spans = RequestSpans(Some(Arc::new(span)));
+        self
+    }
+
     /// Sets how many runs execute at once, queued ones included; 64 by default. Further ones are
     /// refused with 429.
     pub fn with_max_runs(mut self, max: usize) -> Self {
@@ -136,11 +146,17 @@ impl Builder {
     /// # Errors
     /// [`ServerError::Tenant`] if a tenant can't be opened.
     pub fn build(self) -> Result<Server, ServerError> {
-        let Self { harness, tokens, hosts, limits, agents, roles, protocols } = self;
+        let Self { harness, tokens, hosts, limits, agents, roles, protocols, spans } = self;
         for tenant in tokens.tenants() {
             harness.tenant(tenant)?;
         }
-        Ok(Server(Arc::new(App::new(harness, tokens, hosts, limits, Served { agents, roles, protocols }))))
+        Ok(Server(Arc::new(App::new(
+            harness,
+            tokens,
+            hosts,
+            limits,
+            Served { agents, roles, protocols, spans },
+        ))))
     }
 }
 
@@ -149,8 +165,17 @@ impl Server {
     #[expect(clippy::new_ret_no_self, reason = "a server has many settings, so it is built")]
     pub fn new(harness: Harness) -> Builder {
         let (tokens, hosts) = (Tokens::new(), Hosts::new());
-        let (agents, protocols) = Default::default();
-        Builder { harness, tokens, hosts, limits: DEFAULTS, agents, roles: vec![Role::User], protocols }
+        let (agents, protocols, spans) = Default::default();
+        Builder {
+            harness,
+            tokens,
+            hosts,
+            limits: DEFAULTS,
+            agents,
+            roles: vec![Role::User],
+            protocols,
+            spans,
+        }
     }
 
     /// Returns the routes, for an application that serves them itself.

@@ -7,6 +7,7 @@ use mainstem_policy::{Budget, Rules};
 use mainstem_react::OutputSchema;
 use mainstem_subagent::{Background, SpawnOptions};
 use serde_json::{Map, Value};
+use tracing::Span;
 
 /// Settings of one run; all have defaults. A run with an input has them in its [`RunRequest`].
 #[derive(Clone, Debug, Default)]
@@ -36,6 +37,8 @@ pub struct RunOptions {
     /// Whether the run keeps count of what it hands out, for
     /// [`Run::diagnostics`](crate::Run::diagnostics); off by default.
     pub diagnostics: bool,
+    /// The `tracing` span that the run's are below; by default the current one when the run begins.
+    pub span: Option<Span>,
 }
 
 /// All but the output schema, which is compiled by [`OutputSchema::new`].
@@ -188,6 +191,9 @@ setters! {
     /// [`Run::diagnostics`](crate::Run::diagnostics) knows of all of them, however long the run. It
     /// costs a lookup an event, and some hundred bytes an invocation.
     with_diagnostics(diagnostics: bool) |options| { options.diagnostics = diagnostics }
+
+    /// Sets the `tracing` span that the run's are below.
+    with_span(span: Span) |options| { options.span = Some(span) }
 
     /// Sets the depth of the deepest agent of the run; the root is at 0. More than the session's
     /// limit is that limit.

@@ -17,6 +17,7 @@ use mainstem_react::{Cancellation, RunContext, RunOutcome, RunStream};
 use mainstem_subagent::Background;
 use serde::de::DeserializeOwned;
 use tokio::sync::{OwnedSemaphorePermit, watch};
+use tracing::Span;
 
 use crate::{
     RunEnd, RunError, RunHandle, RunOptions, RunStatus, Session,
@@ -222,7 +223,8 @@ impl Start {
         let cx = session.context(&agents, run_id.clone(), &options, settings, cancel);
         let cx = session.fleet_of().with_deadline(cx);
         let time = session.fleet_of().time_run(cx.clone()).map(|time| Box::pin(time) as _);
-        let stream = agents.root().stream_in(cx.clone(), session.history(), input);
+        let span = options.span.unwrap_or_else(Span::current);
+        let stream = span.in_scope(|| agents.root().stream_in(cx.clone(), session.history(), input));
         Ok(Active {
             stream,
             time,

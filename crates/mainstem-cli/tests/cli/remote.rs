@@ -13,7 +13,12 @@ const TOKEN: &str = "the-token-of-the-test";
 
 /// A server of the demo, and its address.
 fn serve(more: &str) -> (Running, String) {
-    start(mainstem(&format!("serve -m demo --bind 127.0.0.1:0 --log off --token-file tokens {more}")))
+    serve_with(more, |serve| serve)
+}
+
+pub(crate) fn serve_with(more: &str, with: impl FnOnce(Cli) -> Cli) -> (Running, String) {
+    let line = format!("serve -m demo --bind 127.0.0.1:0 --log off --token-file tokens {more}");
+    start(with(mainstem(&line)))
 }
 
 fn start(serve: Cli) -> (Running, String) {
@@ -23,7 +28,7 @@ fn start(serve: Cli) -> (Running, String) {
 }
 
 /// A model that spawns `far`, then says what it was told.
-fn model() -> Server {
+pub(crate) fn model() -> Server {
     Server::start(|request| {
         let last = request["messages"].as_array().unwrap().last().unwrap();
         match last["role"].as_str() {
@@ -33,7 +38,7 @@ fn model() -> Server {
     })
 }
 
-fn run(model: &Server, url: &str, more: &str) -> Cli {
+pub(crate) fn run(model: &Server, url: &str, more: &str) -> Cli {
     let far = format!(
         "---\ndescription: Compares\nurl: {url}\nheaders:\n  Authorization: Bearer ${{FAR_TOKEN}}\n---\n"
     );

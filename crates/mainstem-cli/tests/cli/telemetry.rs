@@ -13,7 +13,10 @@ use opentelemetry_proto::tonic::{
 };
 use prost::Message;
 
-use crate::support::demo;
+use crate::{
+    remote,
+    support::{Cli, demo},
+};
 
 /// What was posted, and under which path.
 type Posted = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
@@ -55,6 +58,45 @@ fn attribute<'a>(span: &'a Span, name: &str) -> Option<&'a Value> {
     found.value.as_ref()?.value.as_ref()
 }
 
+/// Returns the spans of a service by their ids.
+fn spans(posted: &[(String, Vec<u8>)], service: &str) -> BTreeMap<Vec<u8>, Span> {
+    let mut spans = BTreeMap::new();
+    for (_, body) in posted {
+        let text = String::from_utf8_lossy(body);
+        assert!(!text.contains("Don't merge") && !text.contains("discount"), "{text}");
+        for resource in ExportTraceServiceRequest::decode(&body[..]).unwrap().resource_spans {
+            let attributes = &resource.resource.as_ref().unwrap().attributes;
+            let name =
+                attributes.iter().find(|one| one.key == "service.name").unwrap().value.clone().unwrap();
+            if name.value == Some(Value::StringValue(service.to_owned())) {
+                let of_scope = resource.scope_spans.into_iter().flat_map(|scope| scope.spans);
+                spans.extend(of_scope.map(|span| (span.span_id.clone(), span)));
+            }
+        }
+    }
+    spans
+}
+
+/// A remote agent's spans are below the child's here, over a request of the other server.
+#[test]
+fn a_trace_goes_on_at_a_remote() {
+    let (url, posted) = collector();
+    let far = |cli: Cli| cli.env("OTEL_EXPORTER_OTLP_ENDPOINT", &url).env("OTEL_SERVICE_NAME", "far");
+    let (model, (serving, address)) = (remote::model(), remote::serve_with("--demo-pace 0", far));
+    let near = remote::run(&model, &address, "--trust --remote-host 127.0.0.1");
+    let near = near.env("OTEL_EXPORTER_OTLP_ENDPOINT", &url).env("OTEL_SERVICE_NAME", "near").run();
+    assert_eq!(near.code, Some(0), "{near:?}");
+    serving.signal("INT");
+    serving.done();
+    let posted = posted.lock().unwrap();
+    let (near, far) = (spans(&posted, "near"), spans(&posted, "far"));
+    let child = near.values().find(|span| span.name == "invoke_agent far").unwrap();
+    let request = far.values().find(|span| span.parent_span_id == child.span_id).unwrap();
+    let main = far.values().find(|span| span.parent_span_id == request.span_id).unwrap();
+    assert_eq!((&*request.name, &*main.name), ("request", "invoke_agent main"));
+    assert!(far.values().filter(|span| span.trace_id == child.trace_id).count() > 10);
+}
+
 #[test]
 fn a_collector_gets_the_tree_of_a_run() {
     let (url, posted) = collector();
@@ -65,19 +107,7 @@ fn a_collector_gets_the_tree_of_a_run() {
         !posted.is_empty() && posted.iter().all(|(line, _)| line.starts_with("POST /v1/traces ")),
         "{posted:?}"
     );
-    let mut spans = BTreeMap::new();
-    for (_, body) in &*posted {
-        let text = String::from_utf8_lossy(body);
-        assert!(!text.contains("Don't merge") && !text.contains("discount"), "{text}");
-        for resource in ExportTraceServiceRequest::decode(&body[..]).unwrap().resource_spans {
-            let attributes = &resource.resource.as_ref().unwrap().attributes;
-            let name =
-                attributes.iter().find(|one| one.key == "service.name").unwrap().value.clone().unwrap();
-            assert_eq!(name.value, Some(Value::StringValue("mainstem".to_owned())));
-            let of_scope = resource.scope_spans.into_iter().flat_map(|scope| scope.spans);
-            spans.extend(of_scope.map(|span| (span.span_id.clone(), span)));
-        }
-    }
+    let spans = spans(&posted, "mainstem");
     let parent = |span: &Span| spans.get(&span.parent_span_id).map_or("", |parent| parent.name.as_str());
     let roots: Vec<_> = spans.values().filter(|span| span.parent_span_id.is_empty()).collect();
     let main = roots.iter().find(|span| span.name == "invoke_agent main").unwrap();

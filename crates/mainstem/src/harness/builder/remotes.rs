@@ -1,6 +1,6 @@
 //! Agents on other machines.
 
-use mainstem_remote::{Host, RemoteAgent};
+use mainstem_remote::{Host, RemoteAgent, TraceContext};
 use mainstem_spec::AgentSpec;
 
 use super::HarnessBuilder;
@@ -19,6 +19,13 @@ impl HarnessBuilder {
     /// ```
     pub fn with_remote_host(mut self, host: Host) -> Self {
         self.remotes = self.remotes.with_host(host);
+        self
+    }
+
+    /// Sets where the trace of a remote agent's turn is known: it gets the `traceparent` of its span
+    /// here, so that its own spans are below it.
+    pub fn with_trace_context(mut self, trace: TraceContext) -> Self {
+        self.remotes = self.remotes.with_trace_context(trace);
         self
     }
 
