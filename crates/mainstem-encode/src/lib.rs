@@ -2,9 +2,10 @@
 //!
 //! An [`Encoder`] is a value with state: it [begins](Encoder::begin) a stream, encodes each
 //! [event](Encoder::event), and [ends](Encoder::end) it. [`Sse`] writes server-sent events,
-//! [`Ndjson`] lines of JSON; other protocols are further implementations. [`EncodeExt`] encodes any
-//! stream of events.
+//! [`Ndjson`] lines of JSON; other protocols are further implementations, such as [`agui`].
+//! [`EncodeExt`] encodes any stream of events.
 
+pub mod agui;
 mod encoder;
 mod frames;
 mod ndjson;
