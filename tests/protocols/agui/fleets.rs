@@ -1,0 +1,1 @@
+//! Streams of random fleets, checked by the official schemas and verifier.
