@@ -152,7 +152,12 @@ impl Agui {
             self.out.write(None, Body::MessagesSnapshot { messages: &messages });
         }
         let Self { live, out, .. } = self;
-        in_order(live).into_iter().for_each(|invocation| invocation.show(out));
+        let mut shown = BTreeSet::new();
+        for invocation in in_order(live) {
+            invocation.keep_parent_of(&shown);
+            invocation.show(out);
+            shown.extend(invocation.tag.clone());
+        }
     }
 
     /// Ends the stream with the open questions, if there are any and nothing is in between.

@@ -23,7 +23,8 @@ function client(Agent, threadId, query = "", path = "/ag-ui") {
 
 const say = (agent, text, id = crypto.randomUUID()) => agent.addMessage({ id, role: "user", content: text });
 const of = (agent, type) => agent.seen.filter((event) => event.type === type);
-const print = (value) => console.log(JSON.stringify(value));
+const line = (value) => (typeof value === "string" ? value : JSON.stringify(value).replaceAll('"', ""));
+const print = (value) => (Array.isArray(value) ? value : [value]).forEach((one) => console.log(line(one)));
 const failure = (promise) => promise.then(() => "no error", (error) => error.message);
 
 /** The subagents of a client: the name of each, that of its parent, and how it ended. */
@@ -33,15 +34,13 @@ function subagents(agent) {
   return of(agent, "SUBAGENT_STARTED").map((start) => {
     const end = agent.seen.find((event) => event.subagentRunId === start.subagentRunId
       && ["SUBAGENT_FINISHED", "SUBAGENT_ERROR"].includes(event.type));
-    return {
-      name: start.name,
-      turn: start.subagentRunId.split("#")[1],
-      below: start.parentSubagentRunId ? names[start.parentSubagentRunId] : "root",
-      caused: agent.messages.some((one) => one.toolCalls?.some((call) => call.id === start.parentToolCallId)),
-      end: end.type === "SUBAGENT_ERROR" ? `error: ${end.message}` : end.outcome.type + (end.result ? `: ${end.result}` : ""),
-      detached: end.metadata.mainstem.detached ?? false,
-      path: start.metadata.mainstem.source.path.split("/").slice(1).join("/"),
-    };
+    const caused = agent.messages.some((one) => one.toolCalls?.some((call) => call.id === start.parentToolCallId));
+    const below = start.parentSubagentRunId ? names[start.parentSubagentRunId] : "root";
+    const how = end.type === "SUBAGENT_ERROR" ? `error: ${end.message}` : `${end.outcome.type}${end.result ? `, ${end.result}` : ""}`;
+    const detached = end.metadata.mainstem.detached ? " (detached)" : "";
+    const path = start.metadata.mainstem.source.path.split("/").slice(1).join("/");
+    const turn = start.subagentRunId.split("#")[1];
+    return `${path}#${turn}, ${caused ? "called by" : "below"} ${below}: ${how}${detached}`;
   });
 }
 
@@ -55,6 +54,8 @@ function texts(agent) {
   });
 }
 
+const byTool = (interrupts) => interrupts.toSorted((one, other) => one.message.localeCompare(other.message));
+const contents = (agent) => agent.messages.map((one) => `${one.id} ${line(one.content ?? one.toolCalls)}`).sort();
 const fleet = (agent) => Object.values(agent.state.fleet.agents).map((one) => `${one.name} ${one.phase} ${one.outcome ?? ""}`);
 const outcome = (agent) => of(agent, "RUN_FINISHED").map((event) => event.outcome);
 
@@ -64,24 +65,24 @@ const scenarios = {
     agent.setState({ theirs: { kept: true } });
     say(agent, "go");
     await agent.runAgent({ runId: "r1" });
-    print(subagents(agent));
-    print(texts(agent));
+    print(subagents(agent).sort());
+    print(texts(agent).sort());
     print({ outcome: outcome(agent), theirs: agent.state.theirs, fleet: fleet(agent) });
     // Everything of a child is marked as the child's.
     const attributable = agent.seen.filter((event) => event.metadata?.mainstem?.source && event.type !== "SUBAGENT_STARTED");
     print({ unmarked: attributable.filter((event) => !event.subagentRunId).length, marked: attributable.length > 20 });
     // The same ids again: the run is not begun again, and the client has each message once.
-    const before = JSON.stringify(agent.messages.map(({ id, content }) => [id, content]));
+    const before = contents(agent);
     await agent.runAgent({ runId: "r1" });
-    const after = JSON.stringify(agent.messages.map(({ id, content }) => [id, content]));
-    print({ same: before === after });
+    const after = contents(agent);
+    print({ isSame: before.join() === after.join() });
   },
 
   async old() {
     const agent = client(OldAgent, "t-old");
     say(agent, "go");
     await agent.runAgent({ runId: "r1" });
-    print(texts(agent));
+    print(texts(agent).sort());
     const types = new Set(agent.seen.map((event) => event.type));
     print({ subagents: [...types].filter((type) => type.startsWith("SUBAGENT")), outcome: outcome(agent), fleet: fleet(agent) });
     print({ tagged: agent.seen.filter((event) => "subagentRunId" in event).length });
@@ -95,15 +96,15 @@ const scenarios = {
     const agent = client(HttpAgent, "t-approval");
     say(agent, "go");
     await agent.runAgent({ runId: "r1" });
-    print(agent.pendingInterrupts.map(({ reason, message, toolCallId, subagentRunId, responseSchema }) => ({
+    print(byTool(agent.pendingInterrupts).map(({ reason, message, toolCallId, subagentRunId, responseSchema }) => ({
       reason, message,
       call: agent.messages.some((one) => one.toolCalls?.some((call) => call.id === toolCallId)),
       subagent: of(agent, "SUBAGENT_STARTED").find((start) => start.subagentRunId === subagentRunId)?.name,
       answer: responseSchema.required,
     })));
-    print(subagents(agent).map(({ name, end }) => `${name} ${end}`));
+    print(subagents(agent).sort());
     print({ suspended: of(agent, "SUBAGENT_FINISHED").map((event) => event.outcome.interruptIds?.length) });
-    const [first, second] = agent.pendingInterrupts;
+    const [first, second] = byTool(agent.pendingInterrupts);
     // A request of another thread, which has no such question, and one that lacks the answer.
     const other = client(HttpAgent, "t-other");
     print(await failure(other.runAgent({ resume: [{ interruptId: first.id, status: "cancelled" }] })));
@@ -125,8 +126,8 @@ const scenarios = {
     agent.seen.length = 0;
     await agent.runAgent({ runId: "r2", resume });
     print({ outcome: outcome(agent), pending: agent.pendingInterrupts.length });
-    print(subagents(agent).map(({ name, end }) => `${name} ${end}`));
-    print(texts(agent));
+    print(subagents(agent).sort());
+    print(texts(agent).sort());
     // Repeated, it changes nothing.
     const repeated = client(HttpAgent, "t-approval");
     await repeated.runAgent({ runId: "r2", resume });
@@ -148,7 +149,9 @@ const scenarios = {
     // A tool that the agent has already, and a result that nothing waits for.
     const taken = client(HttpAgent, "t-taken");
     say(taken, "go");
-    print(await failure(taken.runAgent({ tools: [{ name: "poke", description: "" }] })));
+    await taken.runAgent({ tools: [{ name: "poke", description: "" }] });
+    print(of(taken, "RUN_ERROR").map(({ code, message }) => ({ code, message })));
+    print((await failure(taken.runAgent({ tools: [{ name: "a", description: "" }, { name: "a", description: "" }] }))).slice(0, 8));
     agent.addMessage({ id: "result-2", role: "tool", toolCallId: "unknown", content: "?" });
     agent.messages = agent.messages.filter((one) => one.id !== "result-1");
     print((await failure(agent.runAgent())).slice(0, 8));

@@ -1,7 +1,7 @@
 //! One invocation as a stream shows it: what of it is open, and the frames of its events.
 
 use std::{
-    collections::{BTreeMap, btree_map::Entry},
+    collections::{BTreeMap, BTreeSet, btree_map::Entry},
     sync::Arc,
 };
 
@@ -109,9 +109,9 @@ impl Invocation {
         }
     }
 
-    /// Returns `true` if its start is on the wire, or it is the root's.
-    pub(super) fn is_shown(&self) -> bool {
-        self.is_shown || self.id.is_none()
+    /// Forgets its parent unless the stream has the parent's start.
+    pub(super) fn keep_parent_of(&mut self, shown: &BTreeSet<String>) {
+        self.parent = self.parent.take().filter(|parent| shown.contains(parent));
     }
 
     /// Returns `true` if the arguments of a call are being written: a reader must not see the end

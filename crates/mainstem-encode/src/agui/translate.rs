@@ -24,8 +24,9 @@ impl Agui {
     fn of_session(&mut self, event: &AgentEvent) {
         use EventKind::*;
         match &event.kind {
+            // The run did not begin, because its agent can't lead it as it was asked for.
             RunCancelled { error, .. } => {
-                let (outcome, error) = (Outcome::Cancelled, Some(error.clone()));
+                let (outcome, error) = (Outcome::Error, Some(error.clone()));
                 self.ending = Some(Ending { outcome, error, usage: Rollup::default(), answer: None });
             }
             Gap { .. } => {
@@ -113,7 +114,7 @@ impl Agui {
         });
         let call = source.and_then(|source| source.parent_tool_call_id.as_ref());
         let cause = Cause {
-            parent: parent.filter(|parent| parent.is_shown()).and_then(|parent| parent.tag.clone()),
+            parent: parent.and_then(|parent| parent.tag.clone()),
             call: parent.zip(call).map(|(parent, call)| tool_call_id(&parent.reply, call)),
         };
         self.started += 1;

@@ -3,7 +3,7 @@
 //! The thread is a session, and the frontend's run a run of it, or the part of one up to a
 //! question: see [`mainstem::encode::agui`]. A request whose messages end with a user's begins a
 //! run; one that has answers, or ends with a result of a frontend's tool, goes on with a run that
-//! waits; another one reads the active run.
+//! waits; another one reads the active run, or the last one once more.
 
 mod answers;
 mod input;
@@ -155,24 +155,28 @@ impl Exchange {
         Ok(self.stream(&found, encoder, reader, true))
     }
 
-    /// Reads the active run.
+    /// Reads the active run, or else the last one if it answers the client's last message.
     async fn attach(self) -> Result<Response, Problem> {
         let session = self.app.session(&self.caller, &self.input.session_id()).await?;
-        let Some(run) = session.active() else {
+        let found = latest(&session)?;
+        let last = self.input.messages.iter().rfind(|message| message.role == "user");
+        let inputs = Read::of(&found).await.inputs;
+        if found.is_over() && !last.is_some_and(|last| inputs.contains(&last.id)) {
             let detail = "nothing to do: the messages end with neither a user's nor a tool's, `resume` is empty, \
                           and the thread has no active run";
             return Err(Problem::new(Code::BadBody, detail));
-        };
+        }
         let reader = ReaderPermit::acquire(&self.app, &self.caller, &session)?;
-        self.again(&FoundRun::Live(run), reader).await
+        self.again(&found, reader).await
     }
 
     /// Streams a run from its beginning to a client that may have a part of it.
     async fn again(self, run: &FoundRun, reader: ReaderPermit) -> Result<Response, Problem> {
         let fleet = sessions::committed_fleet(run.session()).await?;
         let asked = Read::of(run).await.asked;
-        let encoder =
-            Agui::new(self.requested(), fleet).with_asked(asked).with_messages(self.input.before_run());
+        // The results of the run's calls are among the messages that are replaced.
+        let requested = Requested { results: BTreeSet::new(), ..self.requested() };
+        let encoder = Agui::new(requested, fleet).with_asked(asked).with_messages(self.input.before_run());
         Ok(self.stream(run, encoder, reader, false))
     }
 
@@ -221,7 +225,7 @@ impl Exchange {
 fn latest(session: &Session) -> Result<FoundRun, Problem> {
     let active = session.active().map(FoundRun::Live);
     let found = active.or_else(|| session.find_runs().pop());
-    found.ok_or_else(|| Problem::new(Code::NotAsked, "the thread has no run that waits for an answer"))
+    found.ok_or_else(|| Problem::new(Code::NotAsked, "the thread has no run"))
 }
 
 /// What the events of a run so far say.

@@ -92,10 +92,16 @@ impl RunAgentInput {
         self.messages.last().is_some_and(|last| last.role == role)
     }
 
-    /// Returns the messages before the run that answers the last one of the user.
+    /// Returns the messages before the run that answers the last one of the user, and its reasoning
+    /// without text: a client keeps the reasoning that it has if the messages have none.
     pub(super) fn before_run(&self) -> Vec<Value> {
         let last = self.messages.iter().rposition(|message| message.role == "user");
-        self.messages.iter().take(last.map_or(0, |last| last + 1)).map(|message| json!(message)).collect()
+        let (before, after) = self.messages.split_at(last.map_or(0, |last| last + 1));
+        let mut messages: Vec<_> = before.iter().map(|message| json!(message)).collect();
+        for reasoning in after.iter().filter(|message| message.role == "reasoning") {
+            messages.push(json!(Message { content: "".into(), ..reasoning.clone() }));
+        }
+        messages
     }
 
     /// Returns the ids of the calls whose results are among the messages.
