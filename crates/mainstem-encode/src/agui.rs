@@ -162,7 +162,8 @@ impl Agui {
 
     /// Ends the stream with the open questions, if there are any and nothing is in between.
     fn pause(&mut self) {
-        if self.questions.is_empty() || self.live.values().any(Invocation::is_calling) {
+        let is_calling = self.live.values().any(Invocation::is_calling);
+        if self.is_over || self.questions.is_empty() || is_calling {
             return;
         }
         self.begin_events();

@@ -139,7 +139,7 @@ impl Invocation {
         if !is_thinking {
             self.carrier = Some(id.clone());
         }
-        self.blocks.insert(id.clone(), Block { is_thinking, is_shown: false });
+        self.blocks.entry(id.clone()).or_insert(Block { is_thinking, is_shown: false });
         self.show_block(&id, out);
     }
 
@@ -189,7 +189,7 @@ impl Invocation {
     }
 
     pub(super) fn start_call(&mut self, call: &ToolCallId, name: &Arc<str>, out: &mut Out) {
-        self.calls.insert(call.clone(), (name.clone(), false));
+        self.calls.entry(call.clone()).or_insert_with(|| (name.clone(), false));
         self.show_call(call, out);
     }
 
