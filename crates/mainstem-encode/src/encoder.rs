@@ -44,8 +44,8 @@ pub trait Encoder: Send {
         false
     }
 
-    /// Returns `true` once the frames have said their last, which may be before the last event of the
-    /// stream: further frames would not be lawful in the protocol. A server then ends the response.
+    /// Returns `true` once the frames have ended, which may be before the last event: the protocol
+    /// allows no further frames. A server then ends the response.
     fn is_over(&self) -> bool {
         false
     }

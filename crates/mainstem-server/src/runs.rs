@@ -112,7 +112,7 @@ impl NewRunOf<'_> {
         self.begin_with_tools(app, caller, ToolSet::new()).await
     }
 
-    /// Begins the run as [`begin`](Self::begin) does, with further tools of the agent that leads it.
+    /// Begins the run as [`begin`](Self::begin) does, with further tools of its leader.
     pub(crate) async fn begin_with_tools(
         self,
         app: &Arc<App>,

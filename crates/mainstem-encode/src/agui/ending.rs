@@ -5,7 +5,7 @@ use mainstem_message::Failure;
 use serde_json::{Value, json};
 
 use super::{
-    Agui, Children, in_order,
+    Agui, in_order,
     wire::{Body, RunOutcome},
 };
 
@@ -25,7 +25,7 @@ impl Agui {
         self.suspend_all(false);
         let Self { out, questions, requested, state, .. } = self;
         out.write(None, Body::StateDelta { delta: &[state.position()] });
-        let interrupts = questions.interrupts(requested.children == Children::Subagents);
+        let interrupts = questions.interrupts(requested.children);
         let calls = questions.calls();
         let outcome = match interrupts.is_empty() {
             true => RunOutcome::Success { pending_tool_call_ids: &calls },

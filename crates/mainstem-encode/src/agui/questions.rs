@@ -7,7 +7,7 @@ use mainstem_message::{ReplyId, ToolCall, ToolCallId};
 use serde_json::{Value, json};
 
 use super::{
-    subagent_id,
+    Children, subagent_id,
     wire::{Interrupt, OURS},
 };
 
@@ -135,10 +135,10 @@ impl Questions {
         calls.map(|(id, _)| id.as_str()).collect()
     }
 
-    /// Returns the approvals, which name their subagents if `names_subagents`.
-    pub(super) fn interrupts(&self, names_subagents: bool) -> Vec<Interrupt<'_>> {
+    /// Returns the approvals, which name what the stream shows of children.
+    pub(super) fn interrupts(&self, children: Children) -> Vec<Interrupt<'_>> {
         let approvals = self.open.iter().filter_map(|(id, question)| Some((id, question.approval.as_ref()?)));
-        approvals.map(|(id, approval)| approval.interrupt(id, names_subagents)).collect()
+        approvals.map(|(id, approval)| approval.interrupt(id, children)).collect()
     }
 
     /// Returns the ids of the approvals that an agent, or one below it, waits for.
@@ -165,7 +165,7 @@ impl Approval {
         })
     }
 
-    fn interrupt<'a>(&'a self, id: &'a str, names_subagents: bool) -> Interrupt<'a> {
+    fn interrupt<'a>(&'a self, id: &'a str, children: Children) -> Interrupt<'a> {
         let tools: Vec<_> = self.calls.iter().map(|call| format!("`{}`", call.name)).collect();
         let agent = self.source.as_ref().map(|source| source.agent_name.as_ref().unwrap_or(&source.agent_id));
         let agent = agent.map_or("the agent".to_owned(), |name| format!("agent `{name}`"));
@@ -173,12 +173,13 @@ impl Approval {
         if let Some(source) = &self.source {
             ours["source"] = json!(source);
         }
+        let is_shown = self.source.is_none() || children != Children::Hide;
         Interrupt {
             id,
             reason: "tool_call",
             message: format!("{agent} asks to run {}", tools.join(", ")),
-            tool_call_id: self.call.as_deref(),
-            subagent_run_id: self.subagent.as_deref().filter(|_| names_subagents),
+            tool_call_id: self.call.as_deref().filter(|_| is_shown),
+            subagent_run_id: self.subagent.as_deref().filter(|_| children == Children::Subagents),
             response_schema: response_schema(),
             metadata: json!({ OURS: ours }),
         }

@@ -67,9 +67,7 @@ fn part(media_type: &str, source: &DataSource) -> Option<Value> {
         DataSource::Url(url) => json!({ "type": "url", "value": url, "mimeType": media_type }),
         _ => return None,
     };
-    let kind = match media_type.split('/').next() {
-        Some(kind @ ("image" | "audio" | "video")) => kind,
-        _ => "document",
-    };
+    let kind = media_type.split('/').next().filter(|kind| ["image", "audio", "video"].contains(kind));
+    let kind = kind.unwrap_or("document");
     Some(json!({ "type": kind, "source": source }))
 }

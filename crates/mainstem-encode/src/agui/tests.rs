@@ -99,14 +99,61 @@ fn shown(mut event: Value) -> (String, Value) {
 
 const OK: &str = r#"RUN_FINISHED {"outcome":{"type":"success"}}"#;
 
+/// Checks events of a root that succeeds.
+#[track_caller]
+fn check_root(mut kinds: Vec<EventKind>, expected: &[&str]) {
+    kinds.push(end(Outcome::Success));
+    check(None, Children::Subagents, kinds, &[expected, &[OK]].concat());
+}
+
+/// Which events of AG-UI each kind becomes, for a child and for a client without subagents.
 #[test]
-fn each_kind_of_the_root_has_its_event() {
-    let check = |mut kinds: Vec<EventKind>, expected: &[&str]| {
-        kinds.push(end(Outcome::Success));
-        check(None, Children::Subagents, kinds, &[expected, &[OK]].concat());
+fn no_kind_is_lost() {
+    let kid = source("kid", "s", 1);
+    let types = |children, of: Option<&EventSource>, kind: &EventKind| -> Vec<String> {
+        let mut agui = agui(children);
+        let _ = (agui.begin(), agui.event(&event(1, of, start())));
+        let frames = parsed(&agui.event(&event(2, of, kind.clone())));
+        let types = frames.iter().map(|event| event["type"].as_str().unwrap().to_owned());
+        types.filter(|name| name != "STATE_DELTA").collect()
     };
-    check(vec![start()], &[]);
-    check(
+    let unseen = |children, of| -> Vec<String> {
+        let kinds = EventKind::examples();
+        let unseen = kinds.iter().filter(|kind| types(children, of, kind).is_empty());
+        unseen.map(|kind| kind.name().to_owned()).collect()
+    };
+    // Ends end what is open, a call needs its name, and results are seen as a whole.
+    let later = [
+        "TEXT_BLOCK_END",
+        "THINKING_BLOCK_END",
+        "TOOL_CALL_DELTA",
+        "TOOL_CALL_END",
+        "TOOL_RESULT_TEXT_DELTA",
+        "TOOL_RESULT_DATA_DELTA",
+    ];
+    let of_root = ["AGENT_START", "AGENT_RESULT", "AGENT_END", "MODEL_CALL_END"];
+    assert_eq!(unseen(Children::Subagents, None), sorted(&[&of_root[..], &later]));
+    assert_eq!(
+        unseen(Children::Subagents, Some(&kid)),
+        sorted(&[&["AGENT_START", "AGENT_RESULT", "MODEL_CALL_END"], &later[..]])
+    );
+    assert_eq!(
+        unseen(Children::Hide, Some(&kid)).len(),
+        EventKind::examples().len(),
+        "only the state has them"
+    );
+}
+
+/// Returns the names in the order of the table.
+fn sorted(names: &[&[&str]]) -> Vec<String> {
+    let names = names.concat();
+    EventKind::NAMES.iter().filter(|name| names.contains(name)).map(|name| (*name).to_owned()).collect()
+}
+
+#[test]
+fn text_and_thinking_are_messages() {
+    check_root(vec![start()], &[]);
+    check_root(
         vec![
             EventKind::TextBlockStart { block_id: "reply-root.1".parse().unwrap() },
             EventKind::TextBlockDelta { block_id: "reply-root.1".parse().unwrap(), delta: "Hi".into() },
@@ -119,7 +166,7 @@ fn each_kind_of_the_root_has_its_event() {
             r#"TEXT_MESSAGE_END {"messageId":"reply-root.1"}"#,
         ],
     );
-    check(
+    check_root(
         vec![
             EventKind::ThinkingBlockStart { block_id: "b".parse().unwrap() },
             EventKind::ThinkingBlockDelta { block_id: "b".parse().unwrap(), delta: "Hm".into() },
@@ -133,7 +180,11 @@ fn each_kind_of_the_root_has_its_event() {
             r#"REASONING_END {"messageId":"reply-root/b"}"#,
         ],
     );
-    check(
+}
+
+#[test]
+fn calls_are_in_a_message_and_have_their_result() {
+    check_root(
         vec![
             EventKind::model_call_start("m", 2),
             EventKind::ToolCallStart { tool_call_id: "c".into(), tool_call_name: "look".into() },
@@ -158,7 +209,7 @@ fn each_kind_of_the_root_has_its_event() {
     );
     let source = DataSource::Base64("AA==".into());
     let image = ContentBlock::Data { media_type: "image/png".into(), source, opaque: Default::default() };
-    check(
+    check_root(
         vec![
             EventKind::ToolResultDataDelta { tool_call_id: "c".into(), data: image },
             EventKind::tool_result_end("c", "look", ToolState::Success, 4),
@@ -167,7 +218,7 @@ fn each_kind_of_the_root_has_its_event() {
             r#"TOOL_CALL_RESULT {"content":[{"source":{"mimeType":"image/png","type":"data","value":"AA=="},"type":"image"}],"messageId":"reply-root/c/result","role":"tool","toolCallId":"reply-root/c"}"#,
         ],
     );
-    check(
+    check_root(
         vec![EventKind::Custom { name: "theirs".into(), value: json!(1) }],
         &[r#"CUSTOM {"name":"mainstem.custom","value":{"name":"theirs","value":1}}"#],
     );

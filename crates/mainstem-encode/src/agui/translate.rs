@@ -44,7 +44,6 @@ impl Agui {
         }
     }
 
-    #[expect(clippy::too_many_lines, reason = "each kind has its place")]
     fn of_agent(&mut self, event: &AgentEvent, reply: &ReplyId) {
         use EventKind::*;
         let is_known = self.live.contains_key(reply);

@@ -122,7 +122,7 @@ impl Exchange {
         let reader =
             reader.map_or_else(|| ReaderPermit::acquire(&self.app, &self.caller, run.session()), Ok)?;
         if is_new {
-            let encoder = Agui::new(self.requested(), fleet);
+            let encoder = Agui::new(self.requested(), without_ended(fleet, &run));
             return Ok(self.stream(&run, encoder, reader, true));
         }
         self.again(&run, reader).await
@@ -150,7 +150,7 @@ impl Exchange {
             drop(reader);
             return self.begin().await;
         }
-        let fleet = sessions::committed_fleet(&session).await?;
+        let fleet = without_ended(sessions::committed_fleet(&session).await?, &found);
         let encoder = Agui::new(self.requested(), fleet).with_asked(asked).with_after(after);
         Ok(self.stream(&found, encoder, reader, true))
     }
@@ -172,7 +172,7 @@ impl Exchange {
 
     /// Streams a run from its beginning to a client that may have a part of it.
     async fn again(self, run: &FoundRun, reader: ReaderPermit) -> Result<Response, Problem> {
-        let fleet = sessions::committed_fleet(run.session()).await?;
+        let fleet = without_ended(sessions::committed_fleet(run.session()).await?, run);
         let asked = Read::of(run).await.asked;
         // The results of the run's calls are among the messages that are replaced.
         let requested = Requested { results: BTreeSet::new(), ..self.requested() };
@@ -226,6 +226,14 @@ fn latest(session: &Session) -> Result<FoundRun, Problem> {
     let active = session.active().map(FoundRun::Live);
     let found = active.or_else(|| session.find_runs().pop());
     found.ok_or_else(|| Problem::new(Code::NotAsked, "the thread has no run"))
+}
+
+/// Returns the fleet without the agents that have ended before the run: a client returns the shared
+/// state with each request, so it must not grow with the session.
+fn without_ended(mut fleet: FleetState, run: &FoundRun) -> FleetState {
+    let began_at = run.view().created_at;
+    fleet.agents.retain(|agent| agent.ended_at.is_none_or(|at| at >= began_at));
+    fleet
 }
 
 /// What the events of a run so far say.

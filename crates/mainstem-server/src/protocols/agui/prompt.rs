@@ -16,7 +16,7 @@ pub(super) fn knows(history: &[Arc<Message>], id: &str) -> bool {
     if history.is_empty() {
         return false;
     }
-    let name = MessageId::from_lossy(id.to_owned());
+    let name = MessageId::from_lossy(id);
     id.starts_with(OWN) || history.iter().any(|message| message.id.as_ref() == Some(&name))
 }
 
@@ -33,7 +33,7 @@ pub(super) fn input(request: &RunAgentInput, history: &[Arc<Message>]) -> Result
     let unknown = &earlier[known.map_or(0, |place| place + 1)..];
     let mut content: Vec<_> = [context(request), conversation(unknown)].into_iter().flatten().collect();
     content.extend(blocks(last, request.messages.len() - 1)?);
-    Ok(Message::new(Role::User, content).with_id(MessageId::from_lossy(last.id.clone())))
+    Ok(Message::new(Role::User, content).with_id(MessageId::from_lossy(&*last.id)))
 }
 
 fn context(request: &RunAgentInput) -> Option<ContentBlock> {
