@@ -48,7 +48,7 @@ fn fleet() -> Harness {
                 spawn("failing", "try"),
                 send,
                 and_spawn(Turn::new(), "slow", json!({ "task": "take your time", "timeout_seconds": 0 })),
-                Turn::new().wait(Duration::from_millis(300)).thinking("So.").text("All ").text("done."),
+                Turn::new().wait(Duration::from_secs(1)).thinking("So.").text("All ").text("done."),
             ],
         )
         .agent(
@@ -194,18 +194,16 @@ async fn a_tool_of_the_frontend_is_called_and_answered() {
     "#);
 }
 
-fn slow_speaker() -> Harness {
-    let turn = Turn::new().text("I begin").wait(Duration::from_millis(400)).text(" and end.");
+fn slow_speaker(wait: Duration) -> Harness {
+    let turn = Turn::new().text("I begin").wait(wait).text(" and end.");
     builder(ScriptedModel::new().agent("main", [turn])).build().unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_abort_cancels_the_run() {
-    let harness = slow_speaker();
+    let harness = slow_speaker(Duration::from_secs(600));
     let Some(seen) = played(&harness, "abort").await else { return };
-    insta::assert_snapshot!(seen, @r#"
-    {texts:[user : go,assistant : I begin],ended:0}
-    "#);
+    insta::assert_snapshot!(seen, @"{texts:[user : go,assistant : I begin],ended:0}");
     let session = harness.open_session("t-abort").await.unwrap();
     let ended = async {
         while session.active().is_some() {
@@ -218,7 +216,7 @@ async fn an_abort_cancels_the_run() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_that_reconnects_has_each_text_once() {
-    let Some(seen) = played(&slow_speaker(), "reconnect").await else { return };
+    let Some(seen) = played(&slow_speaker(Duration::from_secs(3)), "reconnect").await else { return };
     insta::assert_snapshot!(seen, @r#"
     user : go
     assistant : I begin
