@@ -45,8 +45,8 @@ impl Folder {
     /// Python. The script finds the packages of its folder.
     pub(crate) fn command(&self, script: &str) -> Command {
         if script.ends_with(".mjs") {
-            // A module is resolved from the place of its file, which is where the packages are. Another
-            // test may read the same file, so that it is replaced as a whole.
+            // A module is resolved from the place of its file, which is where the packages are.
+            // Another test may read the same file, so it is replaced as a whole.
             let copy = self.packages.join(script);
             let draft = tempfile::NamedTempFile::new_in(&self.packages).unwrap();
             std::fs::copy(self.scripts.join(script), draft.path()).unwrap();

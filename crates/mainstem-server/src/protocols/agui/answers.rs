@@ -71,8 +71,8 @@ impl<'a> Answers<'a> {
         }
     }
 
-    /// Gives the answers. Returns what the run waits for then, and the number of the last event that
-    /// the client has: `position`, if it says so, or else that of the first question.
+    /// Gives the answers. Returns what the run waits for then, and the number of the last event
+    /// that the client has: `position`, if it says so, or else that of the first question.
     ///
     /// # Errors
     /// A question was answered or withdrawn in the meantime.
