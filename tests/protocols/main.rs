@@ -2,5 +2,6 @@
 //! of ours.
 #![expect(clippy::unwrap_used, reason = "a test says what it found by failing")]
 
+mod agui;
 mod mcp;
 mod support;

@@ -46,8 +46,11 @@ impl Folder {
     pub(crate) fn command(&self, script: &str) -> Command {
         if script.ends_with(".mjs") {
             // A module is resolved from the place of its file, which is where the packages are.
+            // Another test may read the same file, so it is replaced as a whole.
             let copy = self.packages.join(script);
-            std::fs::copy(self.scripts.join(script), &copy).unwrap();
+            let draft = tempfile::NamedTempFile::new_in(&self.packages).unwrap();
+            std::fs::copy(self.scripts.join(script), draft.path()).unwrap();
+            draft.persist(&copy).unwrap();
             let mut node = Command::new("node");
             node.arg(copy);
             return node;

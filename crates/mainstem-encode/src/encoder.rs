@@ -1,5 +1,7 @@
 //! The trait.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use mainstem_event::AgentEvent;
 
@@ -40,6 +42,18 @@ pub trait Encoder: Send {
     /// server ends the response of a stream that is cut with an error of the transport.
     fn marks_end(&self) -> bool {
         false
+    }
+
+    /// Returns `true` once the frames have ended, which may be before the last event: the protocol
+    /// allows no further frames. A server then ends the response.
+    fn is_over(&self) -> bool {
+        false
+    }
+
+    /// Returns how long the stream may be silent before [`keep_alive`](Self::keep_alive) is called,
+    /// if that is shorter than usual.
+    fn patience(&self) -> Option<Duration> {
+        None
     }
 
     /// Returns a name if the frames of an event depend on the event alone. Encoders of one name

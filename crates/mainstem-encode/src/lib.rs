@@ -2,9 +2,10 @@
 //!
 //! An [`Encoder`] is a value with state: it [begins](Encoder::begin) a stream, encodes each
 //! [event](Encoder::event), and [ends](Encoder::end) it. [`Sse`] writes server-sent events,
-//! [`Ndjson`] lines of JSON, [`Fleet`] the streams of Arbiter. [`EncodeExt`] encodes any
-//! stream of events.
+//! [`Ndjson`] lines of JSON, [`Fleet`] the streams of Arbiter; [`agui`] and other modules have the
+//! protocols of others. [`EncodeExt`] encodes any stream of events.
 
+pub mod agui;
 mod encoder;
 mod fleet;
 mod frames;

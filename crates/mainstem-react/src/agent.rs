@@ -90,6 +90,23 @@ impl Agent {
         Self(Arc::new(parts))
     }
 
+    /// Returns the agent with further tools, which its models see after its own.
+    ///
+    /// # Errors
+    /// If the agent has, or may have, a tool of the same name.
+    pub fn with_tools(&self, tools: &ToolSet) -> Result<Self, ToolSetError> {
+        let mut parts = (*self.0).clone();
+        for name in tools.names() {
+            if parts.tools.may_have(&name) {
+                return Err(ToolSetError::Duplicate(name));
+            }
+            if let Some(tool) = tools.get(&name) {
+                parts.tools.insert(tool)?;
+            }
+        }
+        Ok(Self(Arc::new(parts)))
+    }
+
     pub(crate) fn parts(&self) -> &Parts {
         &self.0
     }

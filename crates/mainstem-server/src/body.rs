@@ -34,7 +34,8 @@ pub(crate) struct Body<T>(pub(crate) T, pub(crate) Digest);
 pub(crate) struct Digest([u8; 32]);
 
 impl Digest {
-    fn of(path: &str, body: &[u8]) -> Self {
+    /// Returns the digest of a body that is sent to a path.
+    pub(crate) fn of(path: &str, body: &[u8]) -> Self {
         let hash = Sha256::new().chain_update(path).chain_update([0]).chain_update(body);
         Self(hash.finalize().into())
     }

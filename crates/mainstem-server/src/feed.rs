@@ -48,7 +48,7 @@ struct Feed {
     /// Released when the reader disconnects.
     permit: ReaderPermit,
     /// The run that is cancelled when the reader disconnects, if it asked for that.
-    _tied: Option<CancelOnDrop>,
+    tied: Option<CancelOnDrop>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -70,11 +70,24 @@ enum Phase {
 struct StreamCut;
 
 /// Cancels its run when it is dropped, which is when the reader disconnects.
-pub(crate) struct CancelOnDrop(pub(crate) RunHandle);
+pub(crate) struct CancelOnDrop(Option<RunHandle>);
+
+impl CancelOnDrop {
+    pub(crate) fn new(run: RunHandle) -> Self {
+        Self(Some(run))
+    }
+
+    /// Lets the run go on.
+    fn disarm(mut self) {
+        self.0 = None;
+    }
+}
 
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {
-        self.0.cancel_because(CancelReason::user("the reader of the response disconnected"));
+        if let Some(run) = &self.0 {
+            run.cancel_because(CancelReason::user("the reader of the response disconnected"));
+        }
     }
 }
 
@@ -107,7 +120,7 @@ pub(crate) fn respond(
         has_more: false,
         sent: Instant::now(),
         permit,
-        _tied: tied,
+        tied,
     };
     let body = stream::unfold(Box::pin(feed), |mut feed: Pin<Box<Feed>>| async move {
         let chunk = feed.next().await?;
@@ -133,7 +146,11 @@ impl Feed {
                     }
                 }
                 Phase::Events => {
-                    if let Some(chunk) = self.chunk().await {
+                    let chunk = self.chunk().await;
+                    if self.encoder.is_over() {
+                        self.leave();
+                    }
+                    if let Some(chunk) = chunk {
                         return Some(Ok(chunk));
                     }
                 }
@@ -157,6 +174,12 @@ impl Feed {
                 Phase::Over => return None,
             }
         }
+    }
+
+    /// Ends the stream before its run, which goes on.
+    fn leave(&mut self) {
+        self.phase = Phase::Over;
+        self.tied.take().into_iter().for_each(CancelOnDrop::disarm);
     }
 
     /// Returns `End`, or `Failed` if the record has failed.
@@ -194,7 +217,7 @@ impl Feed {
             // The encoder's end is not sent, so that the reader reconnects after its last event.
             () = self.app.stop.cancelled() => Err(Phase::Cut),
             event = self.cursor.next() => event.map(Some).ok_or_else(|| self.after_last()),
-            () = sleep_until(self.sent + HEARTBEAT) => Ok(None),
+            () = sleep_until(self.sent + self.encoder.patience().unwrap_or(HEARTBEAT)) => Ok(None),
         }
     }
 
@@ -206,6 +229,9 @@ impl Feed {
             if self.subscription.includes(&event) {
                 out.extend_from_slice(&self.encode(&event));
                 sent += 1;
+            }
+            if self.encoder.is_over() {
+                break;
             }
             if self.subscription.until.is_reached_by(&event) {
                 self.phase = Phase::End;

@@ -3,6 +3,7 @@
 //! Their requests have the callers, limits and sessions of `/v1`; what an encoder leaves out of a
 //! stream is on the page of the guide about protocols.
 
+mod agui;
 mod fleet;
 #[cfg(feature = "mcp")]
 mod mcp;
@@ -77,7 +78,8 @@ impl Protocol {
     /// Returns its routes.
     pub(crate) fn routes(self) -> Router<Arc<App>> {
         match self {
-            Self::AgUi | Self::A2a | Self::AgentProtocol | Self::LangGraph => Router::new(),
+            Self::AgUi => agui::routes(),
+            Self::A2a | Self::AgentProtocol | Self::LangGraph => Router::new(),
             Self::Fleet => fleet::routes(),
             #[cfg(feature = "mcp")]
             Self::Mcp => mcp::routes(),

@@ -16,6 +16,7 @@ use mainstem::{
     message::{Failure, RunId},
     prelude::{RunActive, RunOptions, RunRequest, Session},
     session::FoundRun,
+    tool::ToolSet,
 };
 use mainstem_api::{CancelQuery, Input, Items, NewRun, OnDisconnect, RunView, StreamForm};
 use tracing::Span;
@@ -109,13 +110,24 @@ impl NewRunOf<'_> {
     /// # Errors
     /// The request is not valid, a limit is exceeded, or another run is active.
     pub(crate) async fn begin(self, app: &Arc<App>, caller: &Caller) -> Result<BegunRun, Problem> {
+        self.begin_with_tools(app, caller, ToolSet::new()).await
+    }
+
+    /// Begins the run as [`begin`](Self::begin) does, with further tools of its leader.
+    pub(crate) async fn begin_with_tools(
+        self,
+        app: &Arc<App>,
+        caller: &Caller,
+        tools: ToolSet,
+    ) -> Result<BegunRun, Problem> {
         let Self { session: id, run: request, key, is_read } = self;
         check::input(app, &request)?;
         // Refused before a session or run begins, and before the schema is compiled.
         if key.is_none() {
             drop(app.admit(&caller.tenant)?);
         }
-        let request = prepare(app, caller, request).await?;
+        let mut request = prepare(app, caller, request).await?;
+        request.options.tools = tools;
         let session = match request.input {
             Some(_) => app.open(caller, id).await?,
             None => app.session(caller, id).await?,
@@ -209,7 +221,7 @@ pub(crate) fn follow(
     permit: ReaderPermit,
     is_tied: bool,
 ) -> Response {
-    let tied = found.handle().filter(|_| is_tied).cloned().map(CancelOnDrop);
+    let tied = found.handle().filter(|_| is_tied).cloned().map(CancelOnDrop::new);
     let cursor = found.session().log().committed_from(found.first());
     respond(app, cursor, encoder, Subscription::to(until(found)), permit, tied)
 }

@@ -21,6 +21,15 @@ impl RunAgents {
         Self(Arc::new(Assembly::new(root)))
     }
 
+    /// Replaces the agent that leads.
+    #[must_use]
+    pub(crate) fn with_root(self, root: Agent) -> Self {
+        self.map(|mut agents| {
+            agents.root = root;
+            agents
+        })
+    }
+
     /// Sets the agents that can be spawned.
     #[must_use]
     pub fn with_catalog(self, catalog: Catalog) -> Self {

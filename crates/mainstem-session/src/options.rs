@@ -6,6 +6,7 @@ use mainstem_message::{Message, RunId};
 use mainstem_policy::{Budget, Rules};
 use mainstem_react::OutputSchema;
 use mainstem_subagent::{Background, SpawnOptions};
+use mainstem_tool::ToolSet;
 use serde_json::{Map, Value};
 use tracing::Span;
 
@@ -34,6 +35,10 @@ pub struct RunOptions {
     pub output: Option<OutputSchema>,
     /// The id of the agent that leads the run; by default the root of the session's agents.
     pub agent: Option<Arc<str>>,
+    /// Further tools of the agent that leads the run, such as those of its caller
+    /// ([`ExternalTool`](mainstem_subagent::ExternalTool)); none by default. They are not recorded:
+    /// a run that [resumes](crate::Session::resume) the turn is given them again.
+    pub tools: ToolSet,
     /// Whether the run keeps count of what it hands out, for
     /// [`Run::diagnostics`](crate::Run::diagnostics); off by default.
     pub diagnostics: bool,
@@ -186,6 +191,11 @@ setters! {
     /// Sets the JSON schema of the root's answer; see
     /// [`StructuredOutput`](mainstem_react::StructuredOutput) for how it is enforced.
     with_output(schema: OutputSchema) |options| { options.output = Some(schema) }
+
+    /// Sets further tools of the agent that leads the run. A run whose agent has a tool of the same
+    /// name yields no event and fails with
+    /// [`AgentError::Refused`](mainstem_react::AgentError::Refused).
+    with_tools(tools: ToolSet) |options| { options.tools = tools }
 
     /// Sets whether each event that the run hands out is counted, so that
     /// [`Run::diagnostics`](crate::Run::diagnostics) knows of all of them, however long the run. It

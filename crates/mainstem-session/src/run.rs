@@ -15,12 +15,13 @@ use mainstem_message::{Failure, Message, RunId};
 use mainstem_policy::PlanMode;
 use mainstem_react::{Cancellation, RunContext, RunOutcome, RunStream};
 use mainstem_subagent::Background;
+use mainstem_tool::ToolSet;
 use serde::de::DeserializeOwned;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tracing::Span;
 
 use crate::{
-    RunEnd, RunError, RunHandle, RunOptions, RunStatus, Session,
+    RunAgents, RunEnd, RunError, RunHandle, RunOptions, RunStatus, Session,
     error::reply,
     reading::Reading,
     settings,
@@ -205,7 +206,8 @@ impl Start {
                 return Err(RunOutcome::cancelled(reason));
             }
         };
-        let agents = match session.agents(options.agent.as_deref()).await {
+        let agents = session.agents(options.agent.as_deref()).await;
+        let agents = match agents.and_then(|agents| with_tools(agents, &options.tools)) {
             Ok(agents) => agents,
             Err(why) => {
                 session.never_began(&run_id, why.clone());
@@ -232,6 +234,16 @@ impl Start {
             _turn: turn,
         })
     }
+}
+
+/// Adds the tools of a run to the agent that leads it.
+fn with_tools(agents: RunAgents, tools: &ToolSet) -> Result<RunAgents, Failure> {
+    if tools.names().next().is_none() {
+        return Ok(agents);
+    }
+    let root = agents.root().with_tools(tools);
+    let root = root.map_err(|error| Failure::new("tool_name_taken", error.to_string()))?;
+    Ok(agents.with_root(root))
 }
 
 impl Stream for Run {
