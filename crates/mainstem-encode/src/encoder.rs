@@ -42,6 +42,12 @@ pub trait Encoder: Send {
         false
     }
 
+    /// Returns `true` if the frames so far end the stream, whatever events follow: in protocols whose
+    /// streams end when a person has to answer.
+    fn is_over(&self) -> bool {
+        false
+    }
+
     /// Returns a name if the frames of an event depend on the event alone. Encoders of one name
     /// return equal frames for equal events, so that an event is encoded once for all of them.
     fn shared_as(&self) -> Option<&'static str> {

@@ -33,7 +33,7 @@ pub(crate) struct Body<T>(pub(crate) T, pub(crate) Digest);
 pub(crate) struct Digest([u8; 32]);
 
 impl Digest {
-    fn of(path: &str, body: &[u8]) -> Self {
+    pub(crate) fn of(path: &str, body: &[u8]) -> Self {
         let hash = Sha256::new().chain_update(path).chain_update([0]).chain_update(body);
         Self(hash.finalize().into())
     }
@@ -51,7 +51,8 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Body<T> {
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Response> {
         let is_json = request.headers().get(header::CONTENT_TYPE).is_some_and(|value| {
             let media_type = value.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
-            media_type.eq_ignore_ascii_case("application/json")
+            let media_type = media_type.to_ascii_lowercase();
+            media_type == "application/json" || media_type == "application/a2a+json"
         });
         if !is_json {
             let detail = "the body has to be JSON, with Content-Type: application/json";

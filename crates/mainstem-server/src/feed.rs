@@ -127,8 +127,9 @@ impl Feed {
         loop {
             match self.phase {
                 Phase::Begin => {
-                    self.phase = Phase::Events;
-                    if let Some(frames) = non_empty(self.encoder.begin()) {
+                    let frames = self.encoder.begin();
+                    self.phase = if self.encoder.is_over() { Phase::End } else { Phase::Events };
+                    if let Some(frames) = non_empty(frames) {
                         return Some(Ok(frames));
                     }
                 }
@@ -138,7 +139,7 @@ impl Feed {
                     }
                 }
                 Phase::End => {
-                    if self.subscription.follow {
+                    if self.subscription.follow && !self.encoder.is_over() {
                         self.subscription.until.released().await;
                     }
                     self.phase = Phase::Over;
@@ -207,7 +208,7 @@ impl Feed {
                 out.extend_from_slice(&self.encode(&event));
                 sent += 1;
             }
-            if self.subscription.until.is_reached_by(&event) {
+            if self.subscription.until.is_reached_by(&event) || self.encoder.is_over() {
                 self.phase = Phase::End;
                 break;
             }

@@ -10,6 +10,7 @@ use axum::{
 };
 use mainstem::{BuildError, Harness, message::Role};
 use mainstem_api::Code;
+use mainstem_outbound::{Host, Reach};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -58,6 +59,7 @@ pub struct Builder {
     agents: BTreeSet<String>,
     roles: Vec<Role>,
     protocols: BTreeSet<Protocol>,
+    reach: Reach,
 }
 
 impl Builder {
@@ -99,6 +101,13 @@ impl Builder {
         self
     }
 
+    /// Allows notifications that callers ask for (of A2A's tasks) to go to a host, or to a network,
+    /// whose address is not public.
+    pub fn with_notified_host(mut self, host: Host) -> Self {
+        self.reach = self.reach.with_host(host);
+        self
+    }
+
     /// Sets how many runs execute at once, queued ones included; 64 by default. Further ones are
     /// refused with 429.
     pub fn with_max_runs(mut self, max: usize) -> Self {
@@ -136,11 +145,12 @@ impl Builder {
     /// # Errors
     /// [`ServerError::Tenant`] if a tenant can't be opened.
     pub fn build(self) -> Result<Server, ServerError> {
-        let Self { harness, tokens, hosts, limits, agents, roles, protocols } = self;
+        let Self { harness, tokens, hosts, limits, agents, roles, protocols, reach } = self;
         for tenant in tokens.tenants() {
             harness.tenant(tenant)?;
         }
-        Ok(Server(Arc::new(App::new(harness, tokens, hosts, limits, Served { agents, roles, protocols }))))
+        let served = Served { agents, roles, protocols, reach };
+        Ok(Server(Arc::new(App::new(harness, tokens, hosts, limits, served))))
     }
 }
 
@@ -149,8 +159,17 @@ impl Server {
     #[expect(clippy::new_ret_no_self, reason = "a server has many settings, so it is built")]
     pub fn new(harness: Harness) -> Builder {
         let (tokens, hosts) = (Tokens::new(), Hosts::new());
-        let (agents, protocols) = Default::default();
-        Builder { harness, tokens, hosts, limits: DEFAULTS, agents, roles: vec![Role::User], protocols }
+        let (agents, protocols, reach) = Default::default();
+        Builder {
+            harness,
+            tokens,
+            hosts,
+            limits: DEFAULTS,
+            agents,
+            roles: vec![Role::User],
+            protocols,
+            reach,
+        }
     }
 
     /// Returns the routes, for an application that serves them itself.
