@@ -1,6 +1,8 @@
 //! Agent2Agent: the official clients in Python and JavaScript read our server, and servers of the
 //! official SDK in Python are remote agents of ours.
 
+mod remote;
+
 use std::time::Duration;
 
 use mainstem::prelude::*;

@@ -65,9 +65,14 @@ impl TaskFold {
             Answer::Decided(id, _) => self.progress.answered(Some(id), None),
             Answer::Result { call, .. } => self.progress.answered(None, Some(call)),
         }
-        if !self.progress.is_interrupted() && !self.is_over() {
-            self.status =
-                TaskStatus { state: self.progress.state.clone(), message: None, ..self.status.clone() };
+        if self.progress.is_interrupted() {
+            if let Some(message) = &mut self.status.message {
+                message.message_id.push_str(".rest");
+                message.parts = self.progress.pending.iter().flat_map(Request::parts).collect();
+            }
+        } else if !self.is_over() {
+            self.status.state = self.progress.state.clone();
+            self.status.message = None;
         }
     }
 

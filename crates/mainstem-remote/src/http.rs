@@ -163,7 +163,18 @@ impl Connection {
         let mut headers = headers.to_vec();
         headers.push((ACCEPT.as_str(), "text/event-stream".to_owned()));
         let response = self.send(method, &url, body, &headers, repeat).await?;
-        Ok(SseStream::new(response.bytes_stream().boxed()).with_limit(MAX_FRAME))
+        Ok(Self::frames_of(response))
+    }
+
+    /// Returns the frames of a response.
+    pub(crate) fn frames_of(response: Response) -> Frames {
+        SseStream::new(response.bytes_stream().boxed()).with_limit(MAX_FRAME)
+    }
+
+    /// Returns an address that a server has named, if it is on the server's own host and port.
+    pub(crate) fn on_its_host(&self, url: &str) -> Option<Url> {
+        let url = Url::parse(url).ok()?;
+        (url.origin() == self.base.origin() && url.username().is_empty()).then_some(url)
     }
 
     /// Sends a request until it is answered, and returns a successful response.
@@ -261,6 +272,11 @@ impl Connection {
     /// Returns the error of a response that is not in the protocol.
     pub(crate) fn invalid(&self, what: &str) -> RemoteError {
         RemoteError::invalid(self.said(what))
+    }
+
+    /// Returns the error of a request that was refused within its protocol.
+    pub(crate) fn refusal(&self, what: &str) -> RemoteError {
+        RemoteError::refused(self.said(what))
     }
 
     fn said(&self, what: &str) -> String {

@@ -1,0 +1,1 @@
+//! What a reading shows.
