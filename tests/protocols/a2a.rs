@@ -98,6 +98,7 @@ async fn the_python_client_reads_our_server() {
       status working TOOL_RESULT_TEXT_DELTA of main
       status working TOOL_RESULT_END of main
       status working MODEL_CALL_START of main
+      status working TEXT_BLOCK_START of main
       artifact  'Done.'
       artifact +. ''
       status working MODEL_CALL_END of main
@@ -198,6 +199,7 @@ async fn the_javascript_client_reads_our_server() {
       status working of helper
       status working of helper
       status working of helper
+      status working
       status working
       status working
       status working

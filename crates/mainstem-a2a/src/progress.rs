@@ -33,6 +33,8 @@ pub struct Progress {
     /// The root's open block.
     open: Option<Open>,
     extension: Option<Extension>,
+    /// How many requests there were.
+    pub(crate) requests: usize,
 }
 
 #[derive(Debug)]
@@ -44,7 +46,7 @@ enum Open {
 impl Progress {
     /// Creates the progress of a run that is requested.
     pub(crate) fn new(task: impl Into<String>, context: impl Into<String>) -> Self {
-        let (pending, open, extension) = Default::default();
+        let (pending, open, extension, requests) = Default::default();
         Self {
             task: task.into(),
             context: context.into(),
@@ -52,6 +54,7 @@ impl Progress {
             pending,
             open,
             extension,
+            requests,
         }
     }
 
@@ -67,6 +70,10 @@ impl Progress {
     /// Returns the context, which is the session.
     pub fn context_id(&self) -> &str {
         &self.context
+    }
+
+    pub(crate) fn has_extension(&self) -> bool {
+        self.extension.is_some()
     }
 
     /// Returns `true` if the task waits for its client.
@@ -87,36 +94,40 @@ impl Progress {
         }
     }
 
-    /// Takes in the next event of the session, and returns the updates of the task.
-    pub fn apply(&mut self, event: &AgentEvent) -> Vec<StreamResponse> {
+    /// Takes in the next event of the session, and returns the update of the task.
+    pub fn apply(&mut self, event: &AgentEvent) -> Option<StreamResponse> {
         let is_of_run = event.run_id().is_some_and(|run| *run == *self.task);
         let is_gap = matches!(event.kind, EventKind::Gap { .. });
         if self.state.is_terminal() || !(is_of_run || is_gap) {
-            return Vec::new();
+            return None;
         }
         let artifact = if event.is_root() { self.artifact(event) } else { None };
         match artifact {
-            Some(updates) => updates,
-            None => self.status(event).into_iter().collect(),
+            Some(Some(mut update)) => {
+                update.metadata = self.extension.as_ref().map(|extension| extension.metadata(event));
+                Some(StreamResponse::ArtifactUpdate(update))
+            }
+            Some(None) if self.extension.is_none() => None,
+            _ => self.status(event),
         }
     }
 
-    /// Returns the updates of an event of the root's output; `None` for other events.
-    fn artifact(&mut self, event: &AgentEvent) -> Option<Vec<StreamResponse>> {
+    /// Returns the update of an event of the root's output, if it has one; `None` for other events.
+    fn artifact(&mut self, event: &AgentEvent) -> Option<Option<TaskArtifactUpdateEvent>> {
         match &event.kind {
             EventKind::TextBlockStart { block_id } => {
                 self.open = Some(Open::Text { id: block_id.clone(), has_begun: false });
-                Some(Vec::new())
+                Some(None)
             }
             EventKind::TextBlockDelta { delta, .. } => {
-                let Some(Open::Text { id, has_begun }) = &mut self.open else { return Some(Vec::new()) };
+                let Some(Open::Text { id, has_begun }) = &mut self.open else { return Some(None) };
                 let (id, append) = (id.to_string(), std::mem::replace(has_begun, true));
-                Some(vec![self.update(id, vec![Part::text(delta)], append, false)])
+                Some(Some(self.update(id, vec![Part::text(delta)], append, false)))
             }
             EventKind::DataBlockStart { block_id, media_type } => {
                 let (id, media_type) = (block_id.clone(), media_type.clone());
                 self.open = Some(Open::File { id, media_type, base64: String::new(), bytes: 0 });
-                Some(Vec::new())
+                Some(None)
             }
             EventKind::DataBlockDelta { delta, .. } => {
                 if let Some(Open::File { base64, bytes, .. }) = &mut self.open {
@@ -125,7 +136,7 @@ impl Progress {
                         base64.push_str(delta);
                     }
                 }
-                Some(Vec::new())
+                Some(None)
             }
             EventKind::TextBlockEnd { .. } | EventKind::DataBlockEnd { .. } => Some(self.close()),
             _ => None,
@@ -133,33 +144,38 @@ impl Progress {
     }
 
     /// Ends the root's open block.
-    fn close(&mut self) -> Vec<StreamResponse> {
-        match self.open.take() {
+    fn close(&mut self) -> Option<TaskArtifactUpdateEvent> {
+        match self.open.take()? {
             // The end is known only now, and an artifact has at least one part.
-            Some(Open::Text { id, has_begun: true }) => {
-                vec![self.update(id.to_string(), vec![Part::text("")], true, true)]
+            Open::Text { id, has_begun } => {
+                has_begun.then(|| self.update(id.to_string(), vec![Part::text("")], true, true))
             }
-            Some(Open::File { id, media_type, base64, bytes }) => {
+            Open::File { id, media_type, base64, bytes } => {
                 let part = match BASE64_STANDARD.decode(&base64) {
                     Ok(decoded) if bytes <= MAX_FILE => Part::raw(decoded).with_media_type(media_type),
                     _ => Part::data(json!({ "omitted": { "mediaType": media_type, "base64Bytes": bytes } })),
                 };
-                vec![self.update(id.to_string(), vec![part], false, true)]
+                Some(self.update(id.to_string(), vec![part], false, true))
             }
-            _ => Vec::new(),
         }
     }
 
-    fn update(&self, artifact_id: String, parts: Vec<Part>, append: bool, last: bool) -> StreamResponse {
+    fn update(
+        &self,
+        artifact_id: String,
+        parts: Vec<Part>,
+        append: bool,
+        last: bool,
+    ) -> TaskArtifactUpdateEvent {
         let (name, description, metadata, extensions) = Default::default();
-        StreamResponse::ArtifactUpdate(TaskArtifactUpdateEvent {
+        TaskArtifactUpdateEvent {
             task_id: self.task.clone(),
             context_id: self.context.clone(),
             artifact: Artifact { artifact_id, name, description, parts, metadata, extensions },
             append: Some(append),
             last_chunk: Some(last),
             metadata: None,
-        })
+        }
     }
 
     /// Returns the status update of an event: of a new state, or for its metadata.
@@ -220,6 +236,7 @@ impl Progress {
         calls: Vec<mainstem_message::ToolCall>,
     ) {
         let (asker, agent) = (event.reply_id().cloned(), event.agent_label().to_owned());
+        self.requests += 1;
         self.pending.push(Request { asker, agent, confirm, calls });
         self.state = TaskState::InputRequired;
     }

@@ -1,7 +1,7 @@
 //! The stream of a task's updates, as server-sent events.
 
 use a2a::{JsonRpcId, JsonRpcResponse, StreamResponse, Task};
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use mainstem_encode::Encoder;
 use mainstem_event::AgentEvent;
 use mainstem_sse::Frame;
@@ -27,16 +27,21 @@ pub struct TaskStream {
     task: Option<Task>,
     progress: Progress,
     framing: Framing,
+    /// The number of requests that the reader knows.
+    known: Option<usize>,
 }
 
 impl TaskStream {
     pub(crate) fn new(task: Task, progress: Progress, framing: Framing) -> Self {
-        Self { task: Some(task), progress, framing }
+        Self { task: Some(task), progress, framing, known: None }
     }
 
-    fn frame(&self, update: &StreamResponse) -> Bytes {
-        let update = serde_json::to_value(update).unwrap_or_default();
-        Frame::data(&self.framing.result(update).to_string()).encode()
+    pub(crate) fn resumed(self) -> Self {
+        Self { known: Some(self.progress.requests), ..self }
+    }
+
+    fn json(&self, update: &StreamResponse) -> String {
+        self.framing.result(serde_json::to_value(update).unwrap_or_default()).to_string()
     }
 }
 
@@ -59,18 +64,16 @@ impl Encoder for TaskStream {
 
     fn begin(&mut self) -> Bytes {
         let task = self.task.take().map(StreamResponse::Task);
-        task.map_or_else(Bytes::new, |task| self.frame(&task))
+        task.map_or_else(Bytes::new, |task| Frame::data(&self.json(&task)).encode())
     }
 
     fn event(&mut self, event: &AgentEvent) -> Bytes {
-        let updates = self.progress.apply(event);
-        let frames = updates.iter().map(|update| self.frame(update));
-        frames
-            .fold(BytesMut::new(), |mut all, frame| {
-                all.extend_from_slice(&frame);
-                all
-            })
-            .freeze()
+        let Some(update) = self.progress.apply(event) else { return Bytes::new() };
+        let (json, id) = (self.json(&update), event.seq.to_string());
+        let frame = Frame::data(&json);
+        // A reader can go on behind an event only if it gets all of them.
+        let frame = if self.progress.has_extension() { frame.with_id(&id) } else { frame };
+        frame.encode()
     }
 
     fn keep_alive(&mut self) -> Bytes {
@@ -92,6 +95,7 @@ impl Encoder for TaskStream {
     }
 
     fn is_over(&self) -> bool {
-        self.progress.is_interrupted() || self.progress.state.is_terminal()
+        let is_new = self.known != Some(self.progress.requests);
+        self.progress.state.is_terminal() || (self.progress.is_interrupted() && is_new)
     }
 }

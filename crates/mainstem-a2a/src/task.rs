@@ -50,7 +50,7 @@ impl TaskFold {
         {
             self.remember(input.iter().map(|input| &**input));
         }
-        for update in self.progress.apply(event) {
+        if let Some(update) = self.progress.apply(event) {
             match update {
                 StreamResponse::StatusUpdate(update) => self.status = update.status,
                 StreamResponse::ArtifactUpdate(update) => merge(&mut self.artifacts, update),
@@ -126,6 +126,13 @@ impl TaskFold {
     /// Returns the stream that begins with the task and goes on with its updates.
     pub fn into_stream(self, framing: Framing) -> TaskStream {
         TaskStream::new(self.task(None), self.progress, framing)
+    }
+
+    /// Returns the stream that begins with a later state of the task, and goes on with the updates
+    /// from this state on. If the task waits for its client in this state, the stream does not end
+    /// before it waits for something else.
+    pub fn into_resumed_stream(self, now: Task, framing: Framing) -> TaskStream {
+        TaskStream::new(now, self.progress, framing).resumed()
     }
 
     fn remember<'a>(&mut self, input: impl Iterator<Item = &'a mainstem_message::Message>) {

@@ -3,6 +3,7 @@
 mod ask;
 mod card;
 mod driver;
+mod mirror;
 mod reading;
 mod wire;
 
@@ -19,6 +20,7 @@ use tokio::sync::mpsc;
 
 use self::{
     driver::{Driver, Said},
+    mirror::Mirror,
     wire::Wire,
 };
 use crate::{
@@ -39,7 +41,8 @@ const CONTEXTS: usize = 1_024;
 ///
 /// The protocol has no replay. After a lost connection the task is read again: artifacts that grow
 /// at their end are shown once and completely; of status messages those are shown that the server
-/// keeps in the history; what came and went between the two is lost.
+/// keeps in the history; what came and went between the two is lost. A Mainstem server has all
+/// events under an extension, those of the agents below it too; then nothing is lost.
 #[derive(Clone, Debug)]
 pub struct A2aAgent {
     connection: Connection,
@@ -116,6 +119,15 @@ impl RemoteAgent for A2aAgent {
             context_id: Some(self.context(&turn.session)),
             ..Message::new(Role::User, vec![Part::text(turn.task)])
         };
+        if wire.has_events() {
+            let mirror = Mirror::begin(wire, message).await?;
+            let control = Arc::new(mirror.control());
+            let events = stream::unfold(mirror, |mut mirror| async move {
+                let event = mirror.next().await?;
+                Some((event, mirror))
+            });
+            return Ok(BegunTurn::new(events.boxed(), control));
+        }
         let (answers, said) = mpsc::channel(ANSWERS);
         let task = Arc::new(OnceLock::new());
         let driver = Driver::begin(wire.clone(), &card.name, message, task.clone(), said).await?;

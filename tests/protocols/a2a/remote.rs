@@ -10,7 +10,7 @@ use mainstem::{event::Decision, prelude::*, spec::Protocol};
 use mainstem_testing::{laws, render};
 use serde_json::json;
 
-use crate::support::Folder;
+use crate::support::{Folder, Served};
 
 /// A server in Python, killed when it is dropped.
 struct Peer {
@@ -84,7 +84,8 @@ fn line(event: &AgentEvent) -> String {
         EventKind::StreamFallback { reason } => reason.clone(),
         _ => String::new(),
     };
-    format!("{} {what}", event.kind.name()).trim_end().to_owned()
+    let depth = "  ".repeat(usize::from(event.depth().saturating_sub(1)));
+    format!("{depth}{} {what}", event.kind.name()).trim_end().to_owned()
 }
 
 /// What a remote child does with these tasks, on a server with these arguments.
@@ -224,4 +225,94 @@ async fn a_cancel_ends_the_task_there() {
     assert!(begun.elapsed() < Duration::from_secs(10) && all.contains("AGENT_END Cancelled"), "{all}");
     let all = run(&fleet(&peer.url, &["cancels"]), |_, _| {}).await;
     assert_eq!(texts(&all), "1 cancelled", "{all}");
+}
+
+/// A fleet on another server of ours: a root with a helper, which asks before it shouts.
+fn far() -> Harness {
+    let spawn = json!({ "agent_id": "helper", "task": "help" });
+    let model = ScriptedModel::new()
+        .agent_on(
+            "far",
+            "delegate",
+            [Turn::new().text("I ask.").call("agent_spawn", spawn), Turn::new().text("Done.")],
+        )
+        .agent(
+            "helper",
+            [
+                Turn::new().thinking("Hm.").call("shout", json!({ "word": "hey" })),
+                Turn::new().text("I help."),
+            ],
+        );
+    let shout = |_, _: serde_json::Map<String, serde_json::Value>| async move { Ok::<_, ToolError>("HEY") };
+    Harness::builder("far", model)
+        .with_tool(tool_fn("shout", "Shouts", shout))
+        .with_subagent(AgentSpec::new("helper", "Helps").with_tools(["shout"]))
+        .with_permissions(RuleSet::default().with_pattern(Effect::Ask, "shout").unwrap())
+        .build()
+        .unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_of_ours_shows_the_agents_below_its_own() {
+    let served = Served::start(&far(), &[mainstem_server::Protocol::A2a]).await;
+    let spec = AgentSpec::new("far", "Helps")
+        .with_url(&served.url)
+        .with_header("Authorization", "Bearer ${MAINSTEM_TEST_TOKEN:-secret-of-the-tests}");
+    let spawn = || Turn::new().call("agent_spawn", json!({ "agent_id": "far", "task": "delegate this" }));
+    let near = |protocol| {
+        let model = ScriptedModel::new().agent("main", [spawn(), Turn::new().text("So.")]);
+        let builder = Harness::builder("main", model).with_remote_host("127.0.0.1".parse().unwrap());
+        builder.with_subagent(spec.clone().with_protocol(protocol)).build().unwrap()
+    };
+    // The extension shows what Mainstem's own protocol shows.
+    let all = nameless(&run(&near(Protocol::A2a), answers(Decision::Allow)).await);
+    let own = run(&near(Protocol::Mainstem), answers(Decision::Allow)).await;
+    assert_eq!(all, nameless(&own));
+    insta::assert_snapshot!(all, @r#"
+    AGENT_START
+    MODEL_CALL_START
+    TEXT_BLOCK_START
+    TEXT_BLOCK_DELTA "I ask."
+    TEXT_BLOCK_END
+    TOOL_CALL_START
+    TOOL_CALL_DELTA "{\"agent_id\":\"helper\",\"task\":\"help\"}"
+    TOOL_CALL_END
+    MODEL_CALL_END
+    TOOL_RESULT_START
+      AGENT_START
+      MODEL_CALL_START
+      THINKING_BLOCK_START
+      THINKING_BLOCK_DELTA "Hm."
+      THINKING_BLOCK_END
+      TOOL_CALL_START
+      TOOL_CALL_DELTA "{\"word\":\"hey\"}"
+      TOOL_CALL_END
+      MODEL_CALL_END
+      REQUIRE_USER_CONFIRM
+      USER_CONFIRM_RESULT
+      TOOL_RESULT_START
+      TOOL_RESULT_TEXT_DELTA "HEY"
+      TOOL_RESULT_END Success
+      MODEL_CALL_START
+      TEXT_BLOCK_START
+      TEXT_BLOCK_DELTA "I help."
+      TEXT_BLOCK_END
+      MODEL_CALL_END
+      AGENT_RESULT
+      AGENT_END Success
+    TOOL_RESULT_END Success
+    MODEL_CALL_START
+    TEXT_BLOCK_START
+    TEXT_BLOCK_DELTA "Done."
+    TEXT_BLOCK_END
+    MODEL_CALL_END
+    AGENT_RESULT
+    AGENT_END Success
+    "#);
+}
+
+/// Returns a timeline without the ids in the result of `agent_spawn`.
+fn nameless(all: &str) -> String {
+    let lines = all.lines().filter(|line| !line.contains("agent_key: "));
+    lines.collect::<Vec<_>>().join("\n")
 }

@@ -1,7 +1,8 @@
 //! The card of an agent: where it is, and which of its interfaces is used.
 
-use mainstem_a2a::sdk::{
-    AgentCard, AgentInterface, TRANSPORT_PROTOCOL_HTTP_JSON, TRANSPORT_PROTOCOL_JSONRPC,
+use mainstem_a2a::{
+    extension::URI,
+    sdk::{AgentCard, AgentInterface, TRANSPORT_PROTOCOL_HTTP_JSON, TRANSPORT_PROTOCOL_JSONRPC},
 };
 use reqwest::Url;
 
@@ -17,6 +18,8 @@ pub(super) struct Interface {
     pub(super) binding: Binding,
     pub(super) tenant: Option<String>,
     pub(super) is_streaming: bool,
+    /// Whether the server has our extension.
+    pub(super) has_events: bool,
 }
 
 /// A binding of the protocol.
@@ -51,12 +54,14 @@ pub(super) async fn find(connection: &Connection) -> Result<AgentCard, RemoteErr
 /// None is spoken here.
 pub(super) fn interface(connection: &Connection, card: &AgentCard) -> Result<Interface, RemoteError> {
     let is_streaming = card.capabilities.streaming == Some(true);
+    let extensions = card.capabilities.extensions.iter().flatten();
+    let has_events = is_streaming && extensions.into_iter().any(|extension| extension.uri == URI);
     let mut refused = Vec::new();
     for offered in &card.supported_interfaces {
         match spoken(connection, offered) {
             Ok((url, binding)) => {
                 let tenant = offered.tenant.clone().filter(|tenant| !tenant.is_empty());
-                return Ok(Interface { url, binding, tenant, is_streaming });
+                return Ok(Interface { url, binding, tenant, is_streaming, has_events });
             }
             Err(why) => refused.push(why),
         }

@@ -1,8 +1,11 @@
 //! The operations of the protocol, over either binding.
 
-use mainstem_a2a::sdk::{
-    JsonRpcError, Message, SendMessageConfiguration, SendMessageRequest, SendMessageResponse, StreamResponse,
-    Task, VERSION, error_code, methods,
+use mainstem_a2a::{
+    extension::URI,
+    sdk::{
+        JsonRpcError, Message, SVC_PARAM_EXTENSIONS, SVC_PARAM_VERSION, SendMessageConfiguration,
+        SendMessageRequest, SendMessageResponse, StreamResponse, Task, VERSION, error_code, methods,
+    },
 };
 use mainstem_sse::SseEvent;
 use reqwest::{
@@ -25,6 +28,9 @@ pub(super) enum Streamed {
     Whole(Box<StreamResponse>),
 }
 
+/// A header of a request.
+type Header = (&'static str, String);
+
 /// A server's interface.
 #[derive(Clone, Debug)]
 pub(super) struct Wire {
@@ -35,6 +41,11 @@ pub(super) struct Wire {
 impl Wire {
     pub(super) fn new(connection: Connection, interface: Interface) -> Self {
         Self { connection, interface }
+    }
+
+    /// Returns `true` if the server has our extension.
+    pub(super) fn has_events(&self) -> bool {
+        self.interface.has_events
     }
 
     pub(super) fn is_streaming(&self) -> bool {
@@ -78,13 +89,22 @@ impl Wire {
 
     /// Returns the stream of a task, which begins with its state.
     pub(super) async fn subscribe(&self, task: &str) -> Result<Streamed, RemoteError> {
-        let response = match self.interface.binding {
-            Binding::JsonRpc => self.rpc(methods::SUBSCRIBE_TO_TASK, self.task(task), Repeat::Safe).await?,
-            Binding::HttpJson => {
-                let path = ["tasks", &format!("{task}:subscribe")];
-                self.request(Method::GET, &path, None, Repeat::Safe).await?
-            }
+        self.subscribe_with(task, &[]).await
+    }
+
+    /// Returns the stream of a task behind an event, from a server with our extension.
+    pub(super) async fn subscribe_after(&self, task: &str, event: u64) -> Result<Streamed, RemoteError> {
+        self.subscribe_with(task, &[("last-event-id", event.to_string())]).await
+    }
+
+    async fn subscribe_with(&self, task: &str, headers: &[Header]) -> Result<Streamed, RemoteError> {
+        let path = ["tasks", &format!("{task}:subscribe")];
+        let (method, params) = match self.interface.binding {
+            Binding::JsonRpc => (Method::POST, Some(call(methods::SUBSCRIBE_TO_TASK, self.task(task)))),
+            Binding::HttpJson => (Method::GET, None),
         };
+        let response =
+            self.send_to(method, &self.place(&path), params.as_ref(), headers, Repeat::Safe).await?;
         self.streamed(response).await
     }
 
@@ -125,8 +145,8 @@ impl Wire {
     }
 
     async fn rpc(&self, method: &str, params: Value, repeat: Repeat) -> Result<Response, RemoteError> {
-        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-        self.send_to(Method::POST, &self.interface.url, Some(&body), repeat).await
+        let body = call(method, params);
+        self.send_to(Method::POST, &self.interface.url, Some(&body), &[], repeat).await
     }
 
     async fn request(
@@ -136,11 +156,18 @@ impl Wire {
         body: Option<Value>,
         repeat: Repeat,
     ) -> Result<Response, RemoteError> {
+        self.send_to(method, &self.place(path), body.as_ref(), &[], repeat).await
+    }
+
+    /// Returns the address of an operation.
+    fn place(&self, path: &[&str]) -> Url {
         let mut url = self.interface.url.clone();
-        if let Ok(mut segments) = url.path_segments_mut() {
+        if self.interface.binding == Binding::HttpJson
+            && let Ok(mut segments) = url.path_segments_mut()
+        {
             segments.pop_if_empty().extend(self.interface.tenant.as_deref()).extend(path);
         }
-        self.send_to(method, &url, body.as_ref(), repeat).await
+        url
     }
 
     async fn send_to(
@@ -148,12 +175,15 @@ impl Wire {
         method: Method,
         url: &Url,
         body: Option<&Value>,
+        more: &[Header],
         repeat: Repeat,
     ) -> Result<Response, RemoteError> {
-        let headers = [
-            ("a2a-version", VERSION.to_owned()),
+        let mut headers = vec![
+            (SVC_PARAM_VERSION, VERSION.to_owned()),
             (ACCEPT.as_str(), "text/event-stream, application/json, application/a2a+json".to_owned()),
         ];
+        headers.extend(self.has_events().then(|| (SVC_PARAM_EXTENSIONS, URI.to_owned())));
+        headers.extend_from_slice(more);
         self.connection.send(method, url, body, &headers, repeat).await
     }
 
@@ -187,4 +217,9 @@ impl Wire {
             _ => self.connection.refusal(&format!("{message} ({code})")),
         }
     }
+}
+
+/// Returns a JSON-RPC request.
+fn call(method: &str, params: Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params })
 }

@@ -22,12 +22,18 @@ pub(crate) struct Call {
     pub(super) framing: Framing,
     version: Option<String>,
     wants_extension: bool,
+    last_event: Option<u64>,
 }
 
 impl Call {
     /// Refuses versions that are not spoken here.
     pub(super) fn check_version(&self) -> Result<(), Refusal> {
         Ok(check_version(self.version.as_deref())?)
+    }
+
+    /// Returns the last event that the client has, if it wants those behind it.
+    pub(super) fn last_event(&self) -> Option<u64> {
+        self.last_event.filter(|_| self.wants_extension)
     }
 
     /// Returns the extension, if the client asks for it.
@@ -54,6 +60,8 @@ impl FromRequestParts<Arc<App>> for Call {
             place,
             framing: Framing::Plain,
             version: version.or_else(|| version_in(parts.uri.query()?)),
+            last_event: header_value(&parts.headers, "last-event-id")
+                .and_then(|value| value.trim().parse().ok()),
             wants_extension: wanted.into_iter().any(extension::is_wanted),
         })
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mainstem::{event::Cursor, message::Message, session::FoundRun};
 use mainstem_a2a::{
-    TaskFold,
+    TaskFold, TaskStream,
     answer::{self, Answer as Reply},
     input,
     sdk::{SendMessageConfiguration, SendMessageRequest, SendMessageResponse, new_context_id},
@@ -165,7 +165,9 @@ async fn give(run: &FoundRun, reply: Reply) -> Result<(), Problem> {
 async fn show(call: &Call, taken: Taken, shown: Shown, history: Option<usize>) -> Result<Answer, Refusal> {
     let Taken { run, mut fold, cursor, reader } = taken;
     match (shown, reader) {
-        (Shown::Streamed, Some(permit)) => Ok(follow(call, &run, fold, cursor, permit)),
+        (Shown::Streamed, Some(permit)) => {
+            Ok(follow(call, &run, fold.into_stream(call.framing.clone()), cursor, permit))
+        }
         (Shown::Settled, _permit) => {
             tasks::settle(&call.app, &mut fold, cursor).await?;
             Ok(Answer::json(SendMessageResponse::Task(fold.task(history))))
@@ -178,12 +180,13 @@ async fn show(call: &Call, taken: Taken, shown: Shown, history: Option<usize>) -
 pub(super) fn follow(
     call: &Call,
     run: &FoundRun,
-    fold: TaskFold,
+    encoder: TaskStream,
     cursor: Cursor,
     permit: ReaderPermit,
 ) -> Answer {
-    let encoder = Box::new(fold.into_stream(call.framing.clone()));
-    let subscription = Subscription::to(runs::until(run));
+    // A run of an ended process gets no further events.
+    let follow = run.handle().is_some();
+    let subscription = Subscription { follow, ..Subscription::to(runs::until(run)) };
     let app: &Arc<_> = &call.app;
-    Answer::Stream(respond(app, cursor, encoder, subscription, permit, None))
+    Answer::Stream(respond(app, cursor, Box::new(encoder), subscription, permit, None))
 }

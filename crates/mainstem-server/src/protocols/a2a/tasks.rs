@@ -31,11 +31,21 @@ const MAX_PAGE: i32 = 100;
 
 /// Returns the state of a task, and a cursor behind the events that it is of.
 pub(super) async fn fold(run: &FoundRun, extension: Option<Extension>) -> (TaskFold, Cursor) {
+    let (mut fold, cursor) = fold_to(run, extension, u64::MAX).await;
+    if run.handle().is_none() && !fold.is_over() {
+        fold.lose("the server ended before the task did; send a message to its context to go on");
+    }
+    (fold, cursor)
+}
+
+/// Returns the state of a task at an event.
+async fn fold_to(run: &FoundRun, extension: Option<Extension>, last: u64) -> (TaskFold, Cursor) {
     let session = run.session();
     let mut fold = TaskFold::new(run.id().as_str(), session.id().as_str()).with_extension(extension);
     let mut cursor = session.log().committed_from(run.first());
     let mut count = 0_usize;
-    while let Some(event) = cursor.at_hand().await {
+    while cursor.next_seq() <= last {
+        let Some(event) = cursor.at_hand().await else { break };
         count += 1;
         if count.is_multiple_of(1024) {
             tokio::task::yield_now().await;
@@ -44,9 +54,6 @@ pub(super) async fn fold(run: &FoundRun, extension: Option<Extension>) -> (TaskF
         if fold.is_over() {
             break;
         }
-    }
-    if run.handle().is_none() && !fold.is_over() {
-        fold.lose("the server ended before the task did; send a message to its context to go on");
     }
     (fold, cursor)
 }
@@ -110,11 +117,16 @@ pub(super) async fn subscribe(call: &Call, id: &str) -> Result<Answer, Refusal> 
     let run = call.app.run(&call.caller, id).await?;
     let permit = ReaderPermit::acquire(&call.app, &call.caller, run.session())?;
     let (fold, cursor) = fold(&run, call.extension()).await;
+    call.caller.release_permit();
+    if let Some(last) = call.last_event() {
+        let (then, cursor) = fold_to(&run, call.extension(), last).await;
+        let encoder = then.into_resumed_stream(fold.task(None), call.framing.clone());
+        return Ok(messages::follow(call, &run, encoder, cursor, permit));
+    }
     if fold.is_over() {
         return Err(Refusal::unsupported(format!("task {id:?} is over; get it instead")));
     }
-    call.caller.release_permit();
-    Ok(messages::follow(call, &run, fold, cursor, permit))
+    Ok(messages::follow(call, &run, fold.into_stream(call.framing.clone()), cursor, permit))
 }
 
 /// `ListTasks`: the latest session first, and in it the latest task.
