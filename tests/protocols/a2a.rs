@@ -1,6 +1,7 @@
 //! Agent2Agent: the official clients in Python and JavaScript read our server, and servers of the
 //! official SDK in Python are remote agents of ours.
 
+mod random;
 mod remote;
 
 use std::time::Duration;

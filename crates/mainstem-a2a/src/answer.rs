@@ -3,8 +3,10 @@
 //! A status that requires input has a text and a data part for each request:
 //!
 //! ```json
-//! {"kind": "approval", "confirmId": "…", "agent": "tester", "toolCalls": [{"id": "…", "name": "…", "input": {}}]}
-//! {"kind": "results", "agent": "main", "toolCalls": [{"id": "…", "name": "…", "input": {}}]}
+//! {"kind": "approval", "confirmId": "…", "agent": "tester",
+//!  "toolCalls": [{"id": "…", "name": "…", "input": {}}]}
+//! {"kind": "results", "agent": "main",
+//!  "toolCalls": [{"id": "…", "name": "…", "input": {}}]}
 //! ```
 //!
 //! A client replies with a message to the task. Its data parts answer one request each:

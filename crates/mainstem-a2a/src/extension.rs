@@ -5,8 +5,8 @@ use std::{collections::HashMap, fmt};
 use mainstem_event::AgentEvent;
 use serde_json::Value;
 
-/// The URI of the extension. A client opts in with the header `A2A-Extensions`. Then the metadata of
-/// each update has the event that caused it under this URI, with the agent that it is of: all
+/// The URI of the extension. A client opts in with the header `A2A-Extensions`. Then the metadata
+/// of each update has the event that caused it under this URI, with the agent that it is of: all
 /// events of the run, in order, each once.
 ///
 /// The frames of a stream then have the numbers of their events as ids. `SubscribeToTask` with

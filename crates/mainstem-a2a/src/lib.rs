@@ -2,8 +2,8 @@
 //!
 //! [`TaskFold`] is the state of a task, folded from the events of its run; [`TaskStream`] is the
 //! stream of its updates. [`Request`]s for approvals are in the status of a task, and
-//! [`answers`](answer::answers) reads what a client replies. What the protocol has no place for
-//! is in the metadata of updates, under the [extension](extension::URI), if the client asked for it.
+//! [`answers`](answer::answers) reads what a client replies. What the protocol has no place for is
+//! in the metadata of updates, under the [extension](extension::URI), if the client asked for it.
 
 pub mod answer;
 pub mod error;

@@ -42,8 +42,8 @@ pub trait Encoder: Send {
         false
     }
 
-    /// Returns `true` if the frames so far end the stream, whatever events follow: in protocols whose
-    /// streams end when a person has to answer.
+    /// Returns `true` if the frames so far end the stream, whatever events follow: in protocols
+    /// whose streams end when a person has to answer.
     fn is_over(&self) -> bool {
         false
     }

@@ -13,7 +13,7 @@ use axum::{
     routing::{MethodRouter, post},
 };
 
-pub(crate) use self::a2a::Pushes;
+pub(crate) use self::a2a::{MAX_CONFIGS, MAX_TASKS, Pushes};
 use crate::{app::App, caller::TakesBody};
 
 /// A protocol of others that a server speaks beside its own.

@@ -44,7 +44,7 @@ const ALLOWED: [(&str, &str); 46] = [
     ("server", "mainstem a2a api outbound"),
     ("cli", "mainstem event server"),
     ("testing", "message event model sse http task tool journal"),
-    ("tests", "mainstem server"),
+    ("tests", "mainstem server a2a"),
     ("layer-event", "event"),
     ("layer-sse", "sse"),
     ("layer-spec", "spec"),

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use axum::{Router, middleware::from_fn, routing::get};
 
 use self::call::Call;
-pub(crate) use self::push::Pushes;
+pub(crate) use self::push::{MAX_CONFIGS, MAX_TASKS, Pushes};
 use super::post_with_body;
 use crate::app::App;
 
@@ -45,7 +45,7 @@ fn operations(path: &str) -> Router<Arc<App>> {
         .route(&at("/message:send"), post_with_body(rest::send))
         .route(&at("/message:stream"), post_with_body(rest::stream))
         .route(&at("/tasks"), get(rest::list))
-        // `{id}:cancel` and `{id}:subscribe`, which is a GET in the specification and a POST in SDKs.
+        // `{id}:cancel`, and `{id}:subscribe`: a GET in the specification, a POST in SDKs.
         .route(&at("/tasks/{id}"), get(rest::get).post(rest::act))
         .route(
             &at("/tasks/{id}/pushNotificationConfigs"),

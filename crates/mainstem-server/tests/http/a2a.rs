@@ -103,7 +103,7 @@ async fn refusals_have_the_form_of_their_binding() {
     code(rpc(&rig, "ListTasks", json!({ "pageSize": 101 })), 200, -32602).await;
     code(rpc(&rig, "ListTasks", json!({ "pageToken": "x" })), 200, -32602).await;
     code(rpc(&rig, "GetTask", json!({ "id": "x", "historyLength": -1 })), 200, -32602).await;
-    let agent = json!({ "tenant": "nobody", "message": message("greet")["message"] });
+    let agent = json!({ "tenant": "absent", "message": message("greet")["message"] });
     code(rpc(&rig, "SendMessage", agent), 200, -32602).await;
     for version in ["0.3", "2.0", ""] {
         let request = rig.ask(Method::POST, "/a2a").header("a2a-version", version);
@@ -143,7 +143,7 @@ async fn the_public_card_names_no_agents() {
     );
     assert_eq!(rig.stranger(Method::GET, &format!("/a2a/main{path}")).send().await.unwrap().status(), 401);
     assert_eq!(rig.get(&format!("/a2a/kid{path}")).await.status(), 400, "a kid leads nothing here");
-    // Without tokens, everybody is a caller.
+    // Without tokens, each request is that of a caller.
     let open = Rig::start(fleet(script()).build().unwrap(), |server| {
         server.with_protocol(Protocol::A2a).with_tokens(Tokens::new())
     });
@@ -288,4 +288,27 @@ async fn notifications_stay_within_reach_and_bounds() {
     assert_eq!(listed["configs"].as_array().unwrap().len(), 8);
     result(rpc(&rig, "CancelTask", json!({ "id": task }))).await;
     refused(config("1"), "is over").await;
+}
+
+#[tokio::test]
+async fn tasks_with_notifications_have_a_bound() {
+    let rig = Rig::start(fleet(script()).build().unwrap(), |server| {
+        server.with_protocol(Protocol::A2a).with_max_runs(300)
+    });
+    let rig = rig.await;
+    let mut begun = 0;
+    loop {
+        let mut message = message("hang");
+        message["configuration"] = json!({ "returnImmediately": true,
+            "taskPushNotificationConfig": { "url": "https://a.example/hook" } });
+        let response = rpc(&rig, "SendMessage", message).send().await.unwrap();
+        if response.status() != 200 {
+            assert_eq!((response.status().as_u16(), begun), (429, 128));
+            assert!(response.headers().contains_key("retry-after"));
+            break;
+        }
+        let answer: Value = response.json().await.unwrap();
+        assert!(answer["error"].is_null(), "{answer}");
+        begun += 1;
+    }
 }

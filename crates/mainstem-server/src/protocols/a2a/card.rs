@@ -1,4 +1,4 @@
-//! The agent card: what the server is, for everybody, and which agents it has, for its callers.
+//! The agent card: what the server is, in public, and which agents it has, for its callers.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -29,7 +29,7 @@ const MODES: [&str; 2] = ["text/plain", "application/json"];
 /// The name of the scheme of the server's tokens.
 const SCHEME: &str = "bearer";
 
-/// `GET /.well-known/agent-card.json`: for everybody. On a server with tokens it names no agents;
+/// `GET /.well-known/agent-card.json`, which is public. On a server with tokens it names no agents;
 /// they are in the extended card.
 pub(super) async fn public(State(app): State<Arc<App>>, parts: Parts) -> Response {
     let (mut parts, app) = (parts, app);

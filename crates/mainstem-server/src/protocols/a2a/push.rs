@@ -28,7 +28,7 @@ use crate::{app::App, problem::Problem};
 use mainstem_api::Code;
 
 /// How many tasks have configurations at once, in all.
-pub(crate) const MAX_TASKS: usize = 256;
+pub(crate) const MAX_TASKS: usize = 128;
 
 /// How many configurations a task has.
 pub(crate) const MAX_CONFIGS: usize = 8;

@@ -18,7 +18,10 @@ use crate::problem::Problem;
 
 /// Why a request is refused.
 #[derive(Debug)]
-pub(super) struct Refusal {
+pub(super) struct Refusal(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
     error: A2AError,
     /// The status, if it is not that of the error's code.
     status: Option<StatusCode>,
@@ -37,17 +40,19 @@ impl Refusal {
 
     /// Returns the response of a JSON-RPC request.
     pub(super) fn rpc(self, id: JsonRpcId) -> Response {
+        let Inner { error, status, headers } = *self.0;
         // Errors of the protocol are results of the transport.
-        let status = self.status.unwrap_or(StatusCode::OK);
-        response(status, self.headers, "application/json", &error::rpc(id, &self.error))
+        let status = status.unwrap_or(StatusCode::OK);
+        response(status, headers, "application/json", &error::rpc(id, &error))
     }
 
     fn rest(self) -> Response {
-        let own = StatusCode::from_u16(self.error.http_status_code()).ok();
-        let status = self.status.or(own).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let mut body = error::rest(&self.error);
+        let Inner { error, status, headers } = *self.0;
+        let own = StatusCode::from_u16(error.http_status_code()).ok();
+        let status = status.or(own).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut body = error::rest(&error);
         body["error"]["code"] = status.as_u16().into();
-        response(status, self.headers, super::rest::JSON, &body)
+        response(status, headers, super::rest::JSON, &body)
     }
 }
 
@@ -59,7 +64,7 @@ fn response(status: StatusCode, headers: HeaderMap, media_type: &'static str, bo
 
 impl From<A2AError> for Refusal {
     fn from(error: A2AError) -> Self {
-        Self { error, status: None, headers: HeaderMap::new() }
+        Self(Box::new(Inner { error, status: None, headers: HeaderMap::new() }))
     }
 }
 
@@ -94,7 +99,8 @@ impl From<Problem> for Refusal {
         let headers = problem.into_response().headers().clone();
         let kept = [header::RETRY_AFTER, header::WWW_AUTHENTICATE];
         let headers = headers.into_iter().filter_map(|(name, value)| Some((name?, value)));
-        Self { error, status, headers: headers.filter(|(name, _)| kept.contains(name)).collect() }
+        let headers = headers.filter(|(name, _)| kept.contains(name)).collect();
+        Self(Box::new(Inner { error, status, headers }))
     }
 }
 

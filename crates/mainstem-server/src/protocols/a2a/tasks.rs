@@ -78,7 +78,7 @@ pub(super) async fn settle(app: &App, fold: &mut TaskFold, mut cursor: Cursor) -
 
 /// Returns how many messages of the history a client asks for.
 pub(super) fn history(length: Option<i32>) -> Result<Option<usize>, Refusal> {
-    let checked = length.map(|length| usize::try_from(length)).transpose();
+    let checked = length.map(usize::try_from).transpose();
     checked.map_err(|_| Refusal::invalid("`historyLength` must be at least 0"))
 }
 

@@ -17,7 +17,7 @@ use super::super::rest::JSON;
 /// The header that has the client's token.
 const TOKEN: HeaderName = HeaderName::from_static("x-a2a-notification-token");
 
-/// How often a notification is posted, and how long after an attempt that failed, doubled each time.
+/// How often a notification is posted, and how long after a failure; the time doubles.
 const ATTEMPTS: u32 = 4;
 const INTERVAL: Duration = Duration::from_secs(1);
 
