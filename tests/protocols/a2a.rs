@@ -50,12 +50,13 @@ fn fleet() -> Harness {
 async fn over_both_bindings(script: &str) -> Option<String> {
     let folder = Folder::find("a2a")?;
     let served = Served::start(&fleet(), &[Protocol::A2a]).await;
-    let rpc = folder.run_with(script, &served.url, &["JSONRPC"]).await;
+    let rpc = folder.run(script, &served.url).await;
     assert_eq!(folder.run_with(script, &served.url, &["HTTP+JSON"]).await, rpc);
     Some(rpc)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[expect(clippy::too_many_lines, reason = "a snapshot is as long as it is")]
 async fn the_python_client_reads_our_server() {
     let Some(said) = over_both_bindings("client.py").await else { return };
     insta::assert_snapshot!(said, @r#"
@@ -170,6 +171,7 @@ async fn the_python_client_reads_our_server() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[expect(clippy::too_many_lines, reason = "a snapshot is as long as it is")]
 async fn the_javascript_client_reads_our_server() {
     let Some(said) = over_both_bindings("client.mjs").await else { return };
     insta::assert_snapshot!(said, @r#"

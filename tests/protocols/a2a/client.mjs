@@ -10,7 +10,7 @@ import {
   RestTransportFactory,
 } from "@a2a-js/sdk/client";
 
-const [url, token, binding] = process.argv.slice(2);
+const [url, token, binding = "JSONRPC"] = process.argv.slice(2);
 const extension = "https://github.com/mainstem-rs/mainstem/a2a/events/v1";
 
 const fetchImpl = (input, init = {}) =>

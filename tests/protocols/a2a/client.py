@@ -29,7 +29,7 @@ from a2a.types.a2a_pb2 import (
 )
 from google.protobuf.json_format import MessageToDict
 
-URL, TOKEN, BINDING = sys.argv[1:4]
+URL, TOKEN, BINDING = [*sys.argv[1:], "JSONRPC"][:3]
 EXTENSION = "https://github.com/mainstem-rs/mainstem/a2a/events/v1"
 
 

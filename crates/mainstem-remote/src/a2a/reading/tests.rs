@@ -221,3 +221,73 @@ proptest! {
         prop_assert_eq!(sorted(shown), sorted(there.concat()));
     }
 }
+
+/// Any update of a server that keeps no order.
+fn any_update() -> impl Strategy<Value = StreamResponse> {
+    let text = || "[a-z]{0,3}";
+    let part = prop_oneof![
+        4 => text().prop_map(Part::text),
+        1 => Just(Part::raw(vec![1])),
+        1 => Just(Part::url("https://a.example")),
+        1 => Just(Part::data(json!({ "kind": "results", "toolCalls": [{ "id": "x", "name": "open" }] }))),
+        1 => (0..3_u8).prop_map(|id| Part::data(json!({ "kind": "approval", "confirmId": format!("c{id}"),
+            "toolCalls": [{ "id": "a", "name": "sh", "input": 1 }, { "id": "b", "name": "sh" }] }))),
+    ];
+    let message = (0..5_u8, vec(part.clone(), 0..3))
+        .prop_map(|(id, parts)| Message { parts, ..said(&id.to_string(), "") });
+    let states = [
+        TaskState::Working,
+        TaskState::Submitted,
+        TaskState::InputRequired,
+        TaskState::InputRequired,
+        TaskState::Unspecified,
+        TaskState::Completed,
+        TaskState::Failed,
+        TaskState::AuthRequired,
+    ];
+    let of_status = (proptest::sample::select(states.to_vec()), proptest::option::of(message.clone()));
+    let artifact = (0..3_u8, vec(part, 0..3))
+        .prop_map(|(id, parts)| Artifact { parts, ..artifact(&id.to_string(), &[]) });
+    let chunk = (artifact.clone(), any::<Option<bool>>(), any::<Option<bool>>()).prop_map(
+        |(artifact, append, last)| {
+            let StreamResponse::ArtifactUpdate(update) = chunk("", "", false) else { unreachable!() };
+            StreamResponse::ArtifactUpdate(TaskArtifactUpdateEvent {
+                artifact,
+                append,
+                last_chunk: last,
+                ..update
+            })
+        },
+    );
+    prop_oneof![
+        8 => chunk,
+        6 => of_status.prop_map(|(state, message)| status(state, message)),
+        2 => (vec(artifact, 0..3), vec(message.clone(), 0..3)).prop_map(|(artifacts, history)| state(artifacts, history)),
+        1 => message.prop_map(StreamResponse::Message),
+    ]
+}
+
+proptest! {
+    /// No server can make the translation break a law.
+    #[test]
+    fn what_is_read_is_lawful(updates in vec((any_update(), any::<bool>()), 1..40)) {
+        let mut reading = Reading::new("far");
+        let mut admission = crate::admission::Admission::new("s".parse().unwrap(), 3);
+        let mut asked = Vec::new();
+        for (update, answers) in updates {
+            reading.apply(update).unwrap();
+            if answers && !asked.is_empty() {
+                reading.decide(&asked.remove(0), &Decision::Allow);
+                reading.reply();
+            }
+            for event in reading.take() {
+                if let EventKind::RequireUserConfirm { confirm_id, .. } = &event.kind {
+                    asked.push(confirm_id.clone());
+                }
+                let name = event.kind.name().to_owned();
+                let admitted = admission.admit(event);
+                prop_assert!(admitted.is_ok(), "{}: {:?}", name, admitted);
+            }
+        }
+    }
+}

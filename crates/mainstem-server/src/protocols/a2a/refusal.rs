@@ -81,7 +81,9 @@ impl From<Problem> for Refusal {
             Code::NotFound => error_code::TASK_NOT_FOUND,
             Code::NotAsked | Code::NotSteerable | Code::OnlySpawned => error_code::UNSUPPORTED_OPERATION,
             Code::BadJson => error_code::PARSE_ERROR,
-            Code::NotJson | Code::EncodedBody | Code::MethodNotAllowed => error_code::INVALID_REQUEST,
+            Code::NotJson | Code::EncodedBody | Code::BodyUnreadable | Code::MethodNotAllowed => {
+                error_code::INVALID_REQUEST
+            }
             Code::BadBody
             | Code::BadId
             | Code::BadPath
@@ -92,10 +94,10 @@ impl From<Problem> for Refusal {
             _ => error_code::INTERNAL_ERROR,
         };
         let error = A2AError::new(code, body.detail.clone());
-        // Statuses about the connection stay, with what proxies and clients read of them.
-        let status = StatusCode::from_u16(body.status).ok();
-        let status =
-            status.filter(|status| matches!(status.as_u16(), 401 | 403 | 408 | 413 | 415 | 429 | 503));
+        // Statuses about the connection stay, with what proxies and clients read of them, and those
+        // that the protocol has no error for.
+        let is_kept = code == error_code::INTERNAL_ERROR || matches!(body.status, 408 | 413 | 415 | 429);
+        let status = StatusCode::from_u16(body.status).ok().filter(|_| is_kept);
         let headers = problem.into_response().headers().clone();
         let kept = [header::RETRY_AFTER, header::WWW_AUTHENTICATE];
         let headers = headers.into_iter().filter_map(|(name, value)| Some((name?, value)));
