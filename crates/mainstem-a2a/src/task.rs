@@ -5,9 +5,13 @@ use a2a::{
     TaskStatus,
 };
 use mainstem_event::{AgentEvent, EventKind};
+use serde_json::json;
 
 use crate::{
-    Framing, Progress, Request, TaskStream, answer::Answer, extension::Extension, input::to_message,
+    Framing, Progress, Request, TaskStream,
+    answer::Answer,
+    extension::{Extension, URI},
+    input::to_message,
 };
 
 /// The state of a task: what a client has that applied all of its updates.
@@ -17,6 +21,8 @@ pub struct TaskFold {
     status: TaskStatus,
     artifacts: Vec<Artifact>,
     history: Vec<Message>,
+    /// The number of events that are no longer stored.
+    missed: u64,
 }
 
 impl TaskFold {
@@ -25,7 +31,7 @@ impl TaskFold {
     pub fn new(run: impl Into<String>, session: impl Into<String>) -> Self {
         let progress = Progress::new(run, session);
         let status = TaskStatus { state: progress.state.clone(), message: None, timestamp: None };
-        Self { progress, status, artifacts: Vec::new(), history: Vec::new() }
+        Self { progress, status, artifacts: Vec::new(), history: Vec::new(), missed: 0 }
     }
 
     /// Sets the extension of the updates, if the client asked for it.
@@ -49,6 +55,9 @@ impl TaskFold {
             && event.run_id().is_some_and(|run| *run == *self.progress.task_id())
         {
             self.remember(input.iter().map(|input| &**input));
+        }
+        if let EventKind::Gap { missed, .. } = event.kind {
+            self.missed += missed;
         }
         if let Some(update) = self.progress.apply(event) {
             match update {
@@ -109,7 +118,8 @@ impl TaskFold {
         &self.status
     }
 
-    /// Returns the task, with at most this many messages of its history.
+    /// Returns the task, with at most this many messages of its history. If events of the run are
+    /// no longer stored, its metadata has their number as `missed`, under the extension.
     pub fn task(&self, history: Option<usize>) -> Task {
         let skipped = self.history.len().saturating_sub(history.unwrap_or(usize::MAX));
         let history: Vec<_> = self.history.iter().skip(skipped).cloned().collect();
@@ -119,7 +129,7 @@ impl TaskFold {
             status: self.status.clone(),
             artifacts: Some(self.artifacts.clone()).filter(|artifacts| !artifacts.is_empty()),
             history: Some(history).filter(|history| !history.is_empty()),
-            metadata: None,
+            metadata: (self.missed > 0).then(|| [(URI.to_owned(), json!({ "missed": self.missed }))].into()),
         }
     }
 

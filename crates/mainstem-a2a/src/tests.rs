@@ -120,6 +120,9 @@ fn each_outcome_is_a_state() {
 #[test]
 fn a_reader_that_missed_events_is_told() {
     let gap = json!({ "type": "GAP", "fromSeq": 2, "toSeq": 9, "missed": 8, "perAgent": {} });
+    let mut fold = TaskFold::new("r", "s");
+    fold.apply(&event(9, "root", gap.clone()));
+    assert_eq!(fold.task(None).metadata.unwrap()[URI], json!({ "missed": 8 }));
     assert_eq!(updates(None, &[("root", start()), ("root", gap)]).pop().unwrap(), "status Working \"GAP\"");
 }
 

@@ -83,3 +83,46 @@ fn spoken(connection: &Connection, offered: &AgentInterface) -> Result<(Url, Bin
     let url = connection.on_its_host(url).ok_or_else(|| format!("{protocol_binding} is on another host"))?;
     Ok((url, binding))
 }
+
+#[cfg(test)]
+mod tests {
+    //! Which interface is used.
+
+    use mainstem_outbound::Reach;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn an_interface_is_on_the_host_of_its_card() {
+        let connection = Connection::at("https://host.example:8443/agents/far", &Reach::public()).unwrap();
+        let check = |interfaces: Value, expected: Result<(&str, Binding), &str>| {
+            let card = json!({ "name": "far", "version": "1", "capabilities": {}, "supportedInterfaces": interfaces });
+            let found = interface(&connection, &serde_json::from_value(card).unwrap());
+            match (found, expected) {
+                (Ok(found), Ok(expected)) => assert_eq!((found.url.as_str(), found.binding), expected),
+                (Err(error), Err(expected)) => assert!(error.to_string().ends_with(expected), "{error}"),
+                other => panic!("{other:?}"),
+            }
+        };
+        let one = |url: &str, binding: &str, version: &str| json!({ "url": url, "protocolBinding": binding, "protocolVersion": version });
+        let (good, rpc) = ("https://host.example:8443/rpc", "JSONRPC");
+        check(json!([one(good, rpc, "1.0")]), Ok((good, Binding::JsonRpc)));
+        check(
+            json!([one(good, "GRPC", "1.0"), one(good, "HTTP+JSON", "1.1")]),
+            Ok((good, Binding::HttpJson)),
+        );
+        check(json!([]), Err("the card has no interface that can be used: none"));
+        check(json!([one(good, rpc, "0.3")]), Err("JSONRPC is of version \"0.3\", not 1.0"));
+        let elsewhere = Err("JSONRPC is on another host");
+        for url in [
+            "https://evil.example:8443/rpc",
+            "https://host.example/rpc",
+            "http://host.example:8443/rpc",
+            "https://evil@host.example:8443/rpc",
+            "/rpc",
+        ] {
+            check(json!([one(url, rpc, "1.0")]), elsewhere);
+        }
+    }
+}

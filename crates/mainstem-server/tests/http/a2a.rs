@@ -299,12 +299,16 @@ async fn tasks_with_notifications_have_a_bound() {
     let mut begun = 0;
     loop {
         let mut message = message("hang");
+        message["message"]["contextId"] = json!("talk");
+        message["message"]["messageId"] = json!(format!("m{begun}"));
         message["configuration"] = json!({ "returnImmediately": true,
             "taskPushNotificationConfig": { "url": "https://a.example/hook" } });
         let response = rpc(&rig, "SendMessage", message).send().await.unwrap();
         if response.status() != 200 {
             assert_eq!((response.status().as_u16(), begun), (429, 128));
             assert!(response.headers().contains_key("retry-after"));
+            let runs = rig.figure("runs_active").await;
+            assert_eq!(runs, 128, "the refused task has not begun");
             break;
         }
         let answer: Value = response.json().await.unwrap();

@@ -56,12 +56,17 @@ async fn take(call: &Call, mut request: SendMessageRequest, shown: Shown) -> Res
     let config = config.map(|config| push::check(call, config)).transpose()?;
     let task = request.message.task_id.clone().filter(|id| !id.is_empty());
     let taken = match task {
-        Some(task) => answer(call, &task, request, shown).await?,
-        None => begin(call, request, shown).await?,
+        Some(task) => {
+            let run = call.app.run(&call.caller, &task).await?;
+            config.map_or(Ok(()), |config| push::add(call, &run, config))?;
+            answer(call, run, request, shown).await?
+        }
+        None => {
+            let taken = begin(call, request, shown).await?;
+            config.map_or(Ok(()), |config| push::add(call, &taken.run, config))?;
+            taken
+        }
     };
-    if let Some(config) = config {
-        push::add(call, &taken.run, config)?;
-    }
     call.caller.release_permit();
     show(call, taken, shown, history).await
 }
@@ -121,9 +126,13 @@ fn once(context: &str, message: &str) -> String {
 }
 
 /// Answers what a task waits for.
-async fn answer(call: &Call, id: &str, request: SendMessageRequest, shown: Shown) -> Result<Taken, Refusal> {
-    let message = request.message;
-    let run = call.app.run(&call.caller, id).await?;
+async fn answer(
+    call: &Call,
+    run: FoundRun,
+    request: SendMessageRequest,
+    shown: Shown,
+) -> Result<Taken, Refusal> {
+    let (message, id) = (request.message, run.id().as_str());
     let context = message.context_id.as_deref().filter(|context| !context.is_empty());
     if context.is_some_and(|context| context != run.session().id().as_str()) {
         return Err(Refusal::invalid(format!("task {id:?} is not of this context")));

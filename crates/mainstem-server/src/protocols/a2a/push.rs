@@ -22,7 +22,7 @@ use mainstem_a2a::sdk::{
 use mainstem_outbound::Reach;
 use serde_json::json;
 
-use self::webhook::Webhook;
+use self::webhook::{Poster, Webhook};
 use super::{Call, refusal::Refusal, rpc::Answer, tasks};
 use crate::{app::App, problem::Problem};
 use mainstem_api::Code;
@@ -35,7 +35,7 @@ pub(crate) const MAX_CONFIGS: usize = 8;
 
 /// The configurations of all tasks.
 pub(crate) struct Pushes {
-    reach: Reach,
+    poster: Poster,
     shares: Arc<Shares>,
     tasks: Mutex<HashMap<RunId, Vec<Arc<Webhook>>>>,
 }
@@ -43,7 +43,7 @@ pub(crate) struct Pushes {
 impl Pushes {
     /// Creates it for this many tenants; notifications go to addresses within the reach.
     pub(crate) fn new(reach: Reach, tenants: usize) -> Self {
-        Self { reach, shares: Shares::new(MAX_TASKS, tenants), tasks: Mutex::default() }
+        Self { poster: Poster::new(reach), shares: Shares::new(MAX_TASKS, tenants), tasks: Mutex::default() }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<RunId, Vec<Arc<Webhook>>>> {
@@ -55,19 +55,31 @@ impl Pushes {
     }
 }
 
-/// Checks a configuration, before its task begins.
-pub(super) fn check(call: &Call, config: TaskPushNotificationConfig) -> Result<Webhook, Refusal> {
-    let id = config.id.clone().filter(|id| !id.is_empty()).unwrap_or_else(new_task_id);
-    let config = TaskPushNotificationConfig { id: Some(id), ..config };
-    Webhook::new(config, &call.app.pushes.reach).map_err(Refusal::invalid)
+/// A configuration that can be added to a task.
+pub(super) struct Checked {
+    hook: Webhook,
+    share: Share,
 }
 
-/// Adds a configuration to a task, in the place of an earlier one with the same id.
-pub(super) fn add(call: &Call, run: &FoundRun, hook: Webhook) -> Result<(), Refusal> {
+/// Checks a configuration, before its task begins.
+pub(super) fn check(call: &Call, config: TaskPushNotificationConfig) -> Result<Checked, Refusal> {
+    let id = config.id.clone().filter(|id| !id.is_empty()).unwrap_or_else(new_task_id);
+    let config = TaskPushNotificationConfig { id: Some(id), ..config };
     let pushes = &call.app.pushes;
-    let mut tasks = pushes.lock();
-    let known = tasks.get_mut(run.id());
-    if let Some(hooks) = known {
+    let hook = Webhook::new(config, &pushes.poster).map_err(Refusal::invalid)?;
+    let share = pushes.shares.take(&call.caller.tenant).ok_or_else(|| {
+        let detail = format!("your share of the {MAX_TASKS} tasks with push notifications is in use");
+        Problem::new(Code::TooManyReaders, detail).retry_after(5)
+    })?;
+    Ok(Checked { hook, share })
+}
+
+/// Adds a configuration to a task, in the place of an earlier one with the same id. The first one
+/// of a task is never refused.
+pub(super) fn add(call: &Call, run: &FoundRun, checked: Checked) -> Result<(), Refusal> {
+    let Checked { hook, share } = checked;
+    let mut tasks = call.app.pushes.lock();
+    if let Some(hooks) = tasks.get_mut(run.id()) {
         hooks.retain(|one| one.id() != hook.id());
         if hooks.len() == MAX_CONFIGS {
             let why = format!("a task has at most {MAX_CONFIGS} push notification configurations");
@@ -76,10 +88,6 @@ pub(super) fn add(call: &Call, run: &FoundRun, hook: Webhook) -> Result<(), Refu
         hooks.push(Arc::new(hook));
         return Ok(());
     }
-    let share = pushes.shares.take(&call.caller.tenant).ok_or_else(|| {
-        let detail = format!("your share of the {MAX_TASKS} tasks with push notifications is in use");
-        Problem::new(Code::TooManyReaders, detail).retry_after(5)
-    })?;
     tasks.insert(run.id().clone(), vec![Arc::new(hook)]);
     drop(tasks);
     let following = Following { app: call.app.clone(), run: run.clone(), _share: share };
@@ -124,12 +132,12 @@ impl Drop for Following {
 /// `CreateTaskPushNotificationConfig`.
 pub(super) async fn create(call: &Call, config: TaskPushNotificationConfig) -> Result<Answer, Refusal> {
     let run = call.app.run(&call.caller, &config.task_id).await?;
-    let hook = check(call, config)?;
+    let checked = check(call, config)?;
     if run.is_over() || run.handle().is_none() {
         return Err(Refusal::unsupported(format!("task {:?} is over, and changes no more", run.id())));
     }
-    let shown = hook.shown(run.id().as_str());
-    add(call, &run, hook)?;
+    let shown = checked.hook.shown(run.id().as_str());
+    add(call, &run, checked)?;
     Ok(Answer::json(shown))
 }
 

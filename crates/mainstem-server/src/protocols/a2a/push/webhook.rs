@@ -1,6 +1,6 @@
 //! One address of a client, and how a task is posted to it.
 
-use std::{fmt, time::Duration};
+use std::{fmt, sync::OnceLock, time::Duration};
 
 use mainstem_a2a::sdk::{AuthenticationInfo, TaskPushNotificationConfig};
 use mainstem_outbound::Reach;
@@ -27,6 +27,31 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest address, in bytes.
 const MAX_URL: usize = 2 << 10;
 
+/// Posts to addresses within a reach.
+pub(super) struct Poster {
+    reach: Reach,
+    /// Created when it is needed first.
+    client: OnceLock<Client>,
+}
+
+impl Poster {
+    pub(super) fn new(reach: Reach) -> Self {
+        Self { reach, client: OnceLock::new() }
+    }
+
+    /// Returns the client, which all addresses share.
+    fn client(&self) -> Result<Client, String> {
+        if let Some(client) = self.client.get() {
+            return Ok(client.clone());
+        }
+        // Fails if a provider is installed already, which then serves as well.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = Client::builder().timeout(TIMEOUT).redirect(Policy::none());
+        let client = self.reach.limit(client).build().map_err(|_| "TLS is not available".to_owned())?;
+        Ok(self.client.get_or_init(|| client).clone())
+    }
+}
+
 /// A configuration. Dropping it ends nothing at the client.
 pub(in super::super) struct Webhook {
     config: TaskPushNotificationConfig,
@@ -40,20 +65,19 @@ impl Webhook {
     ///
     /// # Errors
     /// The address is not valid or out of reach, or a value is not valid in a header.
-    pub(super) fn new(config: TaskPushNotificationConfig, reach: &Reach) -> Result<Self, String> {
+    pub(super) fn new(config: TaskPushNotificationConfig, poster: &Poster) -> Result<Self, String> {
         let url = Some(&*config.url).filter(|url| url.len() <= MAX_URL).and_then(|url| Url::parse(url).ok());
         let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
         let url = url.ok_or("`url` is not an address that begins with http:// or https://")?;
         if !url.username().is_empty() || url.password().is_some() {
             return Err("`url` has a user or a password; use `authentication`".to_owned());
         }
-        reach.check(&url).map_err(|error| format!("`url` is out of reach: {} is not public", error.host))?;
+        poster
+            .reach
+            .check(&url)
+            .map_err(|error| format!("`url` is out of reach: {} is not public", error.host))?;
         let headers = headers(&config)?;
-        // Fails if a provider is installed already, which then serves as well.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = Client::builder().timeout(TIMEOUT).redirect(Policy::none());
-        let client = reach.limit(client).build().map_err(|_| "TLS is not available".to_owned())?;
-        Ok(Self { config, url, headers, client })
+        Ok(Self { config, url, headers, client: poster.client()? })
     }
 
     pub(super) fn id(&self) -> &str {
