@@ -2,13 +2,15 @@
 //! The official clients are in `tests/protocols`.
 
 use mainstem::{model::scripted::Turn, prelude::ScriptedModel};
-use mainstem_server::{Protocol, Tokens};
+use mainstem_server::{Builder, Protocol, Tokens};
 use reqwest::{Method, RequestBuilder, Response};
 use serde_json::{Value, json};
 
 use crate::rig::{Rig, TOKEN, fleet, frames, ms, spawn};
 
 const ACME: &str = "the-token-of-tenant-acme";
+/// The only host that is notified, where no server listens.
+const HOOKS: &str = "127.0.0.2";
 const EVENTS: &str = "https://github.com/mainstem-rs/mainstem/a2a/events/v1";
 
 /// A server of two tenants, whose directory is removed with it.
@@ -29,7 +31,8 @@ async fn rig(model: ScriptedModel) -> Served {
     let dir = tempfile::TempDir::new().unwrap();
     let harness = fleet(model).with_workspace(dir.path()).build().unwrap();
     let tokens = Tokens::new().with_token(TOKEN, None).unwrap().with_token(ACME, Some("acme")).unwrap();
-    let rig = Rig::start(harness, |server| server.with_protocol(Protocol::A2a).with_tokens(tokens)).await;
+    let build = |server: Builder| server.with_protocol(Protocol::A2a).with_tokens(tokens);
+    let rig = Rig::start(harness, |server| build(server).with_notified_host(HOOKS.parse().unwrap())).await;
     Served { rig, _dir: dir }
 }
 
@@ -276,7 +279,7 @@ async fn notifications_stay_within_reach_and_bounds() {
     refused(json!({ "taskId": task, "url": "https://a.example", "token": "a\nb" }), "`token` is not valid")
         .await;
     let config = |id: &str| {
-        json!({ "taskId": task, "id": id, "url": "https://a.example",
+        json!({ "taskId": task, "id": id, "url": format!("http://{HOOKS}:9"),
             "authentication": { "scheme": "Bearer", "credentials": "s3cret" } })
     };
     for id in ["1", "2", "3", "4", "5", "6", "7", "8", "8"] {
@@ -293,7 +296,7 @@ async fn notifications_stay_within_reach_and_bounds() {
 #[tokio::test]
 async fn tasks_with_notifications_have_a_bound() {
     let rig = Rig::start(fleet(script()).build().unwrap(), |server| {
-        server.with_protocol(Protocol::A2a).with_max_runs(300)
+        server.with_protocol(Protocol::A2a).with_max_runs(300).with_notified_host(HOOKS.parse().unwrap())
     });
     let rig = rig.await;
     let mut begun = 0;
@@ -302,7 +305,7 @@ async fn tasks_with_notifications_have_a_bound() {
         message["message"]["contextId"] = json!("talk");
         message["message"]["messageId"] = json!(format!("m{begun}"));
         message["configuration"] = json!({ "returnImmediately": true,
-            "taskPushNotificationConfig": { "url": "https://a.example/hook" } });
+            "taskPushNotificationConfig": { "url": format!("http://{HOOKS}:9/hook") } });
         let response = rpc(&rig, "SendMessage", message).send().await.unwrap();
         if response.status() != 200 {
             assert_eq!((response.status().as_u16(), begun), (429, 128));
