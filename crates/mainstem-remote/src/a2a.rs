@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use futures_util::{StreamExt, stream};
 use mainstem_a2a::sdk::{Message, Part, Role};
 use mainstem_event::{CancelReason, Decision};
-use mainstem_message::{ConfirmId, ContentBlock, SessionId, ToolCallId, ToolState};
+use mainstem_message::{ConfirmId, SessionId, ToolCallId};
 use mainstem_outbound::Reach;
 use mainstem_tool::ToolOutput;
 use tokio::sync::mpsc;
@@ -169,8 +169,7 @@ impl RemoteControl for Control {
     }
 
     async fn submit(&self, call: &ToolCallId, output: ToolOutput) -> Result<(), RemoteError> {
-        let (content, state) = output.into_parts();
-        let text = content.iter().filter_map(ContentBlock::as_text).collect();
-        self.say(Said::Result { call: call.clone(), text, is_error: state != ToolState::Success }).await
+        let (text, is_error) = ask::text_of(output);
+        self.say(Said::Result { call: call.clone(), text, is_error }).await
     }
 }

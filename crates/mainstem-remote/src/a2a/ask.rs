@@ -6,7 +6,8 @@
 
 use mainstem_a2a::sdk::{Message, Part, PartContent};
 use mainstem_event::Decision;
-use mainstem_message::{ConfirmId, ToolCall, ToolCallId};
+use mainstem_message::{ConfirmId, ContentBlock, ToolCall, ToolCallId, ToolState};
+use mainstem_tool::ToolOutput;
 use serde_json::{Value, json};
 
 /// The tool that stands for a question.
@@ -104,14 +105,27 @@ pub(super) fn decided(ask: &Ask, decision: &Decision) -> (Part, String) {
         }
         Decision::Deny(reason) => format!("no: {reason}"),
     };
-    let Kind::Approval(id) = &ask.kind else { return (Part::text(&text), text) };
+    match &ask.kind {
+        Kind::Approval(id) => (approval(id, decision), text),
+        Kind::Question(_) | Kind::Result(_) => (Part::text(&text), text),
+    }
+}
+
+/// Returns the part that answers a Mainstem server's request for approval.
+pub(super) fn approval(id: &ConfirmId, decision: &Decision) -> Part {
     let mut answer = json!({ "confirmId": id, "approved": !matches!(decision, Decision::Deny(_)) });
     match decision {
         Decision::Allow => {}
         Decision::AllowWith(input) => answer["input"] = input.clone(),
         Decision::Deny(reason) => answer["reason"] = json!(reason),
     }
-    (Part::data(answer), text)
+    Part::data(answer)
+}
+
+/// Returns the text of a result, and whether the call has failed.
+pub(super) fn text_of(output: ToolOutput) -> (String, bool) {
+    let (content, state) = output.into_parts();
+    (content.iter().filter_map(ContentBlock::as_text).collect(), state != ToolState::Success)
 }
 
 /// Returns the part that has the result of a call.

@@ -15,12 +15,14 @@ use mainstem_a2a::{
     sdk::{Message, Part, Role, StreamResponse},
 };
 use mainstem_event::{AgentEvent, CancelReason, Decision};
-use mainstem_message::{ConfirmId, ContentBlock, ToolCallId, ToolState};
+use mainstem_message::{ConfirmId, ToolCallId};
 use mainstem_tool::ToolOutput;
-use serde_json::json;
 use tokio::time::sleep;
 
-use super::wire::{Streamed, Wire};
+use super::{
+    ask,
+    wire::{Streamed, Wire},
+};
 use crate::{
     RemoteControl, RemoteError, RemoteEvent,
     http::{Frames, INTERVAL, RETRIES},
@@ -161,19 +163,11 @@ impl RemoteControl for MirrorControl {
     }
 
     async fn confirm(&self, id: &ConfirmId, decision: Decision) -> Result<(), RemoteError> {
-        let mut answer = json!({ "confirmId": id, "approved": !matches!(decision, Decision::Deny(_)) });
-        match decision {
-            Decision::Allow => {}
-            Decision::AllowWith(input) => answer["input"] = input,
-            Decision::Deny(reason) => answer["reason"] = reason.into(),
-        }
-        self.answer(Part::data(answer)).await
+        self.answer(ask::approval(id, &decision)).await
     }
 
     async fn submit(&self, call: &ToolCallId, output: ToolOutput) -> Result<(), RemoteError> {
-        let (content, state) = output.into_parts();
-        let text: String = content.iter().filter_map(ContentBlock::as_text).collect();
-        let is_error = state != ToolState::Success;
-        self.answer(Part::data(json!({ "toolCallId": call, "content": text, "isError": is_error }))).await
+        let (text, is_error) = ask::text_of(output);
+        self.answer(ask::ran(call, &text, is_error)).await
     }
 }

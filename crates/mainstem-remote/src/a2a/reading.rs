@@ -3,7 +3,9 @@
 //! A state repeats what updates have said before. So the reading knows how much of each artifact
 //! and which messages it has shown, and shows the rest.
 
-use std::collections::{HashMap, HashSet};
+mod artifacts;
+
+use std::collections::HashSet;
 
 use mainstem_a2a::sdk::{
     Artifact, Message, Part, PartContent, Role, SendMessageResponse, StreamResponse, Task,
@@ -13,6 +15,7 @@ use mainstem_event::{Decision, EventKind, Outcome};
 use mainstem_message::{ConfirmId, Failure, ToolCallId, ToolState};
 use sha2::{Digest as _, Sha256};
 
+use self::artifacts::Artifacts;
 use super::ask::{self, Ask, Kind};
 use crate::{RemoteEvent, Translation};
 
@@ -28,7 +31,7 @@ pub(super) struct Reading {
     out: Translation,
     task: Option<String>,
     context: String,
-    artifacts: HashMap<String, Shown>,
+    artifacts: Artifacts,
     /// The artifact of the open block.
     open: Option<String>,
     /// The digests of the ids of the messages that were shown.
@@ -45,15 +48,6 @@ pub(super) struct Reading {
     abandoned: bool,
 }
 
-/// How much of an artifact was shown.
-#[derive(Clone, Debug, Default)]
-struct Shown {
-    text: Sha256,
-    bytes: usize,
-    /// How many parts that are not text.
-    others: usize,
-}
-
 /// A server sends more than is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TooMany;
@@ -67,7 +61,7 @@ impl Reading {
             out,
             task: None,
             context: String::new(),
-            artifacts: HashMap::new(),
+            artifacts: Artifacts::default(),
             open: None,
             messages: HashSet::new(),
             has_text: false,
@@ -241,21 +235,14 @@ impl Reading {
     /// again.
     fn whole(&mut self, artifact: &Artifact) -> Result<(), TooMany> {
         let id = &artifact.artifact_id;
-        let text: String = artifact.parts.iter().filter_map(Part::as_text).collect();
-        let others = artifact.parts.iter().filter(|part| part.as_text().is_none());
-        let shown = self.artifacts.get(id).cloned().unwrap_or_default();
-        let before =
-            text.get(..shown.bytes).filter(|before| Sha256::digest(before) == shown.text.clone().finalize());
-        if before.is_none() {
+        let Some(rest) = self.artifacts.rest(artifact) else {
             self.close();
-            self.artifacts.remove(id);
+            self.artifacts.forget(id);
             return self.added(artifact);
-        }
-        let rest: Vec<_> = others.skip(shown.others).cloned().collect();
-        let parts: Vec<_> = std::iter::once(Part::text(&text[shown.bytes..])).chain(rest).collect();
-        if parts.iter().any(|part| part.as_text().is_none_or(|text| !text.is_empty())) {
+        };
+        if !rest.is_empty() {
             self.enter(id)?;
-            parts.iter().for_each(|part| self.part(id, part));
+            rest.iter().for_each(|part| self.part(id, part));
         }
         Ok(())
     }
@@ -266,25 +253,11 @@ impl Reading {
             self.close();
             self.open = Some(id.to_owned());
         }
-        if !self.artifacts.contains_key(id) {
-            if self.artifacts.len() == MAX_SHOWN {
-                return Err(TooMany);
-            }
-            self.artifacts.insert(id.to_owned(), Shown::default());
-        }
-        Ok(())
+        self.artifacts.add(id)
     }
 
     fn part(&mut self, id: &str, part: &Part) {
-        if let Some(shown) = self.artifacts.get_mut(id) {
-            match part.as_text() {
-                Some(text) => {
-                    shown.text.update(text);
-                    shown.bytes += text.len();
-                }
-                None => shown.others += 1,
-            }
-        }
+        self.artifacts.show(id, part);
         self.show(part);
     }
 

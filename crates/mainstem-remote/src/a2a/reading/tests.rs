@@ -210,8 +210,8 @@ proptest! {
             prop_assert!(reading.open.is_some());
         }
         reading.apply(whole(&there)).unwrap();
-        for (id, shown) in &reading.artifacts {
-            here[id.parse::<usize>().unwrap()] = "x".repeat(shown.bytes);
+        for (id, bytes) in reading.artifacts.bytes() {
+            here[id.parse::<usize>().unwrap()] = "x".repeat(bytes);
         }
         let shown: String = shown(&mut reading).split('|').collect();
         let lengths = |all: &[String]| all.iter().map(String::len).collect::<Vec<_>>();
