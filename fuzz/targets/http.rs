@@ -17,7 +17,7 @@ use mainstem::{
     model::scripted::Turn,
     prelude::{Harness, ScriptedModel},
 };
-use mainstem_server::{Server, Tokens};
+use mainstem_server::{Protocol, Server, Tokens};
 use serde_json::Value;
 use tokio::{runtime::Runtime, time::timeout};
 use tower::ServiceExt;
@@ -58,7 +58,8 @@ fn start() -> Router {
         let model = ScriptedModel::new().agent("main", [Turn::new().text("Hi.")]);
         let harness = Harness::builder("main", model).build().unwrap();
         let tokens = Tokens::new().with_token(TOKEN, None).unwrap();
-        let router = Server::new(harness).with_tokens(tokens).build().unwrap().router();
+        let router =
+            Server::new(harness).with_tokens(tokens).with_protocol(Protocol::A2a).build().unwrap().router();
         let response = router.clone().oneshot(request(RUN.as_bytes()).unwrap()).await.unwrap();
         assert_eq!(response.status(), 200);
         router
@@ -102,17 +103,25 @@ async fn assert_answered(response: Response, is_head: bool) {
         return;
     }
     let media_type = response.headers().get(header::CONTENT_TYPE).cloned();
-    assert_eq!(
-        media_type.as_ref().map(|value| value.as_bytes()),
-        Some(&b"application/problem+json"[..]),
-        "{response:?}"
-    );
+    let media_type = media_type.as_ref().map(|value| value.to_str().unwrap()).unwrap_or_default();
+    if matches!(media_type, "application/json" | "application/a2a+json") {
+        return assert_told(response).await;
+    }
+    assert_eq!(media_type, "application/problem+json", "{response:?}");
     let body = response.into_body().collect().await.unwrap().to_bytes();
     let problem: Value = serde_json::from_slice(&body).unwrap();
     assert_eq!(problem["status"], status, "{problem}");
     for member in ["title", "detail", "code"] {
         assert!(problem[member].as_str().is_some_and(|text| !text.is_empty()), "{member}: {problem}");
     }
+}
+
+/// A refusal in the form of another protocol has a code and a message.
+async fn assert_told(response: Response) {
+    let body = response.into_body().collect().await.unwrap().to_bytes();
+    let error = serde_json::from_slice::<Value>(&body).unwrap()["error"].take();
+    let message = error["message"].as_str().unwrap_or_default();
+    assert!(error["code"].is_i64() && !message.is_empty(), "{error}");
 }
 
 #[test]

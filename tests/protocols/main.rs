@@ -2,6 +2,7 @@
 //! of ours.
 #![expect(clippy::unwrap_used, reason = "a test says what it found by failing")]
 
+mod a2a;
 mod agui;
 mod mcp;
 mod support;

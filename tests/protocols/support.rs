@@ -62,8 +62,13 @@ impl Folder {
 
     /// Runs a script with the address of a server and its token, and returns what it prints.
     pub(crate) async fn run(&self, script: &str, url: &str) -> String {
+        self.run_with(script, url, &[]).await
+    }
+
+    /// The same, with further arguments.
+    pub(crate) async fn run_with(&self, script: &str, url: &str, more: &[&str]) -> String {
         let mut command = self.command(script);
-        command.args([url, TOKEN]).stdin(Stdio::null());
+        command.args([url, TOKEN]).args(more).stdin(Stdio::null());
         let work = tokio::task::spawn_blocking(move || command.output().unwrap());
         let output = tokio::time::timeout(TIMEOUT, work).await.expect("the script ends in time").unwrap();
         let (said, why) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -82,6 +87,7 @@ impl Served {
     /// Serves a harness with these protocols on the loopback.
     pub(crate) async fn start(harness: &Harness, protocols: &[Protocol]) -> Self {
         let server = Server::new(harness.clone()).with_tokens(Tokens::new().with_token(TOKEN, None).unwrap());
+        let server = server.with_notified_host("127.0.0.1".parse().unwrap());
         let server = protocols.iter().fold(server, |server, one| server.with_protocol(*one)).build().unwrap();
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());

@@ -6,7 +6,7 @@ use mainstem_outbound::{Host, Reach};
 use mainstem_spec::{AgentSpec, Protocol};
 use mainstem_subagent::{RemoteAgents, Runner};
 
-use crate::{MainstemAgent, RemoteAgent, RemoteError, RemoteRunner, TraceContext};
+use crate::{A2aAgent, MainstemAgent, RemoteAgent, RemoteError, RemoteRunner, TraceContext};
 
 /// Runs the agents that are declared with a `url`, and those that the program gives itself.
 ///
@@ -70,6 +70,7 @@ impl Remotes {
     fn at(&self, url: &str, spec: &AgentSpec) -> Result<RemoteRunner, RemoteError> {
         match spec.protocol {
             None | Some(Protocol::Mainstem) => self.declared::<MainstemAgent>(url, spec),
+            Some(Protocol::A2a) => self.declared::<A2aAgent>(url, spec),
             Some(protocol) => {
                 Err(RemoteError::invalid(format!("protocol {protocol} is not in this version")))
             }

@@ -163,7 +163,18 @@ impl Connection {
         let mut headers = headers.to_vec();
         headers.push((ACCEPT.as_str(), "text/event-stream".to_owned()));
         let response = self.send(method, &url, body, &headers, repeat).await?;
-        Ok(SseStream::new(response.bytes_stream().boxed()).with_limit(MAX_FRAME))
+        Ok(Self::frames_of(response))
+    }
+
+    /// Returns the frames of a response.
+    pub(crate) fn frames_of(response: Response) -> Frames {
+        SseStream::new(response.bytes_stream().boxed()).with_limit(MAX_FRAME)
+    }
+
+    /// Returns an address that a server has named, if it is on the server's own host and port.
+    pub(crate) fn on_its_host(&self, url: &str) -> Option<Url> {
+        let url = Url::parse(url).ok()?;
+        (url.origin() == self.base.origin() && url.username().is_empty()).then_some(url)
     }
 
     /// Sends a request until it is answered, and returns a successful response.
@@ -263,6 +274,11 @@ impl Connection {
         RemoteError::invalid(self.said(what))
     }
 
+    /// Returns the error of a request that was refused within its protocol.
+    pub(crate) fn refusal(&self, what: &str) -> RemoteError {
+        RemoteError::refused(self.said(what))
+    }
+
     fn said(&self, what: &str) -> String {
         self.secrets.redact(&format!("{}: {what}", self.shown()))
     }
@@ -284,7 +300,7 @@ fn reason(body: &[u8]) -> String {
     let places = ["/detail", "/error/message", "/error", "/message", "/title"];
     let message = places.iter().find_map(|place| json.pointer(place)?.as_str());
     let text = String::from_utf8_lossy(&body[..body.len().min(MAX_REASON)]);
-    message.unwrap_or(text.trim()).chars().take(MAX_REASON).collect()
+    message.unwrap_or_else(|| text.trim()).chars().take(MAX_REASON).collect()
 }
 
 #[cfg(test)]

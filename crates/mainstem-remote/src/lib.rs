@@ -1,10 +1,12 @@
 #![doc = include_str!("../README.md")]
 //!
 //! [`RemoteAgent`] is the contract of a protocol: it begins a turn, and returns the remote's events
-//! and what steers it. [`MainstemAgent`] speaks that of another Mainstem server. [`RemoteRunner`]
+//! and what steers it. [`MainstemAgent`] speaks that of another Mainstem server,
+//! [`A2aAgent`] Agent2Agent. [`RemoteRunner`]
 //! makes a child of it: `admission` decides which events are emitted, `invocations` has the
 //! contexts that emit them, and `turn` drives. [`Remotes`] makes runners from declarations.
 
+mod a2a;
 mod admission;
 mod agent;
 mod agents;
@@ -17,6 +19,7 @@ mod trace_context;
 mod translation;
 mod turn;
 
+pub use a2a::A2aAgent;
 pub use agent::{BegunTurn, RemoteAgent, RemoteControl, RemoteEvent, RemoteTurn};
 pub use agents::Remotes;
 pub use error::RemoteError;

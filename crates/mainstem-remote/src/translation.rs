@@ -2,6 +2,7 @@
 
 use std::{collections::HashSet, mem, sync::Arc};
 
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use mainstem_event::{EventKind, EventSource, Outcome, Rollup};
 use mainstem_message::{BlockId, Failure, Message, Role, StopReason, ToolCallId, ToolState, Usage};
 use serde_json::Value;
@@ -185,6 +186,24 @@ impl Translation {
         self.answered.insert(id);
     }
 
+    /// Adds a file to the answer, in one piece.
+    pub fn file(&mut self, media_type: &str, bytes: &[u8]) {
+        if self.is_over {
+            return;
+        }
+        self.begin_answer();
+        self.end_block();
+        self.blocks += 1;
+        let block_id = BlockId::from_lossy(format!("block-{}", self.blocks));
+        let (media_type, opaque) = (media_type.to_owned(), Default::default());
+        self.emit(EventKind::DataBlockStart { block_id: block_id.clone(), media_type });
+        self.emit(EventKind::DataBlockDelta {
+            block_id: block_id.clone(),
+            delta: BASE64_STANDARD.encode(bytes),
+        });
+        self.emit(EventKind::DataBlockEnd { block_id, opaque });
+    }
+
     /// Adds what model calls have used: of the open one, or else of the next.
     pub fn usage(&mut self, usage: Usage) {
         self.usage = Some(self.usage.unwrap_or_default() + usage);
@@ -271,8 +290,8 @@ impl Translation {
         self.emit(EventKind::model_call_start(self.model.clone(), self.model_calls));
     }
 
-    /// Ends the open model call.
-    fn end_answer(&mut self) {
+    /// Ends the open model call: what follows are the results of its calls, or requests about them.
+    pub fn end_answer(&mut self) {
         self.end_block();
         let open: Vec<_> = self.calls.iter().map(|call| call.id.clone()).collect();
         open.iter().for_each(|id| self.end_call(id));

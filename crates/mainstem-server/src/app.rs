@@ -11,13 +11,24 @@ use mainstem::{
     session::{DeleteError, FoundRun, OpenError, refusal},
 };
 use mainstem_api::Code;
+use mainstem_outbound::Reach;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    caller::Caller, capacity::Capacity, health::Health, hosts::Hosts, idempotency::Idempotency,
-    metrics::Metrics, observe::RequestSpans, problem::Problem, protocols::Protocol, readers::Readers, tasks,
-    tenant_semaphores::TenantSemaphores, tokens::Tokens,
+    caller::Caller,
+    capacity::Capacity,
+    health::Health,
+    hosts::Hosts,
+    idempotency::Idempotency,
+    metrics::Metrics,
+    observe::RequestSpans,
+    problem::Problem,
+    protocols::{Protocol, Pushes},
+    readers::Readers,
+    tasks,
+    tenant_semaphores::TenantSemaphores,
+    tokens::Tokens,
 };
 
 /// Limits of concurrent work.
@@ -41,6 +52,8 @@ pub(crate) struct Served {
     /// The protocols beside `/v1`.
     pub(crate) protocols: BTreeSet<Protocol>,
     pub(crate) spans: RequestSpans,
+    /// Where notifications may go that callers ask for.
+    pub(crate) reach: Reach,
 }
 
 impl Served {
@@ -81,6 +94,8 @@ pub(crate) struct App {
     pub(crate) schema_permits: TenantSemaphores,
     pub(crate) request_permits: TenantSemaphores,
     pub(crate) health: Health,
+    /// The notifications of A2A's tasks.
+    pub(crate) pushes: Pushes,
     /// Cancelled when the server stops: runs are refused, and streams end.
     pub(crate) stop: CancellationToken,
 }
@@ -102,6 +117,7 @@ impl App {
         let capacity = Capacity::of_process();
         // A harness that is served twice has one limit.
         harness.sessions().store().set_limit(shares(limits.sessions.unwrap_or(capacity.sessions)));
+        let pushes = Pushes::new(served.reach.clone(), tokens.callers());
         let (body_shares, connection_shares) = (shares(BODIES), shares(capacity.connections));
         Self {
             harness,
@@ -119,6 +135,7 @@ impl App {
             schema_permits: TenantSemaphores::new(1),
             request_permits: TenantSemaphores::new(REQUESTS),
             health: Health::default(),
+            pushes,
             stop: CancellationToken::new(),
         }
     }

@@ -53,7 +53,8 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Body<T> {
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Response> {
         let is_json = request.headers().get(header::CONTENT_TYPE).is_some_and(|value| {
             let media_type = value.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
-            media_type.eq_ignore_ascii_case("application/json")
+            let media_type = media_type.to_ascii_lowercase();
+            media_type == "application/json" || media_type == "application/a2a+json"
         });
         if !is_json {
             let detail = "the body has to be JSON, with Content-Type: application/json";

@@ -140,8 +140,9 @@ impl Feed {
         loop {
             match self.phase {
                 Phase::Begin => {
-                    self.phase = Phase::Events;
-                    if let Some(frames) = non_empty(self.encoder.begin()) {
+                    let frames = self.encoder.begin();
+                    self.phase = if self.encoder.is_over() { Phase::End } else { Phase::Events };
+                    if let Some(frames) = non_empty(frames) {
                         return Some(Ok(frames));
                     }
                 }
@@ -155,7 +156,7 @@ impl Feed {
                     }
                 }
                 Phase::End => {
-                    if self.subscription.follow {
+                    if self.subscription.follow && !self.encoder.is_over() {
                         self.subscription.until.released().await;
                     }
                     self.phase = Phase::Over;

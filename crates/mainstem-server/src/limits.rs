@@ -10,6 +10,7 @@ use crate::{
     connection::GUEST_REQUESTS,
     idempotency, large,
     listen::{HEADER_BYTES, HEADERS, WRITES},
+    protocols::{MAX_CONFIGS, MAX_TASKS},
     runs::MAX_WAIT,
     server::DEFAULTS,
 };
@@ -119,6 +120,18 @@ pub fn bounds() -> Vec<Bound> {
             format!("{} characters", idempotency::MAX_KEY),
             "400 `bad_idempotency_key`",
             "fifty_who_ask_with_one_key_get_one_run",
+        ),
+        row(
+            "tasks of A2A with push notifications",
+            MAX_TASKS.to_string(),
+            "429, in the form of the protocol",
+            "tasks_with_notifications_have_a_bound",
+        ),
+        row(
+            "configurations of push notifications of a task",
+            MAX_CONFIGS.to_string(),
+            "they are refused",
+            "notifications_stay_within_reach_and_bounds",
         ),
         row("`Prefer: wait`", seconds(MAX_WAIT), "the answer is 202", "a_wait_ends_after_its_bound"),
     ]

@@ -9,7 +9,7 @@ use mainstem_api::{Code, Error, Problem as Body};
 use serde_json::Value;
 
 /// A response that is an error ([RFC 9457](https://www.rfc-editor.org/rfc/rfc9457)).
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Problem(Box<Body>);
 
 /// The member that says after how many milliseconds the client may try again.
@@ -42,6 +42,11 @@ impl Problem {
     /// Returns the refusal as an error of the API.
     pub(crate) fn into_error(self) -> Error {
         Error::from(*self.0)
+    }
+
+    /// What it says.
+    pub(crate) fn body(&self) -> &Body {
+        &self.0
     }
 
     /// The body of the response.
@@ -86,6 +91,8 @@ impl IntoResponse for Problem {
             let scheme = HeaderValue::from_static("Bearer realm=\"mainstem\"");
             headers.insert(header::WWW_AUTHENTICATE, scheme);
         }
+        // Protocols of others answer in their own forms.
+        response.extensions_mut().insert(self);
         response
     }
 }

@@ -3,6 +3,7 @@
 //! Their requests have the callers, limits and sessions of `/v1`; what an encoder leaves out of a
 //! stream is on the page of the guide about protocols.
 
+mod a2a;
 mod agui;
 mod fleet;
 #[cfg(feature = "mcp")]
@@ -16,6 +17,7 @@ use axum::{
     routing::{MethodRouter, post},
 };
 
+pub(crate) use self::a2a::{MAX_CONFIGS, MAX_TASKS, Pushes};
 use crate::{app::App, caller::TakesBody};
 
 /// A protocol of others that a server speaks beside its own.
@@ -79,7 +81,8 @@ impl Protocol {
     pub(crate) fn routes(self) -> Router<Arc<App>> {
         match self {
             Self::AgUi => agui::routes(),
-            Self::A2a | Self::AgentProtocol | Self::LangGraph => Router::new(),
+            Self::A2a => a2a::routes(),
+            Self::AgentProtocol | Self::LangGraph => Router::new(),
             Self::Fleet => fleet::routes(),
             #[cfg(feature = "mcp")]
             Self::Mcp => mcp::routes(),

@@ -10,6 +10,7 @@ use axum::{
 };
 use mainstem::{BuildError, Harness, message::Role};
 use mainstem_api::Code;
+use mainstem_outbound::{Host, Reach};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tracing::Span;
@@ -60,6 +61,7 @@ pub struct Builder {
     roles: Vec<Role>,
     protocols: BTreeSet<Protocol>,
     spans: RequestSpans,
+    reach: Reach,
 }
 
 impl Builder {
@@ -109,6 +111,13 @@ impl Builder {
         self
     }
 
+    /// Allows notifications that callers ask for (of A2A's tasks) to go to a host, or to a network,
+    /// whose address is not public.
+    pub fn with_notified_host(mut self, host: Host) -> Self {
+        self.reach = self.reach.with_host(host);
+        self
+    }
+
     /// Sets how many runs execute at once, queued ones included; 64 by default. Further ones are
     /// refused with 429.
     pub fn with_max_runs(mut self, max: usize) -> Self {
@@ -146,7 +155,7 @@ impl Builder {
     /// # Errors
     /// [`ServerError::Tenant`] if a tenant can't be opened.
     pub fn build(self) -> Result<Server, ServerError> {
-        let Self { harness, tokens, hosts, limits, agents, roles, protocols, spans } = self;
+        let Self { harness, tokens, hosts, limits, agents, roles, protocols, spans, reach } = self;
         for tenant in tokens.tenants() {
             harness.tenant(tenant)?;
         }
@@ -155,7 +164,7 @@ impl Builder {
             tokens,
             hosts,
             limits,
-            Served { agents, roles, protocols, spans },
+            Served { agents, roles, protocols, spans, reach },
         ))))
     }
 }
@@ -165,7 +174,7 @@ impl Server {
     #[expect(clippy::new_ret_no_self, reason = "a server has many settings, so it is built")]
     pub fn new(harness: Harness) -> Builder {
         let (tokens, hosts) = (Tokens::new(), Hosts::new());
-        let (agents, protocols, spans) = Default::default();
+        let (agents, protocols, spans, reach) = Default::default();
         Builder {
             harness,
             tokens,
@@ -175,6 +184,7 @@ impl Server {
             roles: vec![Role::User],
             protocols,
             spans,
+            reach,
         }
     }
 

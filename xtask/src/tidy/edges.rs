@@ -6,7 +6,7 @@ use super::packages::{Dependency, Package};
 use crate::problem::Problem;
 
 /// The whole allowed set: a crate, and what it may depend on, both without `mainstem-`.
-const ALLOWED: [(&str, &str); 45] = [
+const ALLOWED: [(&str, &str); 46] = [
     ("message", ""),
     ("sse", ""),
     ("spec", ""),
@@ -22,6 +22,7 @@ const ALLOWED: [(&str, &str); 45] = [
     ("api", "message event policy task"),
     ("client", "message event task api outbound"),
     ("encode", "message event sse"),
+    ("a2a", "message event encode sse"),
     ("http", "model sse outbound"),
     ("cassette", "http model"),
     ("openai", "message model http"),
@@ -30,7 +31,7 @@ const ALLOWED: [(&str, &str); 45] = [
     ("ollama", "message model http"),
     ("react", "message event model policy schema tool"),
     ("subagent", "message event model policy spec task tool react"),
-    ("remote", "message event sse api client outbound policy spec tool react subagent"),
+    ("remote", "message event sse a2a api client outbound policy spec tool react subagent"),
     ("workspace", "message tool guard"),
     ("mcp", "event api message tool outbound guard"),
     ("declarations", "message event model policy spec subagent"),
@@ -40,10 +41,10 @@ const ALLOWED: [(&str, &str); 45] = [
         "message event declarations encode api client model policy schema spec task tool journal react remote subagent guard \
          workspace mcp http openai anthropic gemini ollama session",
     ),
-    ("server", "mainstem api"),
+    ("server", "mainstem a2a api outbound"),
     ("cli", "mainstem event server"),
     ("testing", "message event model sse http task tool journal"),
-    ("tests", "mainstem server"),
+    ("tests", "mainstem server a2a"),
     ("layer-event", "event"),
     ("layer-sse", "sse"),
     ("layer-spec", "spec"),

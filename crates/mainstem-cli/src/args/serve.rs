@@ -4,6 +4,7 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::{ArgAction, Args, ValueEnum};
 
+use mainstem::remote::Host;
 use mainstem_server::Protocol;
 
 use super::pace;
@@ -25,6 +26,10 @@ pub(crate) struct Serve {
     /// fleet.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) protocol: Vec<Protocol>,
+    /// Let notifications that callers of A2A ask for go to a host whose address is not public: a
+    /// name, an address, a network such as 10.0.0.0/8, or *; repeatable.
+    #[arg(long, value_name = "HOST")]
+    pub(crate) notify_host: Vec<Host>,
     #[command(flatten)]
     pub(crate) settings: Settings,
     /// The accepted tokens, one a line, each after the name of its tenant if it has one; by default

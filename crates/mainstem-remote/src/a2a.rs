@@ -1,0 +1,175 @@
+//! Agent2Agent 1.0: an agent of any server that has a card.
+
+mod ask;
+mod card;
+mod driver;
+mod mirror;
+mod reading;
+mod wire;
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use async_trait::async_trait;
+use futures_util::{StreamExt, stream};
+use mainstem_a2a::sdk::{Message, Part, Role};
+use mainstem_event::{CancelReason, Decision};
+use mainstem_message::{ConfirmId, SessionId, ToolCallId};
+use mainstem_outbound::Reach;
+use mainstem_tool::ToolOutput;
+use tokio::sync::mpsc;
+
+use self::{
+    driver::{Driver, Said},
+    mirror::Mirror,
+    wire::Wire,
+};
+use crate::{
+    BegunTurn, RemoteAgent, RemoteControl, RemoteError, RemoteTurn, agents::Declared, http::Connection,
+};
+
+/// How many answers wait for their way to the remote.
+const ANSWERS: usize = 64;
+
+/// How many contexts are remembered that a server has named otherwise than it was asked to.
+const CONTEXTS: usize = 1_024;
+
+/// An agent of a server that speaks Agent2Agent 1.0, over JSON-RPC or HTTP+JSON.
+///
+/// The context of its tasks has the id of the child's session, so that a further message continues
+/// the conversation; a server that names the context otherwise is followed in that. What the
+/// protocol has no place for (levels, budgets, plan mode) is not sent.
+///
+/// The protocol has no replay. After a lost connection the task is read again: artifacts that grow
+/// at their end are shown once and completely; of status messages those are shown that the server
+/// keeps in the history; what came and went between the two is lost. A Mainstem server has all
+/// events under an extension, those of the agents below it too; then nothing is lost.
+#[derive(Clone, Debug)]
+pub struct A2aAgent {
+    connection: Connection,
+    contexts: Arc<Mutex<Contexts>>,
+}
+
+/// The contexts that servers have named, the oldest first.
+type Contexts = std::collections::VecDeque<(SessionId, String)>;
+
+impl A2aAgent {
+    /// Creates the agent whose card is at a URL, or at `/.well-known/agent-card.json` below it or
+    /// on its host.
+    ///
+    /// # Errors
+    /// The URL is not valid, or out of reach.
+    pub fn at(url: &str, reach: &Reach) -> Result<Self, RemoteError> {
+        Ok(Self { connection: Connection::at(url, reach)?, contexts: Arc::default() })
+    }
+
+    /// Adds a header to every request. Messages do not show its value.
+    ///
+    /// # Errors
+    /// The name or the value is not valid in a header.
+    pub fn with_header(mut self, name: &str, value: &str) -> Result<Self, RemoteError> {
+        self.connection = self.connection.with_header(name, value)?;
+        Ok(self)
+    }
+
+    /// Returns the context of a session's tasks.
+    fn context(&self, session: &SessionId) -> String {
+        let contexts = self.contexts.lock().unwrap_or_else(PoisonError::into_inner);
+        let named = contexts.iter().find(|(of, _)| of == session).map(|(_, context)| context.clone());
+        named.unwrap_or_else(|| session.to_string())
+    }
+
+    /// Remembers how a server names the context of a session.
+    fn remember(&self, session: SessionId, context: String) {
+        if context == *session.as_str() || context.is_empty() {
+            return;
+        }
+        let mut contexts = self.contexts.lock().unwrap_or_else(PoisonError::into_inner);
+        contexts.retain(|(of, _)| *of != session);
+        if contexts.len() == CONTEXTS {
+            contexts.pop_front();
+        }
+        contexts.push_back((session, context));
+    }
+}
+
+impl Declared for A2aAgent {
+    fn declared(url: &str, reach: &Reach) -> Result<Self, RemoteError> {
+        Self::at(url, reach)
+    }
+
+    fn with_expanded_header(
+        mut self,
+        name: &str,
+        value: &str,
+        var: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, RemoteError> {
+        self.connection = self.connection.with_expanded_header(name, value, var)?;
+        Ok(self)
+    }
+}
+
+#[async_trait]
+impl RemoteAgent for A2aAgent {
+    async fn begin(&self, turn: RemoteTurn) -> Result<BegunTurn, RemoteError> {
+        let card = card::find(&self.connection).await?;
+        let interface = card::interface(&self.connection, &card)?;
+        let wire = Wire::new(self.connection.clone(), interface);
+        let message = Message {
+            message_id: turn.id.to_string(),
+            context_id: Some(self.context(&turn.session)),
+            ..Message::new(Role::User, vec![Part::text(turn.task)])
+        };
+        if wire.has_events() {
+            let mirror = Mirror::begin(wire, message).await?;
+            let control = Arc::new(mirror.control());
+            let events = stream::unfold(mirror, |mut mirror| async move {
+                let event = mirror.next().await?;
+                Some((event, mirror))
+            });
+            return Ok(BegunTurn::new(events.boxed(), control));
+        }
+        let (answers, said) = mpsc::channel(ANSWERS);
+        let task = Arc::new(OnceLock::new());
+        let driver = Driver::begin(wire.clone(), &card.name, message, task.clone(), said).await?;
+        self.remember(turn.session, driver.context().to_owned());
+        let events = stream::unfold(driver, |mut driver| async move {
+            let event = driver.next().await?;
+            Some((event, driver))
+        });
+        Ok(BegunTurn::new(events.boxed(), Arc::new(Control { wire, task, answers })))
+    }
+}
+
+/// Steers a task.
+struct Control {
+    wire: Wire,
+    /// Unset if the server answered without a task.
+    task: Arc<OnceLock<String>>,
+    answers: mpsc::Sender<Said>,
+}
+
+impl Control {
+    async fn say(&self, said: Said) -> Result<(), RemoteError> {
+        self.answers.send(said).await.map_err(|_| RemoteError::Ended)
+    }
+}
+
+#[async_trait]
+impl RemoteControl for Control {
+    async fn cancel(&self, _: &CancelReason) -> Result<(), RemoteError> {
+        let Some(task) = self.task.get() else { return Ok(()) };
+        let task = self.wire.cancel(task).await?;
+        // The events may be dropped already: then this is all that there is to do.
+        let _ = self.say(Said::Task(Box::new(task))).await;
+        Ok(())
+    }
+
+    async fn confirm(&self, id: &ConfirmId, decision: Decision) -> Result<(), RemoteError> {
+        self.say(Said::Decided(id.clone(), decision)).await
+    }
+
+    async fn submit(&self, call: &ToolCallId, output: ToolOutput) -> Result<(), RemoteError> {
+        let (text, is_error) = ask::text_of(output);
+        self.say(Said::Result { call: call.clone(), text, is_error }).await
+    }
+}

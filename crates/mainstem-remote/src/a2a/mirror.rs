@@ -1,0 +1,173 @@
+//! A task of a server that has our extension: all of its events, with those of the agents below it.
+//!
+//! The stream goes on behind the last event after a lost connection, and whenever the server ends
+//! it because the task waits for a person. The runner checks the events, as those of any remote.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, OnceLock},
+};
+
+use async_trait::async_trait;
+use futures_util::StreamExt;
+use mainstem_a2a::{
+    extension::{Metadata, URI},
+    sdk::{Message, Part, Role, StreamResponse},
+};
+use mainstem_event::{AgentEvent, CancelReason, Decision};
+use mainstem_message::{ConfirmId, ToolCallId};
+use mainstem_tool::ToolOutput;
+use tokio::time::sleep;
+
+use super::{
+    ask,
+    wire::{Streamed, Wire},
+};
+use crate::{
+    RemoteControl, RemoteError, RemoteEvent,
+    http::{Frames, INTERVAL, RETRIES},
+};
+
+/// A turn at such a server.
+pub(super) struct Mirror {
+    wire: Wire,
+    task: Arc<OnceLock<String>>,
+    frames: Option<Frames>,
+    events: VecDeque<RemoteEvent>,
+    /// The number of the last event.
+    last: u64,
+    /// How often the stream has ended since the last event.
+    lost: u32,
+    is_over: bool,
+}
+
+impl Mirror {
+    /// Sends the message that begins a turn, and reads the first frame, which has the task's id.
+    pub(super) async fn begin(wire: Wire, message: Message) -> Result<Self, RemoteError> {
+        let streamed = wire.stream(message).await?;
+        let (task, events) = Default::default();
+        let mut mirror = Self { wire, task, frames: None, events, last: 0, lost: 0, is_over: false };
+        mirror.read(streamed)?;
+        mirror.step().await?;
+        match mirror.task.get() {
+            Some(_) => Ok(mirror),
+            None => Err(mirror.wire.connection().invalid("the stream does not begin with a task")),
+        }
+    }
+
+    /// Returns what steers the task.
+    pub(super) fn control(&self) -> MirrorControl {
+        MirrorControl { wire: self.wire.clone(), task: self.task.clone() }
+    }
+
+    /// Returns the next event; `None` after the last one.
+    pub(super) async fn next(&mut self) -> Option<Result<RemoteEvent, RemoteError>> {
+        loop {
+            if let Some(event) = self.events.pop_front() {
+                return Some(Ok(event));
+            }
+            if self.is_over {
+                return None;
+            }
+            if let Err(error) = self.step().await {
+                self.is_over = true;
+                return Some(Err(error));
+            }
+        }
+    }
+
+    async fn step(&mut self) -> Result<(), RemoteError> {
+        let Some(frames) = &mut self.frames else { return self.subscribe().await };
+        match frames.next().await {
+            Some(Ok(frame)) => {
+                let update = self.wire.frame(&frame)?;
+                self.take(update)
+            }
+            Some(Err(error)) => {
+                let error = self.wire.connection().unreachable(&error);
+                self.lose(error)
+            }
+            None => self.lose(RemoteError::Ended),
+        }
+    }
+
+    fn lose(&mut self, error: RemoteError) -> Result<(), RemoteError> {
+        self.frames = None;
+        self.lost += 1;
+        if self.lost > RETRIES { Err(error) } else { Ok(()) }
+    }
+
+    /// Reads on behind the last event.
+    async fn subscribe(&mut self) -> Result<(), RemoteError> {
+        sleep(INTERVAL * self.lost.saturating_sub(1)).await;
+        let task = self.task.get().map(String::as_str).unwrap_or_default();
+        let streamed = self.wire.subscribe_after(task, self.last).await?;
+        self.read(streamed)
+    }
+
+    fn read(&mut self, streamed: Streamed) -> Result<(), RemoteError> {
+        match streamed {
+            Streamed::Frames(frames) => self.frames = Some(frames),
+            Streamed::Whole(update) => self.take(*update)?,
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, update: StreamResponse) -> Result<(), RemoteError> {
+        let metadata = match update {
+            StreamResponse::Task(task) => {
+                let _ = self.task.set(task.id);
+                None
+            }
+            StreamResponse::Message(_) => None,
+            StreamResponse::StatusUpdate(update) => update.metadata,
+            StreamResponse::ArtifactUpdate(update) => update.metadata,
+        };
+        match metadata {
+            Some(metadata) => self.event(metadata),
+            None => Ok(()),
+        }
+    }
+
+    fn event(&mut self, mut metadata: Metadata) -> Result<(), RemoteError> {
+        let Some(event) = metadata.remove(URI) else { return Ok(()) };
+        let event: AgentEvent = serde_json::from_value(event)
+            .map_err(|error| self.wire.connection().invalid(&format!("not an event: {error}")))?;
+        if event.seq <= self.last {
+            return Ok(());
+        }
+        (self.last, self.lost, self.is_over) =
+            (event.seq, 0, event.is_run_end() || event.is_queued_run_cancel());
+        self.events.push_back(RemoteEvent::new(event.kind.clone()).with_source(event.origin.source.clone()));
+        Ok(())
+    }
+}
+
+/// Steers a task of such a server.
+pub(super) struct MirrorControl {
+    wire: Wire,
+    task: Arc<OnceLock<String>>,
+}
+
+impl MirrorControl {
+    async fn answer(&self, part: Part) -> Result<(), RemoteError> {
+        let message = Message { task_id: self.task.get().cloned(), ..Message::new(Role::User, vec![part]) };
+        self.wire.send(message).await.map(drop)
+    }
+}
+
+#[async_trait]
+impl RemoteControl for MirrorControl {
+    async fn cancel(&self, _: &CancelReason) -> Result<(), RemoteError> {
+        self.wire.cancel(self.task.get().map(String::as_str).unwrap_or_default()).await.map(drop)
+    }
+
+    async fn confirm(&self, id: &ConfirmId, decision: Decision) -> Result<(), RemoteError> {
+        self.answer(ask::approval(id, &decision)).await
+    }
+
+    async fn submit(&self, call: &ToolCallId, output: ToolOutput) -> Result<(), RemoteError> {
+        let (text, is_error) = ask::text_of(output);
+        self.answer(ask::ran(call, &text, is_error)).await
+    }
+}

@@ -1,0 +1,167 @@
+//! Push notifications: a task is posted to its client's addresses whenever its state changes.
+//!
+//! Configurations live as long as the task, in this process: a task does not outlive it either.
+
+mod webhook;
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use futures_util::{StreamExt, future::join_all};
+use mainstem::{
+    message::RunId,
+    policy::{Share, Shares},
+    session::FoundRun,
+};
+use mainstem_a2a::sdk::{
+    A2AError, ListTaskPushNotificationConfigsResponse, StreamResponse, TaskPushNotificationConfig, TaskState,
+    error_code, new_task_id,
+};
+use mainstem_outbound::Reach;
+use serde_json::json;
+
+use self::webhook::{Poster, Webhook};
+use super::{Call, refusal::Refusal, rpc::Answer, tasks};
+use crate::{app::App, problem::Problem};
+use mainstem_api::Code;
+
+/// How many tasks have configurations at once, in all.
+pub(crate) const MAX_TASKS: usize = 128;
+
+/// How many configurations a task has.
+pub(crate) const MAX_CONFIGS: usize = 8;
+
+/// The configurations of all tasks.
+pub(crate) struct Pushes {
+    poster: Poster,
+    shares: Arc<Shares>,
+    tasks: Mutex<HashMap<RunId, Vec<Arc<Webhook>>>>,
+}
+
+impl Pushes {
+    /// Creates it for this many tenants; notifications go to addresses within the reach.
+    pub(crate) fn new(reach: Reach, tenants: usize) -> Self {
+        Self { poster: Poster::new(reach), shares: Shares::new(MAX_TASKS, tenants), tasks: Mutex::default() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<RunId, Vec<Arc<Webhook>>>> {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn of(&self, run: &RunId) -> Vec<Arc<Webhook>> {
+        self.lock().get(run).cloned().unwrap_or_default()
+    }
+}
+
+/// A configuration that can be added to a task.
+pub(super) struct Checked {
+    hook: Webhook,
+    share: Share,
+}
+
+/// Checks a configuration, before its task begins.
+pub(super) fn check(call: &Call, config: TaskPushNotificationConfig) -> Result<Checked, Refusal> {
+    let id = config.id.clone().filter(|id| !id.is_empty()).unwrap_or_else(new_task_id);
+    let config = TaskPushNotificationConfig { id: Some(id), ..config };
+    let pushes = &call.app.pushes;
+    let hook = Webhook::new(config, &pushes.poster).map_err(Refusal::invalid)?;
+    let share = pushes.shares.take(&call.caller.tenant).ok_or_else(|| {
+        let detail = format!("your share of the {MAX_TASKS} tasks with push notifications is in use");
+        Problem::new(Code::TooManyReaders, detail).retry_after(5)
+    })?;
+    Ok(Checked { hook, share })
+}
+
+/// Adds a configuration to a task, in the place of an earlier one with the same id. The first one
+/// of a task is never refused.
+pub(super) fn add(call: &Call, run: &FoundRun, checked: Checked) -> Result<(), Refusal> {
+    let Checked { hook, share } = checked;
+    let mut tasks = call.app.pushes.lock();
+    if let Some(hooks) = tasks.get_mut(run.id()) {
+        hooks.retain(|one| one.id() != hook.id());
+        if hooks.len() == MAX_CONFIGS {
+            let why = format!("a task has at most {MAX_CONFIGS} push notification configurations");
+            return Err(Refusal::invalid(why));
+        }
+        hooks.push(Arc::new(hook));
+        return Ok(());
+    }
+    tasks.insert(run.id().clone(), vec![Arc::new(hook)]);
+    drop(tasks);
+    let following = Following { app: call.app.clone(), run: run.clone(), _share: share };
+    run.session().task_set().drive(following.notify());
+    Ok(())
+}
+
+/// A task whose changes are posted.
+struct Following {
+    app: Arc<App>,
+    run: FoundRun,
+    _share: Share,
+}
+
+impl Following {
+    async fn notify(self) {
+        let (mut fold, mut cursor) = tasks::fold(&self.run, None).await;
+        let mut shown = (TaskState::Unspecified, 0);
+        loop {
+            let state = (fold.status().state.clone(), fold.pending().len());
+            if state != shown {
+                shown = state;
+                let update = json!(StreamResponse::Task(fold.task(None)));
+                let hooks = self.app.pushes.of(self.run.id());
+                join_all(hooks.iter().map(|hook| hook.post(&update))).await;
+            }
+            if fold.is_over() {
+                return;
+            }
+            let Some(event) = cursor.next().await else { return };
+            fold.apply(&event);
+        }
+    }
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        self.app.pushes.lock().remove(self.run.id());
+    }
+}
+
+/// `CreateTaskPushNotificationConfig`.
+pub(super) async fn create(call: &Call, config: TaskPushNotificationConfig) -> Result<Answer, Refusal> {
+    let run = call.app.run(&call.caller, &config.task_id).await?;
+    let checked = check(call, config)?;
+    if run.is_over() || run.handle().is_none() {
+        return Err(Refusal::unsupported(format!("task {:?} is over, and changes no more", run.id())));
+    }
+    let shown = checked.hook.shown(run.id().as_str());
+    add(call, &run, checked)?;
+    Ok(Answer::json(shown))
+}
+
+/// `GetTaskPushNotificationConfig`.
+pub(super) async fn get(call: &Call, task: &str, id: &str) -> Result<Answer, Refusal> {
+    let run = call.app.run(&call.caller, task).await?;
+    let hook = call.app.pushes.of(run.id()).into_iter().find(|hook| hook.id() == id);
+    let unknown =
+        || A2AError::new(error_code::TASK_NOT_FOUND, format!("task {task:?} has no configuration {id:?}"));
+    Ok(Answer::json(hook.ok_or_else(unknown)?.shown(task)))
+}
+
+/// `ListTaskPushNotificationConfigs`.
+pub(super) async fn list(call: &Call, task: &str) -> Result<Answer, Refusal> {
+    let run = call.app.run(&call.caller, task).await?;
+    let configs = call.app.pushes.of(run.id()).iter().map(|hook| hook.shown(task)).collect();
+    Ok(Answer::json(ListTaskPushNotificationConfigsResponse { configs, next_page_token: None }))
+}
+
+/// `DeleteTaskPushNotificationConfig`.
+pub(super) async fn delete(call: &Call, task: &str, id: &str) -> Result<Answer, Refusal> {
+    let run = call.app.run(&call.caller, task).await?;
+    if let Some(hooks) = call.app.pushes.lock().get_mut(run.id()) {
+        hooks.retain(|hook| hook.id() != id);
+    }
+    Ok(Answer::Json(json!({})))
+}
