@@ -5,6 +5,7 @@
 //! [`Ndjson`] lines of JSON; other protocols are further implementations. [`EncodeExt`] encodes any
 //! stream of events.
 
+pub mod agent_protocol;
 mod encoder;
 mod frames;
 mod ndjson;

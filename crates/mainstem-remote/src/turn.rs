@@ -6,7 +6,7 @@ use std::{panic::AssertUnwindSafe, pin::Pin, sync::Arc, time::Duration};
 
 use futures_util::{FutureExt, StreamExt, future::BoxFuture};
 use mainstem_event::{CancelReason, Decision, Outcome};
-use mainstem_message::{ConfirmId, ReplyId, ToolCall};
+use mainstem_message::{ConfirmId, Message, ReplyId, ToolCall};
 use mainstem_react::{AgentError, RunContext, RunOutcome};
 use mainstem_subagent::{Fleet, TurnInput};
 use tokio::time::{Sleep, sleep, timeout};
@@ -26,7 +26,7 @@ const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Runs a turn from its `AGENT_START` to its `AGENT_END`.
 pub(crate) async fn run(agent: Arc<dyn RemoteAgent>, name: Arc<str>, input: TurnInput) -> RunOutcome {
-    let TurnInput { cx, task, mut watchdog, .. } = input;
+    let TurnInput { cx, task, history, mut watchdog, .. } = input;
     let mut invocations = Invocations::open(cx.clone(), &name, &task);
     let work = async {
         let watched = async {
@@ -35,7 +35,7 @@ pub(crate) async fn run(agent: Arc<dyn RemoteAgent>, name: Arc<str>, input: Turn
         };
         tokio::select! {
             biased;
-            result = drive(agent, &cx, &mut invocations, task) => result,
+            result = drive(agent, &cx, &mut invocations, request(&cx, task, history)) => result,
             () = watched => Err(AgentError::cancelled(&cx)),
         }
     };
@@ -48,9 +48,9 @@ async fn drive(
     agent: Arc<dyn RemoteAgent>,
     cx: &RunContext,
     invocations: &mut Invocations,
-    task: String,
+    request: RemoteTurn,
 ) -> Result<Outcome, AgentError> {
-    let result = follow(agent, cx, invocations, task).await;
+    let result = follow(agent, cx, invocations, request).await;
     // The reason on this side is the better one.
     if result.is_err() && cx.is_cancelled() { Err(AgentError::cancelled(cx)) } else { result }
 }
@@ -59,9 +59,8 @@ async fn follow(
     agent: Arc<dyn RemoteAgent>,
     cx: &RunContext,
     invocations: &mut Invocations,
-    task: String,
+    request: RemoteTurn,
 ) -> Result<Outcome, AgentError> {
-    let request = request(cx, task);
     let admission = Admission::new(request.session.clone(), request.levels);
     let mut begin = Beginning::new(cx, agent, request);
     let BegunTurn { mut events, control } = tokio::select! {
@@ -91,11 +90,12 @@ async fn follow(
     }
 }
 
-fn request(cx: &RunContext, task: String) -> RemoteTurn {
+fn request(cx: &RunContext, task: String, history: Vec<Arc<Message>>) -> RemoteTurn {
     RemoteTurn {
         session: cx.session_id().clone(),
         id: cx.sink().origin().reply_id.clone().unwrap_or_else(|| ReplyId::from_lossy(cx.new_id("reply-"))),
         task,
+        history,
         user: cx.user().map(Arc::from),
         attributes: cx.attributes().clone(),
         levels: Fleet::levels_below(cx),
