@@ -1,5 +1,6 @@
 //! Children on other servers: their events are those of local children.
 
+mod agentscope;
 mod protocols;
 mod random;
 

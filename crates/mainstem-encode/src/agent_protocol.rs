@@ -24,29 +24,31 @@ use crate::Encoder;
 
 /// The events of one task, from its first one or from behind a number.
 ///
-/// Events are numbered from 1 on in their order in the session; a detail leaves some out, and its
-/// numbers with them. A task ends with a `STATUS` event, or with `RUN_ERROR` if it failed.
+/// Events have the numbers of the session: from 1 on in a session of the task's own. A detail leaves
+/// some out, and their numbers with them. A task ends with a `STATUS` event, or with `RUN_ERROR` if it failed.
 #[derive(Clone, Debug)]
 pub struct AgentProtocol {
     task: String,
     agent: Option<String>,
     detail: Detail,
-    /// The session's number of the event before the first of the task.
-    before: u64,
     /// The number of the last event that the reader has.
     after: u64,
 }
 
+/// The attribute of a run with what its events need of the submission: its agent, and its detail.
+pub const SUBMISSION: &str = "agentprotocol.context";
+
 impl AgentProtocol {
-    /// Creates the encoder of a task whose events follow this one in the session.
-    pub fn new(task: impl Into<String>, detail: Detail, before: u64) -> Self {
-        Self { task: task.into(), agent: None, detail, before, after: 0 }
+    /// Creates the encoder of a task, which has the detail `status` unless its first event has
+    /// [another](Self::learn).
+    pub fn new(task: impl Into<String>) -> Self {
+        Self { task: task.into(), agent: None, detail: Detail::default(), after: 0 }
     }
 
-    /// Sets the id of the agent that works on the task.
+    /// Sets the detail.
     #[must_use]
-    pub fn with_agent(mut self, agent: Option<String>) -> Self {
-        self.agent = agent;
+    pub fn with_detail(mut self, detail: Detail) -> Self {
+        self.detail = detail;
         self
     }
 
@@ -57,11 +59,22 @@ impl AgentProtocol {
         self
     }
 
+    /// Reads the agent and the detail that were submitted from the first event of the run; another
+    /// event changes nothing.
+    pub fn learn(&mut self, event: &AgentEvent) {
+        let EventKind::AgentStart { settings: Some(settings), .. } = &event.kind else { return };
+        let submission = settings.attributes.get(SUBMISSION).filter(|_| event.is_root());
+        if let Some(submission) = submission {
+            self.detail = Detail::parse(submission["detail"].as_str());
+            self.agent = submission["agent_id"].as_str().map(str::to_owned);
+        }
+    }
+
     /// Returns the events for one of ours, without those that the detail or the reader's position
     /// leaves out.
-    pub fn events(&self, event: &AgentEvent) -> Vec<TaskEvent> {
-        let number = event.seq.saturating_sub(self.before);
-        let all = (number..).zip(translated(event)).map(|(seq, one)| TaskEvent {
+    pub fn events(&mut self, event: &AgentEvent) -> Vec<TaskEvent> {
+        self.learn(event);
+        let all = (event.seq..).zip(translated(event)).map(|(seq, one)| TaskEvent {
             seq,
             task_id: Some(self.task.clone()),
             agent_id: self.agent.clone(),

@@ -108,6 +108,28 @@ impl NewRunOf<'_> {
     /// # Errors
     /// The request is not valid, a limit is exceeded, or another run is active.
     pub(crate) async fn begin(self, app: &Arc<App>, caller: &Caller) -> Result<BegunRun, Problem> {
+        self.begin_run(app, caller, None).await
+    }
+
+    /// Begins the run, without a key, with an id that no other run of any tenant has.
+    ///
+    /// # Errors
+    /// As [`begin`](Self::begin).
+    pub(crate) async fn begin_as(
+        self,
+        app: &Arc<App>,
+        caller: &Caller,
+        id: RunId,
+    ) -> Result<BegunRun, Problem> {
+        self.begin_run(app, caller, Some(id)).await
+    }
+
+    async fn begin_run(
+        self,
+        app: &Arc<App>,
+        caller: &Caller,
+        run_id: Option<RunId>,
+    ) -> Result<BegunRun, Problem> {
         let Self { session: id, run: request, key, is_read } = self;
         check::input(app, &request)?;
         // Refused before a session or run begins, and before the schema is compiled.
@@ -123,7 +145,7 @@ impl NewRunOf<'_> {
         let (run, is_new) = match key {
             Some((key, digest)) => begin_once(app, caller, &session, request, key, digest).await?,
             None => {
-                let run = session.new_run_id();
+                let run = run_id.unwrap_or_else(|| session.new_run_id());
                 (begin(app, caller, &session, request, run)?, true)
             }
         };

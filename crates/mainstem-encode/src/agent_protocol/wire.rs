@@ -306,7 +306,7 @@ pub struct Finding {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct TaskEvent {
-    /// Its number within the task, from 1 on.
+    /// Its number, which rises within the task.
     pub seq: u64,
     /// Its kind.
     #[serde(rename = "type")]
