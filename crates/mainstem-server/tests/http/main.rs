@@ -2,6 +2,7 @@
 //! said to those who may not.
 #![expect(clippy::unwrap_used, reason = "a test says what it found by failing")]
 
+mod agent_protocol;
 mod bounds;
 mod crowd;
 mod hostile;
