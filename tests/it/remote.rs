@@ -1,6 +1,7 @@
 //! Children on other servers: their events are those of local children.
 
 mod agentscope;
+mod contract;
 mod protocols;
 mod random;
 

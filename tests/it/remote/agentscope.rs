@@ -1,16 +1,23 @@
 //! AgentScope's Agent Protocol on both sides: our remote agents at our server of it, and at one that
 //! does what AgentScope's does.
 
+mod broken;
+mod java;
+
 use mainstem::{model::scripted::Turn, prelude::*, spec};
 use mainstem_server::{Protocol, Server, Tokens};
-use serde_json::json;
+use mainstem_testing::{
+    laws,
+    remote::{Abilities, Act, FAR, FarSide, check},
+};
 use tokio::{net::TcpListener, task::JoinHandle};
 
-use super::{builder, child_end, events, local, nameless, remote, scripts};
-use crate::anywhere::TOKEN;
+use super::{builder, child_end, events, local, nameless, remote, scripts, steered};
+use crate::{anywhere::TOKEN, support::Spawns};
+use futures_util::StreamExt;
 
 /// Serves a harness over the Agent Protocol.
-async fn serve(harness: Harness) -> (String, JoinHandle<()>) {
+pub(super) async fn serve(harness: Harness) -> (String, JoinHandle<()>) {
     let tokens = Tokens::new().with_token(TOKEN, None).unwrap();
     let server = Server::new(harness).with_tokens(tokens).with_protocol(Protocol::AgentProtocol);
     let server = server.build().unwrap();
@@ -42,6 +49,177 @@ async fn a_task_is_the_fleet_that_one_process_has() {
     let there = events(&first).await;
     assert_eq!(nameless(&there), nameless(&here));
     assert_eq!(child_end(&there, "second"), (Outcome::Success, ""));
-    let _ = (Turn::new(), json!({}));
     serving.abort();
+}
+
+/// AgentScope's own server.
+struct AgentScope(java::Version);
+
+#[async_trait]
+impl FarSide for AgentScope {
+    async fn serve(&self, act: Act) -> String {
+        java::Java::start(act, self.0).await.0
+    }
+
+    fn declare(&self, builder: HarnessBuilder, url: &str) -> HarnessBuilder {
+        builder.with_subagent(far(FAR, url))
+    }
+
+    async fn broken(&self) -> Vec<String> {
+        if self.0 == java::Version::Verbose { broken::servers().await } else { Vec::new() }
+    }
+
+    fn abilities(&self) -> Abilities {
+        match self.0 {
+            java::Version::Verbose | java::Version::Early => Abilities::default(),
+            java::Version::Typed => {
+                Abilities { arguments: false, results: false, nested: false, ..Abilities::default() }
+            }
+            java::Version::Polled => Abilities {
+                thinking: false,
+                arguments: false,
+                results: false,
+                nested: false,
+                live: false,
+                resumes: false,
+                ..Abilities::default()
+            },
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn agents_of_agentscope_keep_the_contract() {
+    check(&AgentScope(java::Version::Verbose)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn agents_of_older_servers_keep_the_contract_without_payloads() {
+    check(&AgentScope(java::Version::Typed)).await;
+}
+
+/// Two turns of one child: the second is a further message.
+async fn two_turns(url: &str) -> Vec<String> {
+    let main =
+        ScriptedModel::new().agent("main", [Turn::new().spawn(FAR, "first"), Turn::new().text("All done.")]);
+    let first = builder("main", main).with_subagent(far(FAR, url)).build().unwrap();
+    let session = first.open_session("s").await.unwrap();
+    let run: Vec<_> = session.run("go").unwrap().collect().await;
+    laws(&run).unwrap();
+    let key = session.children()[0].agent_key.clone();
+    let mut log = session.log().subscribe();
+    session.send(&key, "second <b>", SendMode::Queue).unwrap();
+    while let Some(event) = log.next().await {
+        if matches!(event.kind, EventKind::AgentEnd { .. }) {
+            break;
+        }
+    }
+    let mut log = session.log().subscribe_from(1);
+    let events: Vec<_> = std::iter::from_fn(|| log.try_next()).collect();
+    laws(&events).unwrap();
+    let answers = events.iter().filter_map(|event| match &event.kind {
+        EventKind::AgentResult { result } if event.agent_id() == FAR => Some(result.text()),
+        _ => None,
+    });
+    answers.collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_further_message_continues_the_conversation() {
+    // At a server that continues sessions, it is a task of the same one.
+    let model = ScriptedModel::new().agent(FAR, [Turn::new().text("One."), Turn::new().text("Two.")]);
+    let served = builder(FAR, model).build().unwrap();
+    let (url, serving) = serve(served.clone()).await;
+    assert_eq!(two_turns(&url).await, ["One.", "Two."]);
+    let sessions = served.sessions().opened();
+    assert_eq!(sessions.len(), 1, "one session, two tasks");
+    assert_eq!(sessions[0].runs().len(), 2);
+    serving.abort();
+    // AgentScope's knows no earlier task, so what was said is in the message.
+    let (url, java) = java::Java::start(Act::Answers, java::Version::Verbose).await;
+    assert_eq!(two_turns(&url).await.len(), 2);
+    let inputs = java.inputs.lock().unwrap().clone();
+    assert_eq!(inputs[0], "first");
+    insta::assert_snapshot!(inputs[1], @r#"
+    This continues a conversation. Its messages so far:
+
+    <conversation>
+    <message role="user">
+    first
+    </message>
+    <message role="assistant">
+    Paris has 309 stations.
+    </message>
+    </conversation>
+
+    The next message:
+
+    second <b>
+    "#);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_does_not_stream_is_polled_and_that_is_said() {
+    let side = AgentScope(java::Version::Polled);
+    let url = side.serve(Act::Answers).await;
+    let main =
+        ScriptedModel::new().agent("main", [Turn::new().spawn(FAR, "go"), Turn::new().text("All done.")]);
+    let first = builder("main", main).with_subagent(far(FAR, &url)).build().unwrap();
+    insta::assert_snapshot!(nameless(&events(&first).await).replace(&url, "<url>"), @r#"
+    main AGENT_START main "go"
+    main MODEL_CALL_START scripted #1
+    main TOOL_CALL_START agent_spawn (call…)
+    main TOOL_CALL_DELTA "{\"agent_id\":\"far\",\"task\":\"go\"}" (call…)
+    main TOOL_CALL_END agent_spawn (call…)
+    main MODEL_CALL_END tool_calls
+    main TOOL_RESULT_START agent_spawn {"agent_id":"far","task":"go"} (call…)
+      far#… AGENT_START far "go"
+      far#… STREAM_FALLBACK <url>: 500 Internal Server Error: streaming is disabled
+      far#… MODEL_CALL_START far #1
+      far#… TEXT_BLOCK_START
+      far#… TEXT_BLOCK_DELTA "Paris has 309 stations."
+      far#… TEXT_BLOCK_END
+      far#… MODEL_CALL_END stop
+      far#… AGENT_RESULT "Paris has 309 stations."
+      far#… AGENT_END success 
+    main TOOL_RESULT_TEXT_DELTA "agent_key: agent:far:…\nagent_id: far\nsession_"… (call…)
+    main TOOL_RESULT_END agent_spawn success (call…)
+    main MODEL_CALL_START scripted #2
+    main TEXT_BLOCK_START
+    main TEXT_BLOCK_DELTA "All done."
+    main TEXT_BLOCK_END
+    main MODEL_CALL_END stop
+    main AGENT_RESULT "All done."
+    main AGENT_END success
+    "#);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_task_that_ended_before_it_was_read_has_its_answer() {
+    let (url, _java) = java::Java::start(Act::Calls, java::Version::Early).await;
+    let main =
+        ScriptedModel::new().agent("main", [Turn::new().spawn(FAR, "go"), Turn::new().text("All done.")]);
+    let first = builder("main", main).with_subagent(far(FAR, &url)).build().unwrap();
+    let events = events(&first).await;
+    let text = nameless(&events);
+    assert_eq!(child_end(&events, FAR), (Outcome::Success, ""), "{text}");
+    assert!(text.contains("AGENT_RESULT \"Seen.\""), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_approval_is_found_by_polling() {
+    let (url, _java) = java::Java::start(Act::Asks, java::Version::Polled).await;
+    let main =
+        ScriptedModel::new().agent("main", [Turn::new().spawn(FAR, "go"), Turn::new().text("All done.")]);
+    let first = builder("main", main).with_subagent(far(FAR, &url)).build().unwrap();
+    let mut asked = Vec::new();
+    let events = steered(&first, async |run, event| {
+        if let EventKind::RequireUserConfirm { confirm_id, tool_calls, .. } = &event.kind {
+            asked.push(tool_calls[0].arguments.clone());
+            run.confirm(confirm_id, Decision::Allow).unwrap();
+        }
+    })
+    .await;
+    assert_eq!(asked, [r#"{"at":"a"}"#]);
+    assert_eq!(child_end(&events, FAR), (Outcome::Success, ""));
 }

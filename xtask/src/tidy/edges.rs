@@ -42,7 +42,7 @@ const ALLOWED: [(&str, &str); 45] = [
     ),
     ("server", "mainstem api"),
     ("cli", "mainstem event server"),
-    ("testing", "message event model sse http task tool journal"),
+    ("testing", "message event model sse http task tool journal mainstem"),
     ("tests", "mainstem server"),
     ("layer-event", "event"),
     ("layer-sse", "sse"),

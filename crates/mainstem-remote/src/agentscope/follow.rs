@@ -16,12 +16,13 @@ use crate::{RemoteError, RemoteEvent, http::Frames};
 /// How often a stream is opened again, or a status asked for again, without an event between.
 const ATTEMPTS: u32 = 8;
 
-/// The pause before the first and the longest one before a later attempt.
+/// The pause before the second attempt, and the longest one before a later one.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// After how long without an event the status is asked for: AgentScope's server opens a stream of a
-/// task that has ended, and sends nothing in it.
+/// task that has ended, and sends nothing in it. A new stream is asked about sooner.
+const FIRST_QUIET: Duration = Duration::from_millis(500);
 const QUIET: Duration = Duration::from_secs(5);
 
 /// How long the last events may take once the status says that the task has ended.
@@ -40,6 +41,8 @@ pub(super) struct Follow {
     link: Link,
     /// The attempts since the last event.
     attempts: u32,
+    /// How long the stream may be silent before the status is asked for.
+    quiet: Duration,
     /// The status of a task that has ended, while its last events may be on their way.
     ended: Option<Snapshot>,
     events: VecDeque<RemoteEvent>,
@@ -55,7 +58,7 @@ enum Link {
 impl Follow {
     pub(super) fn new(task: Arc<Task>, reading: Reading) -> Self {
         let (attempts, ended, events) = Default::default();
-        Self { task, reading, link: Link::Closed, attempts, ended, events }
+        Self { task, reading, link: Link::Closed, attempts, quiet: FIRST_QUIET, ended, events }
     }
 
     /// Returns the events of the task, to its end. Dropping the stream closes the connection.
@@ -81,29 +84,34 @@ impl Follow {
         }
     }
 
-    /// Opens the stream behind the last event. After a lost one, the status is asked for first.
+    /// Opens the stream behind the last event. After a lost one, the status is asked for first: a
+    /// task that has ended may have further events, or none ever again.
     async fn open(&mut self) -> Result<(), RemoteError> {
-        if self.attempts > 0 {
+        if self.attempts > 0 && self.ended.is_none() {
             let Some(snapshot) = self.status().await? else { return Ok(()) };
-            if is_ended(&snapshot) {
-                return self.end(snapshot).await;
-            }
+            self.ended = Some(snapshot).filter(is_ended);
+        }
+        if self.attempts > 0 {
             self.pause().await;
         }
-        match self.task.events(self.reading.last()).await {
-            Ok(frames) => self.link = Link::Open(Box::new(frames)),
-            Err(RemoteError::Refused { message }) => {
+        match (self.task.events(self.reading.last()).await, self.ended.take()) {
+            (Ok(frames), ended) => {
+                self.link = Link::Open(Box::new(frames));
+                (self.ended, self.quiet) = (ended, FIRST_QUIET);
+            }
+            (Err(_), Some(snapshot)) => self.end_early(snapshot).await?,
+            (Err(RemoteError::Refused { message }), None) => {
                 self.link = Link::Polled;
                 self.reading.fall_back(message);
             }
-            Err(error) => return Err(error),
+            (Err(error), None) => return Err(error),
         }
         Ok(())
     }
 
     async fn read(&mut self) -> Result<(), RemoteError> {
         let Link::Open(frames) = &mut self.link else { return Ok(()) };
-        let patience = if self.ended.is_some() { LAST_EVENTS } else { QUIET };
+        let patience = if self.ended.is_some() { LAST_EVENTS } else { self.quiet };
         match timeout(patience, frames.next()).await {
             Ok(Some(Ok(frame))) => self.hear(&frame).await,
             Ok(Some(Err(error))) => self.lose(&error.to_string()).await,
@@ -121,7 +129,7 @@ impl Follow {
         let last = self.reading.last();
         let ended = self.reading.read(&event);
         if self.reading.last() > last {
-            self.attempts = 0;
+            (self.attempts, self.quiet) = (0, QUIET);
         }
         match ended {
             Some(snapshot) => self.end(snapshot).await,
@@ -132,17 +140,19 @@ impl Follow {
     /// The stream was lost.
     async fn lose(&mut self, cause: &str) -> Result<(), RemoteError> {
         self.link = Link::Closed;
-        if let Some(snapshot) = self.ended.take() {
-            return self.end(snapshot).await;
+        match self.ended.take_if(|_| self.attempts > 0) {
+            // Nothing came of the last attempt.
+            Some(snapshot) => self.end_early(snapshot).await,
+            None => self.count(cause),
         }
-        self.count(cause)
     }
 
     /// The stream is silent: looks whether the task has ended.
     async fn look(&mut self) -> Result<(), RemoteError> {
         if let Some(snapshot) = self.ended.take() {
-            return self.end(snapshot).await;
+            return self.end_early(snapshot).await;
         }
+        self.quiet = (self.quiet * 2).min(QUIET);
         self.ended = self.status().await?.filter(is_ended);
         Ok(())
     }
@@ -157,9 +167,8 @@ impl Follow {
         if snapshot.status == Some(Status::AwaitingConfirm) {
             sleep(APPROVAL_PAUSE).await;
         } else if self.task.wait(WAIT).await.is_err() {
-            // A server without `/wait` is asked for the status now and then.
-            self.attempts = (self.attempts + 1).min(ATTEMPTS);
-            self.pause().await;
+            // A server without `/wait`.
+            sleep(LONGEST_PAUSE).await;
         } else {
             self.attempts = 0;
             // However soon the server answers.
@@ -175,12 +184,14 @@ impl Follow {
                 self.reading.status(&snapshot);
                 Ok(Some(snapshot))
             }
-            Err(error) if self.attempts >= ATTEMPTS => Err(error),
-            Err(_) => {
+            Err(RemoteError::Unreachable { .. } | RemoteError::Refused { .. })
+                if self.attempts < ATTEMPTS =>
+            {
                 self.attempts += 1;
                 self.pause().await;
                 Ok(None)
             }
+            Err(error) => Err(error),
         }
     }
 
@@ -195,13 +206,25 @@ impl Follow {
         Ok(())
     }
 
+    /// Ends a task whose stream did not tell its end. A cancel ends it without an event.
+    async fn end_early(&mut self, snapshot: Snapshot) -> Result<(), RemoteError> {
+        if snapshot.status == Some(Status::Success) {
+            let last = self.reading.last();
+            self.reading.fall_back(format!("the stream of events was lost behind event {last}"));
+        }
+        self.end(snapshot).await
+    }
+
     fn count(&mut self, cause: &str) -> Result<(), RemoteError> {
         self.attempts += 1;
         if self.attempts <= ATTEMPTS { Ok(()) } else { Err(self.task.lost(cause)) }
     }
 
+    /// Pauses before another attempt; the first one after an event is made at once.
     async fn pause(&mut self) {
-        sleep((FIRST_PAUSE * 2_u32.pow(self.attempts.saturating_sub(1))).min(LONGEST_PAUSE)).await;
+        if let Some(doublings) = self.attempts.checked_sub(2) {
+            sleep((FIRST_PAUSE * 2_u32.pow(doublings)).min(LONGEST_PAUSE)).await;
+        }
     }
 }
 

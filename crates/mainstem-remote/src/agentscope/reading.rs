@@ -384,7 +384,8 @@ impl Agent {
         if whole.trim().is_empty() || is_same {
             return;
         }
-        let rest = whole.strip_prefix(&*self.answer).filter(|_| self.events.is_answering());
+        let is_open = self.events.is_answering() && !self.events.has_open_calls();
+        let rest = whole.strip_prefix(&*self.answer).filter(|_| is_open);
         let rest = match rest {
             Some(rest) => rest,
             // What was said of it is an answer of its own.
