@@ -44,7 +44,6 @@ impl Server {
             .with_state(pieces.clone());
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        #[expect(clippy::disallowed_methods, reason = "ends with the process")]
         runtime.spawn(async move { axum::serve(listener, routes).await.unwrap() });
         let spawn = json!({ "agent_id": "far", "task": "go" });
         let turns = [Turn::new().call("agent_spawn", spawn), Turn::new().text("All done.")];

@@ -1,9 +1,9 @@
 //! The Agent Protocol of AgentScope: tasks over HTTP, and their events.
 //!
-//! The types of the wire are for both sides: a server answers with them, a client reads them. An event of
-//! ours is one frame, in whose [`payload`](TaskEvent::payload) it is in the form of AgentScope; what
-//! that form has no field for is under [`EXTRA`] in the payload's metadata, or, for a whole kind, a
-//! `CUSTOM` event whose name begins with [`PREFIX`].
+//! The types of the wire are for both sides: a server answers with them, a client reads them. An
+//! event of ours is one frame, in whose [`payload`](TaskEvent::payload) it is in the form of
+//! AgentScope; what that form has no field for is under [`EXTRA`] in the payload's metadata, or,
+//! for a whole kind, a `CUSTOM` event whose name begins with [`PREFIX`].
 
 mod payload;
 mod wire;
@@ -24,8 +24,9 @@ use crate::Encoder;
 
 /// The events of one task, from its first one or from behind a number.
 ///
-/// Events have the numbers of the session: from 1 on in a session of the task's own. A detail leaves
-/// some out, and their numbers with them. A task ends with a `STATUS` event, or with `RUN_ERROR` if it failed.
+/// Events have the numbers of the session: from 1 on in a session of the task's own. A detail
+/// leaves some out, and their numbers with them. A task ends with a `STATUS` event, or with
+/// `RUN_ERROR` if it failed.
 #[derive(Clone, Debug)]
 pub struct AgentProtocol {
     task: String,
@@ -119,8 +120,8 @@ fn translated(event: &AgentEvent) -> Vec<TaskEvent> {
 }
 
 /// The typed fields. An event of an agent below has none, because a client that reads only them
-/// would take it for one of the agent that it asked; a request for approval is the exception, as any
-/// client has to answer it.
+/// would take it for one of the agent that it asked; a request for approval is the exception, as
+/// any client has to answer it.
 fn typed(event: &AgentEvent) -> TaskEvent {
     use EventKind::*;
     let call = |kind, id: &ToolCallId, name: &str| TaskEvent {

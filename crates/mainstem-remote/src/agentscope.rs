@@ -1,13 +1,14 @@
 //! The Agent Protocol of AgentScope: a turn is a task of its server.
 //!
-//! `follow` waits for the task's events and status; what they mean is decided in `heard` (one event)
-//! and `reading` (the task so far), which are pure, and `approvals` has the requests that wait.
+//! `follow` waits for the task's events and status; what they mean is decided in `decode` (one
+//! event) and `fold` (the task so far), which are pure, and `approvals` has the requests that
+//! wait.
 
 mod approvals;
 mod conversation;
+mod decode;
+mod fold;
 mod follow;
-mod heard;
-mod reading;
 mod task;
 
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use mainstem_message::{ConfirmId, ToolCallId};
 use mainstem_outbound::Reach;
 use mainstem_tool::ToolOutput;
 
-use self::{approvals::Approvals, follow::Follow, reading::Reading, task::Task};
+use self::{approvals::Approvals, fold::TaskFold, follow::Follow, task::Task};
 use crate::{
     BegunTurn, RemoteAgent, RemoteControl, RemoteError, RemoteTurn, agents::Declared, http::Connection,
 };
@@ -84,8 +85,8 @@ impl AgentScopeAgent {
     }
 }
 
-/// Returns the address of a declared agent, which has the id of its declaration unless the URL names
-/// another: AgentScope sends that, too.
+/// Returns the address of a declared agent, which has the id of its declaration unless the URL
+/// names another: AgentScope sends that, too.
 pub(crate) fn address(url: &str, id: &str) -> String {
     let url = url.trim_end_matches('/');
     if url.contains(AGENTS) { url.to_owned() } else { format!("{url}{AGENTS}{id}") }
@@ -120,8 +121,8 @@ impl RemoteAgent for AgentScopeAgent {
         task.submit(&self.submission(&turn, input)).await?;
         let approvals = Arc::new(Approvals::default());
         let name = self.agent.as_deref().unwrap_or("remote");
-        let reading = Reading::new(name, turn.session, approvals.clone());
-        let events = Follow::new(task.clone(), reading).into_events();
+        let fold = TaskFold::new(name, turn.session, approvals.clone());
+        let events = Follow::new(task.clone(), fold).into_events();
         Ok(BegunTurn::new(events, Arc::new(Control { task, approvals })))
     }
 }
@@ -149,6 +150,3 @@ impl RemoteControl for Control {
         Err(RemoteError::invalid("the Agent Protocol takes no results of tools from a caller"))
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -2,7 +2,8 @@
 //!
 //! A protocol has a [`FarSide`]: a server that speaks it, with an agent that [acts](Act) as the
 //! suite says, and the way in which a harness declares that agent. The server is the protocol's
-//! own, scripted for each act; or that of Mainstem with [`Act::harness`], if it speaks the protocol.
+//! own, scripted for each act; or that of Mainstem with [`Act::harness`], if it speaks the
+//! protocol.
 //!
 //! ```ignore
 //! #[tokio::test]

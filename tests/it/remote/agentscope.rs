@@ -1,5 +1,5 @@
-//! AgentScope's Agent Protocol on both sides: our remote agents at our server of it, and at one that
-//! does what AgentScope's does.
+//! AgentScope's Agent Protocol on both sides: our remote agents at our server of it, and at one
+//! that does what AgentScope's does.
 
 mod broken;
 mod java;
@@ -222,4 +222,23 @@ async fn an_approval_is_found_by_polling() {
     .await;
     assert_eq!(asked, [r#"{"at":"a"}"#]);
     assert_eq!(child_end(&events, FAR), (Outcome::Success, ""));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_task_has_the_user_and_the_attributes_of_its_caller() {
+    let model = ScriptedModel::new().agent(FAR, [Turn::new().text("One.")]);
+    let served = builder(FAR, model).build().unwrap();
+    let (url, serving) = serve(served.clone()).await;
+    let main =
+        ScriptedModel::new().agent("main", [Turn::new().spawn(FAR, "go"), Turn::new().text("All done.")]);
+    let first = builder("main", main).with_subagent(far(FAR, &url)).build().unwrap();
+    let options = RunOptions::new().with_user("ann").with_attribute("tenant", "acme");
+    let events: Vec<_> = first.stream_events(RunRequest::new("go").with_options(options)).collect().await;
+    let child =
+        events.iter().find_map(|event| event.source().map(|source| source.session_id.clone())).unwrap();
+    let session = served.sessions().find(&child).await.unwrap().expect("the session of the child");
+    let start = session.log().subscribe_from(1).try_next().unwrap();
+    let EventKind::AgentStart { settings: Some(settings), .. } = &start.kind else { panic!("{start}") };
+    assert_eq!((settings.user.as_deref(), &settings.attributes["tenant"]), (Some("ann"), &"acme".into()));
+    serving.abort();
 }

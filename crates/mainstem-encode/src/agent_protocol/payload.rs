@@ -62,7 +62,7 @@ impl Form {
         let mut form = Self::own(event);
         match &event.kind {
             AgentStart { .. } => {
-                let session = event.source().map_or(event.session_id(), |source| &source.session_id);
+                let session = event.source().map_or_else(|| event.session_id(), |source| &source.session_id);
                 form.set("sessionId", json!(session));
                 form.move_out(&["input", "parentToolCallId"]);
             }

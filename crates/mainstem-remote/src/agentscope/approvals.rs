@@ -20,7 +20,8 @@ pub(super) struct Approvals(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// Those that were asked about. None is asked about twice: a status may be older than an answer.
+    /// Those that were asked about. None is asked about twice: a status may be older than an
+    /// answer.
     asked: HashSet<ToolCallId>,
     requests: Vec<Vec<Pending>>,
 }

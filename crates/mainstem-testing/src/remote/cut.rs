@@ -21,7 +21,6 @@ impl Proxy {
         let task = tokio::spawn(async move {
             let mut connections = JoinSet::new();
             while let Ok((client, _)) = listener.accept().await {
-                #[expect(clippy::disallowed_methods, reason = "aborted with the set")]
                 connections.spawn(pass(client, address.clone(), bytes));
             }
         });

@@ -1,8 +1,9 @@
-//! A server of the Agent Protocol that does what AgentScope-Java's does (its `AgentProtocolTaskStore`
-//! and `AgentProtocolTaskEventBus`), where ours does better: events are numbered from 1 within the
-//! stream of a task, which is dropped when the task ends, and a later reader gets a new, silent one;
-//! a cancel ends the stream without an event; an approval pauses the agent, whose events then say
-//! that it has ended; a task is a conversation; a finished one is refused with 409.
+//! A server of the Agent Protocol that does what AgentScope-Java's does (its
+//! `AgentProtocolTaskStore` and `AgentProtocolTaskEventBus`), where ours does better: events are
+//! numbered from 1 within the stream of a task, which is dropped when the task ends, and a later
+//! reader gets a new, silent one; a cancel ends the stream without an event; an approval pauses the
+//! agent, whose events then say that it has ended; a task is a conversation; a finished one is
+//! refused with 409.
 
 use std::{
     collections::HashMap,

@@ -77,8 +77,8 @@ fn options(context: Context, agent: Option<String>) -> Result<RunOptions, Proble
 
 /// Returns the options with the rules of the caller, which deny calls.
 ///
-/// This is the place where they become rules of the run; a run has none yet, so a task with rules is
-/// refused rather than run without them.
+/// This is the place where they become rules of the run; a run has none yet, so a task with rules
+/// is refused rather than run without them.
 fn denied(options: RunOptions, rules: &[DenyRule]) -> Result<RunOptions, Problem> {
     let patterns = rules.iter().map(pattern).collect::<Result<Vec<_>, _>>()?;
     if patterns.is_empty() {

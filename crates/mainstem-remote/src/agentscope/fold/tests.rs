@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::*;
 use crate::admission::{Admission, Admitted, ROOT};
 
-fn reading() -> Reading {
-    Reading::new("far", "sub-far".parse().unwrap(), Arc::default())
+fn fold() -> TaskFold {
+    TaskFold::new("far", "sub-far".parse().unwrap(), Arc::default())
 }
 
 fn typed(kind: EventType) -> TaskEvent {
@@ -44,13 +44,13 @@ fn shown(events: &[RemoteEvent]) -> String {
 
 /// Reads events, ends as the last of them says, and returns what is lawful of it.
 fn read(events: impl IntoIterator<Item = TaskEvent>, result: Option<&str>) -> String {
-    let mut reading = reading();
+    let mut fold = fold();
     for event in events {
-        if let Some(snapshot) = reading.read(&event) {
-            reading.end(Snapshot { result: result.map(str::to_owned), ..snapshot });
+        if let Some(snapshot) = fold.read(&event) {
+            fold.end(Snapshot { result: result.map(str::to_owned), ..snapshot });
         }
     }
-    let events = reading.take();
+    let events = fold.take();
     let mut admission = Admission::new("sub-far".parse().unwrap(), 3);
     for event in &events {
         admission.admit(event.clone()).unwrap_or_else(|error| panic!("{error}\n{}", shown(&events)));
@@ -280,14 +280,14 @@ proptest! {
         events in prop::collection::vec(events(), 0..40),
         last in prop_oneof![Just("success"), Just("error"), Just("cancelled")],
     ) {
-        let mut reading = reading();
+        let mut fold = fold();
         for event in &events {
-            prop_assert!(reading.read(event).is_none());
+            prop_assert!(fold.read(event).is_none());
         }
-        reading.end(Snapshot {
+        fold.end(Snapshot {
             status: Some(Status::from(last)), result: Some("The result.".to_owned()), ..Snapshot::default()
         });
-        let out = reading.take();
+        let out = fold.take();
         let mut admission = Admission::new("sub-far".parse().unwrap(), 3);
         let mut ends = 0;
         for event in &out {
@@ -301,11 +301,11 @@ proptest! {
 
 #[test]
 fn what_was_read_is_not_read_again() {
-    let mut reading = reading();
+    let mut fold = fold();
     for seq in [1, 2, 2, 1, 3] {
-        reading.read(&TaskEvent { seq, ..text(&format!("{seq} ")) });
+        fold.read(&TaskEvent { seq, ..text(&format!("{seq} ")) });
     }
-    let said: Vec<Value> = reading
+    let said: Vec<Value> = fold
         .take()
         .iter()
         .filter_map(|event| match &event.kind {
@@ -314,5 +314,5 @@ fn what_was_read_is_not_read_again() {
         })
         .collect();
     assert_eq!(json!(said), json!(["1 ", "2 ", "3 "]));
-    assert_eq!(reading.last(), 3);
+    assert_eq!(fold.last(), 3);
 }

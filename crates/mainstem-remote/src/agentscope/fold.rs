@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{
     approvals::Approvals,
-    heard::{Heard, Said, Speaker, calls, heard},
+    decode::{Decoded, Producer, Statement, calls, decode},
 };
 use crate::{RemoteEvent, Translation};
 
@@ -19,7 +19,7 @@ const MAX_AGENTS: usize = 1_024;
 
 /// A task so far.
 #[derive(Debug)]
-pub(super) struct Reading {
+pub(super) struct TaskFold {
     name: String,
     /// The session of the turn.
     session: SessionId,
@@ -53,8 +53,8 @@ struct Agent {
     hints: u32,
 }
 
-impl Reading {
-    /// Creates the reading of a task of this agent, for a turn of this session.
+impl TaskFold {
+    /// Creates the fold of a task of this agent, for a turn of this session.
     pub(super) fn new(name: &str, session: SessionId, approvals: Arc<Approvals>) -> Self {
         Self {
             name: name.to_owned(),
@@ -91,8 +91,8 @@ impl Reading {
             return None;
         }
         self.last = self.last.max(event.seq);
-        let Heard { speaker, said } = heard(event);
-        self.hear(speaker, said);
+        let Decoded { producer, statement } = decode(event);
+        self.apply(producer, statement);
         let status = event.status.as_deref().map(Status::from);
         let status = match event.kind {
             EventType::RunError => Some(Status::Error),
@@ -111,13 +111,13 @@ impl Reading {
     pub(super) fn status(&mut self, snapshot: &Snapshot) {
         if snapshot.status == Some(Status::AwaitingConfirm) {
             let calls = calls(snapshot.pending_confirms.as_deref());
-            self.hear(Speaker::Asked, Said::Ask(calls));
+            self.apply(Producer::Asked, Statement::Ask(calls));
         }
     }
 
     /// Says that the events do not come live.
     pub(super) fn fall_back(&mut self, reason: String) {
-        self.hear(Speaker::Asked, Said::Other(Box::new(EventKind::StreamFallback { reason })));
+        self.apply(Producer::Asked, Statement::Other(Box::new(EventKind::StreamFallback { reason })));
     }
 
     /// Returns `true` if the answer is not known, although the task has succeeded.
@@ -134,7 +134,7 @@ impl Reading {
             (Some(Status::Success), told) => {
                 let outcome =
                     told.map(|(outcome, _)| outcome).filter(|one| Status::of(*one) == Status::Success);
-                let whole = snapshot.result.or(self.asked.result.take()).unwrap_or_default();
+                let whole = snapshot.result.or_else(|| self.asked.result.take()).unwrap_or_default();
                 self.asked.complete(&whole);
                 self.asked.checked(outcome.unwrap_or(Outcome::Success), None)
             }
@@ -149,36 +149,38 @@ impl Reading {
         self.flush_asked();
     }
 
-    fn hear(&mut self, speaker: Speaker, said: Said) {
+    fn apply(&mut self, producer: Producer, statement: Statement) {
         if self.is_over() {
             return;
         }
         self.begin_asked();
-        if let Said::Answered(calls) = said {
+        if let Statement::Answered(calls) = statement {
             return self.answered(&calls);
         }
-        match speaker {
-            Speaker::Asked => {
-                match said {
-                    Said::Start { .. } => {}
+        match producer {
+            Producer::Asked => {
+                match statement {
+                    Statement::Start { .. } => {}
                     // It may pause only: the status of the task tells.
-                    Said::End { outcome, error } => self.told = outcome.map(|outcome| (outcome, error)),
-                    Said::Ask(calls) => self.asked.ask(&self.approvals, calls),
-                    said => self.asked.say(said),
+                    Statement::End { outcome, error } => self.told = outcome.map(|outcome| (outcome, error)),
+                    Statement::Ask(calls) => self.asked.ask(&self.approvals, calls),
+                    statement => self.asked.apply(statement),
                 }
                 self.flush_asked();
             }
-            Speaker::Below(source) => self.hear_below(source.session_id.as_str().to_owned(), source, said),
-            Speaker::Named { key, path } => {
+            Producer::Below(source) => {
+                self.apply_below(source.session_id.as_str().to_owned(), source, statement)
+            }
+            Producer::Named { key, path } => {
                 let source = self.placed(&key, &path);
-                self.hear_below(key, source, said);
+                self.apply_below(key, source, statement);
             }
         }
     }
 
     /// An agent below. One that has ended begins its next turn.
-    fn hear_below(&mut self, key: String, source: Arc<EventSource>, said: Said) {
-        let is_start = matches!(said, Said::Start { .. });
+    fn apply_below(&mut self, key: String, source: Arc<EventSource>, statement: Statement) {
+        let is_start = matches!(statement, Statement::Start { .. });
         let is_new = self.below.get(&key).is_none_or(|agent| agent.events.is_over());
         if is_start && is_new && self.below.len() < MAX_AGENTS {
             self.begun += 1;
@@ -187,11 +189,11 @@ impl Reading {
         }
         // Without a beginning, its events have no place: they are of a task of an earlier turn.
         let Some(agent) = self.below.get_mut(&key) else { return };
-        match said {
-            Said::Start { name, input } if is_new => agent.start(&name, input),
-            Said::End { outcome, error } => agent.end(outcome, error),
-            Said::Ask(calls) => agent.ask(&self.approvals, calls),
-            said => agent.say(said),
+        match statement {
+            Statement::Start { name, input } if is_new => agent.start(&name, input),
+            Statement::End { outcome, error } => agent.end(outcome, error),
+            Statement::Ask(calls) => agent.ask(&self.approvals, calls),
+            statement => agent.apply(statement),
         }
         self.out.extend(agent.events.take());
     }
@@ -275,16 +277,16 @@ impl Agent {
         (Outcome::Error, Some(failure))
     }
 
-    fn say(&mut self, said: Said) {
+    fn apply(&mut self, statement: Statement) {
         let events = &mut self.events;
-        match said {
-            Said::ModelStart(name) => {
+        match statement {
+            Statement::ModelStart(name) => {
                 self.end_answer();
                 if let Some(name) = name {
                     self.events.set_model(name);
                 }
             }
-            Said::ModelEnd(usage) => {
+            Statement::ModelEnd(usage) => {
                 if let Some(usage) = usage {
                     events.usage(usage);
                 }
@@ -293,36 +295,36 @@ impl Agent {
                     events.end_answer();
                 }
             }
-            Said::Text(delta) => {
+            Statement::Text(delta) => {
                 self.answer.push_str(&delta);
                 self.events.text(&delta);
             }
-            Said::Thinking(delta) => events.thinking(&delta),
-            Said::DataStart(media_type) => self.media_type = media_type,
-            Said::Data(delta) => {
+            Statement::Thinking(delta) => events.thinking(&delta),
+            Statement::DataStart(media_type) => self.media_type = media_type,
+            Statement::Data(delta) => {
                 self.has_data = true;
                 events.data(&self.media_type, &delta);
             }
-            Said::EndBlock => events.end_block(),
-            Said::Call { id, name } => events.call(&id, &name),
-            Said::Arguments { id, delta } => events.arguments(&id, &delta),
-            Said::EndCall(id) if !events.lacks_arguments(&id) => events.end_call(&id),
-            Said::BeginResult { id, name, input } => {
+            Statement::EndBlock => events.end_block(),
+            Statement::Call { id, name } => events.call(&id, &name),
+            Statement::Arguments { id, delta } => events.arguments(&id, &delta),
+            Statement::EndCall(id) if !events.lacks_arguments(&id) => events.end_call(&id),
+            Statement::BeginResult { id, name, input } => {
                 self.announce(&id, &name, input.as_ref().map(Value::to_string).as_deref());
                 self.events.begin_result(&id, &name);
                 self.forget_answer();
             }
-            Said::Result { id, delta } => events.result(&id, &delta),
-            Said::ResultData { id, data } => events.result_data(&id, data),
-            Said::EndResult { id, name, state } => {
+            Statement::Result { id, delta } => events.result(&id, &delta),
+            Statement::ResultData { id, data } => events.result_data(&id, data),
+            Statement::EndResult { id, name, state } => {
                 events.begin_result(&id, &name);
                 events.end_result(&id, state);
                 self.forget_answer();
             }
-            Said::Answer(text) => self.result = Some(text),
-            Said::Other(kind) => self.other(*kind),
-            Said::EndCall(_) | Said::Start { .. } | Said::End { .. } => {}
-            Said::Ask(_) | Said::Answered(_) | Said::Nothing => {}
+            Statement::Answer(text) => self.result = Some(text),
+            Statement::Other(kind) => self.other(*kind),
+            Statement::EndCall(_) | Statement::Start { .. } | Statement::End { .. } => {}
+            Statement::Ask(_) | Statement::Answered(_) | Statement::Nothing => {}
         }
     }
 
@@ -388,7 +390,7 @@ impl Agent {
         let rest = whole.strip_prefix(&*self.answer).filter(|_| is_open);
         let rest = match rest {
             Some(rest) => rest,
-            // What was said of it is an answer of its own.
+            // The part that was read is an answer of its own.
             None => {
                 self.end_answer();
                 whole

@@ -15,14 +15,14 @@ const FOREIGN: &str = "agentscope.";
 
 /// An event of the task: whose, and what.
 #[derive(Debug, PartialEq)]
-pub(super) struct Heard {
-    pub(super) speaker: Speaker,
-    pub(super) said: Said,
+pub(super) struct Decoded {
+    pub(super) producer: Producer,
+    pub(super) statement: Statement,
 }
 
 /// The agent that an event is of.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Speaker {
+pub(super) enum Producer {
     /// The one that was asked.
     Asked,
     /// One below it, of a server that says where.
@@ -37,7 +37,7 @@ pub(super) enum Speaker {
 }
 
 #[derive(Debug, PartialEq)]
-pub(super) enum Said {
+pub(super) enum Statement {
     Start {
         name: String,
         input: Vec<Arc<Message>>,
@@ -89,35 +89,37 @@ pub(super) enum Said {
 }
 
 /// Returns what an event says.
-pub(super) fn heard(event: &TaskEvent) -> Heard {
+pub(super) fn decode(event: &TaskEvent) -> Decoded {
     let payload = event.payload.as_deref().and_then(|text| serde_json::from_str::<Value>(text).ok());
     let payload = payload.as_ref().and_then(Value::as_object).map(Payload);
-    let of_payload = payload.as_ref().and_then(|payload| Some((payload.speaker(), payload.said()?)));
+    let of_payload = payload.as_ref().and_then(|payload| Some((payload.producer(), payload.statement()?)));
     match of_payload {
-        Some((speaker, said)) => Heard { speaker, said },
-        None => Heard { speaker: Speaker::Asked, said: typed(event) },
+        Some((producer, statement)) => Decoded { producer, statement },
+        None => Decoded { producer: Producer::Asked, statement: typed(event) },
     }
 }
 
 /// What the typed fields say, which are the agent's that was asked.
-fn typed(event: &TaskEvent) -> Said {
+fn typed(event: &TaskEvent) -> Statement {
     let text = || event.text.clone().unwrap_or_default();
     let id = || ToolCallId::new(event.tool_call_id.clone().unwrap_or_default());
     let name = || event.tool_name.clone().unwrap_or_default();
     match event.kind {
         EventType::RunStarted => {
-            Said::Start { name: event.agent_id.clone().unwrap_or_default(), input: Vec::new() }
+            Statement::Start { name: event.agent_id.clone().unwrap_or_default(), input: Vec::new() }
         }
-        EventType::RunFinished => Said::End { outcome: None, error: None },
-        EventType::TextDelta => Said::Text(text()),
-        EventType::ThinkingDelta => Said::Thinking(text()),
-        EventType::ToolCallStart => Said::Call { id: id(), name: name() },
-        EventType::ToolCallEnd => Said::EndCall(id()),
+        EventType::RunFinished => Statement::End { outcome: None, error: None },
+        EventType::TextDelta => Statement::Text(text()),
+        EventType::ThinkingDelta => Statement::Thinking(text()),
+        EventType::ToolCallStart => Statement::Call { id: id(), name: name() },
+        EventType::ToolCallEnd => Statement::EndCall(id()),
         EventType::ToolResult => {
-            Said::EndResult { id: id(), name: name(), state: state(event.status.as_deref()) }
+            Statement::EndResult { id: id(), name: name(), state: state(event.status.as_deref()) }
         }
-        EventType::RequireConfirm => Said::Ask(calls(event.pending_confirms.as_deref())),
-        EventType::RunError | EventType::Status | EventType::AgentEvent | EventType::Unknown => Said::Nothing,
+        EventType::RequireConfirm => Statement::Ask(calls(event.pending_confirms.as_deref())),
+        EventType::RunError | EventType::Status | EventType::AgentEvent | EventType::Unknown => {
+            Statement::Nothing
+        }
     }
 }
 
@@ -154,63 +156,65 @@ impl Payload<'_> {
         serde_json::from_value(extra.clone()).ok()
     }
 
-    fn speaker(&self) -> Speaker {
+    fn producer(&self) -> Producer {
         if let Some(source) = self.extra("source") {
-            return Speaker::Below(Arc::new(source));
+            return Producer::Below(Arc::new(source));
         }
         let path = self.text("source");
         if path.trim().is_empty() {
-            return Speaker::Asked;
+            return Producer::Asked;
         }
         // Newer servers tell instances of one agent apart.
         let instance = self.0.get("metadata").and_then(|metadata| metadata.get("agentInstanceId"));
         let key = instance.and_then(Value::as_str).unwrap_or(&path).to_owned();
-        Speaker::Named { key, path }
+        Producer::Named { key, path }
     }
 
     /// Returns what it says; `None` if it is not an event of AgentScope.
-    fn said(&self) -> Option<Said> {
+    fn statement(&self) -> Option<Statement> {
         let kind = self.0.get("type")?.as_str()?;
         let (id, name) = (|| ToolCallId::new(self.text("toolCallId")), || self.text("toolCallName"));
         Some(match kind {
             "AGENT_START" => {
-                Said::Start { name: self.text("name"), input: self.extra("input").unwrap_or_default() }
+                Statement::Start { name: self.text("name"), input: self.extra("input").unwrap_or_default() }
             }
-            "AGENT_END" => Said::End { outcome: self.extra("outcome"), error: self.extra("error") },
-            "AGENT_RESULT" => Said::Answer(texts(self.0.get("result").unwrap_or(&Value::Null))),
-            "MODEL_CALL_START" => Said::ModelStart(self.extra("modelName")),
-            "MODEL_CALL_END" => Said::ModelEnd(self.usage()),
-            "TEXT_BLOCK_START" | "THINKING_BLOCK_START" => Said::Nothing,
-            "TEXT_BLOCK_DELTA" => Said::Text(self.text("delta")),
-            "THINKING_BLOCK_DELTA" => Said::Thinking(self.text("delta")),
+            "AGENT_END" => Statement::End { outcome: self.extra("outcome"), error: self.extra("error") },
+            "AGENT_RESULT" => Statement::Answer(texts(self.0.get("result").unwrap_or(&Value::Null))),
+            "MODEL_CALL_START" => Statement::ModelStart(self.extra("modelName")),
+            "MODEL_CALL_END" => Statement::ModelEnd(self.usage()),
+            "TEXT_BLOCK_START" | "THINKING_BLOCK_START" => Statement::Nothing,
+            "TEXT_BLOCK_DELTA" => Statement::Text(self.text("delta")),
+            "THINKING_BLOCK_DELTA" => Statement::Thinking(self.text("delta")),
             "DATA_BLOCK_START" => {
                 let media_type = self.extra("mediaType").unwrap_or_else(|| self.text("mediaType"));
-                Said::DataStart(media_type)
+                Statement::DataStart(media_type)
             }
-            "DATA_BLOCK_DELTA" => Said::Data(self.text("delta")),
-            "TEXT_BLOCK_END" | "THINKING_BLOCK_END" | "DATA_BLOCK_END" => Said::EndBlock,
-            "TOOL_CALL_START" => Said::Call { id: id(), name: name() },
-            "TOOL_CALL_DELTA" => Said::Arguments { id: id(), delta: self.text("delta") },
-            "TOOL_CALL_END" => Said::EndCall(id()),
-            "TOOL_RESULT_START" => Said::BeginResult { id: id(), name: name(), input: self.extra("input") },
-            "TOOL_RESULT_TEXT_DELTA" => Said::Result { id: id(), delta: self.text("delta") },
+            "DATA_BLOCK_DELTA" => Statement::Data(self.text("delta")),
+            "TEXT_BLOCK_END" | "THINKING_BLOCK_END" | "DATA_BLOCK_END" => Statement::EndBlock,
+            "TOOL_CALL_START" => Statement::Call { id: id(), name: name() },
+            "TOOL_CALL_DELTA" => Statement::Arguments { id: id(), delta: self.text("delta") },
+            "TOOL_CALL_END" => Statement::EndCall(id()),
+            "TOOL_RESULT_START" => {
+                Statement::BeginResult { id: id(), name: name(), input: self.extra("input") }
+            }
+            "TOOL_RESULT_TEXT_DELTA" => Statement::Result { id: id(), delta: self.text("delta") },
             "TOOL_RESULT_DATA_DELTA" => match self.0.get("data").and_then(content) {
-                Some(data) => Said::ResultData { id: id(), data },
-                None => Said::Other(Box::new(self.foreign(kind))),
+                Some(data) => Statement::ResultData { id: id(), data },
+                None => Statement::Other(Box::new(self.foreign(kind))),
             },
             "TOOL_RESULT_END" => {
-                Said::EndResult { id: id(), name: name(), state: state(Some(&self.text("state"))) }
+                Statement::EndResult { id: id(), name: name(), state: state(Some(&self.text("state"))) }
             }
-            "REQUIRE_USER_CONFIRM" => Said::Ask(self.list("toolCalls").iter().map(tool_call).collect()),
+            "REQUIRE_USER_CONFIRM" => Statement::Ask(self.list("toolCalls").iter().map(tool_call).collect()),
             "USER_CONFIRM_RESULT" => {
                 let calls = self.list("confirmResults").iter().map(|one| tool_call(&one["toolCall"]).id);
-                Said::Answered(calls.collect())
+                Statement::Answered(calls.collect())
             }
-            "HINT_BLOCK" | "EXCEED_MAX_ITERS" => Said::Other(Box::new(self.own(kind, self.0)?)),
-            "CUSTOM" => Said::Other(Box::new(self.custom())),
+            "HINT_BLOCK" | "EXCEED_MAX_ITERS" => Statement::Other(Box::new(self.own(kind, self.0)?)),
+            "CUSTOM" => Statement::Other(Box::new(self.custom())),
             // Without the kind of an event of AgentScope, the typed fields are read.
             _ if kind.is_empty() => return None,
-            kind => Said::Other(Box::new(self.foreign(kind))),
+            kind => Statement::Other(Box::new(self.foreign(kind))),
         })
     }
 
