@@ -4,17 +4,19 @@
 mod broken;
 mod java;
 
+use futures_util::StreamExt;
 use mainstem::{model::scripted::Turn, prelude::*, spec};
 use mainstem_server::{Protocol, Server, Tokens};
 use mainstem_testing::{
     laws,
     remote::{Abilities, Act, FAR, FarSide, check},
+    render,
 };
+use serde_json::json;
 use tokio::{net::TcpListener, task::JoinHandle};
 
 use super::{builder, child_end, events, local, nameless, remote, scripts, steered};
 use crate::{anywhere::TOKEN, support::Spawns};
-use futures_util::StreamExt;
 
 /// Serves a harness over the Agent Protocol.
 pub(super) async fn serve(harness: Harness) -> (String, JoinHandle<()>) {
@@ -241,4 +243,35 @@ async fn a_task_has_the_user_and_the_attributes_of_its_caller() {
     let EventKind::AgentStart { settings: Some(settings), .. } = &start.kind else { panic!("{start}") };
     assert_eq!((settings.user.as_deref(), &settings.attributes["tenant"]), (Some("ann"), &"acme".into()));
     serving.abort();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_person_approves_a_call_of_an_agent_below_a_task() {
+    for (decision, expected) in [
+        (Decision::Allow, "TOOL_RESULT_END echo success"),
+        (Decision::Deny("not now".to_owned()), "not now"),
+        (Decision::AllowWith(json!({ "say": "edited" })), "can't be edited"),
+    ] {
+        let asks = RuleSet::default().with_pattern(Effect::Ask, "echo").unwrap();
+        let spawn = [Turn::new().spawn("third", "look"), Turn::new().text("It is so.")];
+        let model = scripts("third", ScriptedModel::new()).agent("second", spawn);
+        let second = builder("second", model).with_subagent(local("third")).with_permissions(asks);
+        let (url, serving) = serve(second.build().unwrap()).await;
+        let main = scripts("main", ScriptedModel::new());
+        let first = builder("main", main).with_subagent(far("second", &url)).build().unwrap();
+        let mut asked = 0;
+        let events = steered(&first, async |run, event| {
+            if let EventKind::RequireUserConfirm { confirm_id, .. } = &event.kind {
+                assert_eq!((event.depth(), event.agent_id()), (2, "third"));
+                run.confirm(confirm_id, decision.clone()).unwrap();
+                asked += 1;
+            }
+        })
+        .await;
+        let text = render(&events);
+        assert_eq!(asked, 1, "{text}");
+        assert!(text.contains(expected), "{expected}\n{text}");
+        assert_eq!(child_end(&events, "second"), (Outcome::Success, ""), "{text}");
+        serving.abort();
+    }
 }

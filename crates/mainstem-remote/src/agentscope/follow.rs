@@ -7,7 +7,7 @@ use futures_util::{
     stream::{self, BoxStream},
 };
 use mainstem_encode::agent_protocol::{Snapshot, Status, TaskEvent};
-use mainstem_sse::SseEvent;
+use mainstem_sse::{SseError, SseEvent};
 use tokio::time::{sleep, timeout};
 
 use super::{fold::TaskFold, task::Task};
@@ -114,6 +114,7 @@ impl Follow {
         let patience = if self.ended.is_some() { LAST_EVENTS } else { self.quiet };
         match timeout(patience, frames.next()).await {
             Ok(Some(Ok(frame))) => self.take(&frame).await,
+            Ok(Some(Err(SseError::TooLarge(error)))) => Err(self.task.invalid(&error.to_string())),
             Ok(Some(Err(error))) => self.lose(&error.to_string()).await,
             Ok(None) => self.lose("the stream ended before the task did").await,
             Err(_) => self.look().await,
