@@ -8,7 +8,6 @@ use futures_util::StreamExt;
 use mainstem::{model::scripted::Turn, prelude::*, spec};
 use mainstem_server::{Protocol, Server, Tokens};
 use mainstem_testing::{
-    laws,
     remote::{Abilities, Act, FAR, FarSide, check},
     render,
 };
@@ -105,25 +104,8 @@ async fn two_turns(url: &str) -> Vec<String> {
     let main =
         ScriptedModel::new().agent("main", [Turn::new().spawn(FAR, "first"), Turn::new().text("All done.")]);
     let first = builder("main", main).with_subagent(far(FAR, url)).build().unwrap();
-    let session = first.open_session("s").await.unwrap();
-    let run: Vec<_> = session.run("go").unwrap().collect().await;
-    laws(&run).unwrap();
-    let key = session.children()[0].agent_key.clone();
-    let mut log = session.log().subscribe();
-    session.send(&key, "second <b>", SendMode::Queue).unwrap();
-    while let Some(event) = log.next().await {
-        if matches!(event.kind, EventKind::AgentEnd { .. }) {
-            break;
-        }
-    }
-    let mut log = session.log().subscribe_from(1);
-    let events: Vec<_> = std::iter::from_fn(|| log.try_next()).collect();
-    laws(&events).unwrap();
-    let answers = events.iter().filter_map(|event| match &event.kind {
-        EventKind::AgentResult { result } if event.agent_id() == FAR => Some(result.text()),
-        _ => None,
-    });
-    answers.collect()
+    let turns = super::two_turns(&first, FAR, "second <b>").await;
+    turns.into_iter().map(|(_, answer)| answer).collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -100,7 +100,8 @@ async fn submit(
     let lock = app.idempotency.lock(&caller, &id);
     let _locked = lock.lock().await;
     match find(&app, &caller, &id).await? {
-        Some(found) if found.is_over() => {
+        // Without a handle it ended with its process.
+        Some(found) if found.is_over() || found.handle().is_none() => {
             return Ok(refused(StatusCode::CONFLICT, format!("task_id already finished: {id}")));
         }
         Some(_) => {}

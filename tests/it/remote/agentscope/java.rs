@@ -187,7 +187,7 @@ impl Java {
                     self.result(task, id, &format!("at {at}"), "success");
                 }
                 // A reader that was cut comes back before the end.
-                sleep(Duration::from_millis(600)).await;
+                sleep(Duration::from_millis(300)).await;
             }
             Act::Delegates => {
                 for kind in ["AGENT_START", "TEXT_BLOCK_DELTA", "AGENT_END"] {
