@@ -231,7 +231,8 @@ async fn a_drop_stops_the_last_server_within_a_second() {
     assert_eq!(child_end(&events, "third").0, Outcome::Cancelled, "{}", render(&events));
 }
 
-/// Has the root call an agent, then sends that one a further message; returns its turns and answers.
+/// Has the root call an agent, then sends that one a further message; returns its turns and
+/// answers.
 async fn two_turns(first: &Harness, agent: &str, message: &str) -> Vec<(u32, String)> {
     let session = first.open_session("s").await.unwrap();
     let events: Vec<_> = session.run("go").unwrap().collect().await;
