@@ -6,6 +6,7 @@
 //! seed that repeats it; once fixed, it belongs in the corpus.
 #![expect(clippy::unwrap_used, reason = "a panic is what a fuzz target reports")]
 
+mod agentscope;
 mod corpus;
 mod event_json;
 mod front_matter;

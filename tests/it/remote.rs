@@ -1,5 +1,7 @@
 //! Children on other servers: their events are those of local children.
 
+mod agentscope;
+mod contract;
 mod protocols;
 mod random;
 
@@ -237,6 +239,32 @@ async fn a_drop_stops_the_last_server_within_a_second() {
     assert_eq!(child_end(&events, "third").0, Outcome::Cancelled, "{}", render(&events));
 }
 
+/// Has the root call an agent, then sends that one a further message; returns its turns and
+/// answers.
+async fn two_turns(first: &Harness, agent: &str, message: &str) -> Vec<(u32, String)> {
+    let session = first.open_session("s").await.unwrap();
+    let events: Vec<_> = session.run("go").unwrap().collect().await;
+    laws(&events).unwrap();
+    let key = session.children()[0].agent_key.clone();
+    let mut log = session.log().subscribe();
+    session.send(&key, message, SendMode::Queue).unwrap();
+    while let Some(event) = log.next().await {
+        if matches!(event.kind, EventKind::AgentEnd { .. }) {
+            break;
+        }
+    }
+    let mut log = session.log().subscribe_from(1);
+    let events: Vec<_> = std::iter::from_fn(|| log.try_next()).collect();
+    laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
+    let turns = events.iter().filter_map(|event| match &event.kind {
+        EventKind::AgentResult { result } if event.agent_id() == agent => {
+            Some((event.source()?.turn, result.text()))
+        }
+        _ => None,
+    });
+    turns.collect()
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_further_message_continues_the_conversation_at_the_remote() {
     let main = ScriptedModel::new().agent(
@@ -250,26 +278,8 @@ async fn a_further_message_continues_the_conversation_at_the_remote() {
     let second = ScriptedModel::new().agent("second", [Turn::new().text("One."), Turn::new().text("Two.")]);
     let (url, serving) = serve(builder("second", second).build().unwrap()).await;
     let first = builder("main", main).with_subagent(remote("second", &url)).build().unwrap();
-    let session = first.open_session("s").await.unwrap();
-    let events: Vec<_> = session.run("go").unwrap().collect().await;
-    laws(&events).unwrap();
-    let key = session.children()[0].agent_key.clone();
-    let mut log = session.log().subscribe();
-    session.send(&key, "second", SendMode::Queue).unwrap();
-    while let Some(event) = log.next().await {
-        if matches!(event.kind, EventKind::AgentEnd { .. }) {
-            break;
-        }
-    }
-    let mut log = session.log().subscribe_from(1);
-    let events: Vec<_> = std::iter::from_fn(|| log.try_next()).collect();
-    let turns = events.iter().filter_map(|event| match &event.kind {
-        EventKind::AgentResult { result } if event.agent_id() == "second" => {
-            Some((event.source()?.turn, result.text()))
-        }
-        _ => None,
-    });
-    assert_eq!(turns.collect::<Vec<_>>(), [(1, "One.".to_owned()), (2, "Two.".to_owned())]);
+    let turns = two_turns(&first, "second", "second").await;
+    assert_eq!(turns, [(1, "One.".to_owned()), (2, "Two.".to_owned())]);
     serving.abort();
 }
 

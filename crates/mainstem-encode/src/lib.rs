@@ -5,6 +5,7 @@
 //! [`Ndjson`] lines of JSON, [`Fleet`] the streams of Arbiter; [`agui`] and other modules have the
 //! protocols of others. [`EncodeExt`] encodes any stream of events.
 
+pub mod agent_protocol;
 pub mod agui;
 mod encoder;
 mod fleet;

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
 use mainstem_event::{CancelReason, Decision, EventKind, EventSource};
-use mainstem_message::{ConfirmId, ReplyId, SessionId, ToolCallId};
+use mainstem_message::{ConfirmId, Message, ReplyId, SessionId, ToolCallId};
 use mainstem_policy::{Budget, Rules};
 use mainstem_tool::ToolOutput;
 use serde_json::{Map, Value};
@@ -37,6 +37,8 @@ pub struct RemoteTurn {
     pub id: ReplyId,
     /// The task, or a further message.
     pub task: String,
+    /// The messages of earlier turns of the session, for a protocol whose servers keep none.
+    pub history: Vec<Arc<Message>>,
     /// On whose behalf the run works.
     pub user: Option<Arc<str>>,
     /// Further data of the run.

@@ -6,7 +6,10 @@ use mainstem_outbound::{Host, Reach};
 use mainstem_spec::{AgentSpec, Protocol};
 use mainstem_subagent::{RemoteAgents, Runner};
 
-use crate::{A2aAgent, MainstemAgent, RemoteAgent, RemoteError, RemoteRunner, TraceContext};
+use crate::{
+    A2aAgent, AgentScopeAgent, MainstemAgent, RemoteAgent, RemoteError, RemoteRunner, TraceContext,
+    agentscope,
+};
 
 /// Runs the agents that are declared with a `url`, and those that the program gives itself.
 ///
@@ -71,6 +74,9 @@ impl Remotes {
         match spec.protocol {
             None | Some(Protocol::Mainstem) => self.declared::<MainstemAgent>(url, spec),
             Some(Protocol::A2a) => self.declared::<A2aAgent>(url, spec),
+            Some(Protocol::AgentScope) => {
+                self.declared::<AgentScopeAgent>(&agentscope::address(url, &spec.id), spec)
+            }
             Some(protocol) => {
                 Err(RemoteError::invalid(format!("protocol {protocol} is not in this version")))
             }

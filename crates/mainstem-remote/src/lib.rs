@@ -2,7 +2,7 @@
 //!
 //! [`RemoteAgent`] is the contract of a protocol: it begins a turn, and returns the remote's events
 //! and what steers it. [`MainstemAgent`] speaks that of another Mainstem server,
-//! [`A2aAgent`] Agent2Agent. [`RemoteRunner`]
+//! [`AgentScopeAgent`] AgentScope's, [`A2aAgent`] Agent2Agent. [`RemoteRunner`]
 //! makes a child of it: `admission` decides which events are emitted, `invocations` has the
 //! contexts that emit them, and `turn` drives. [`Remotes`] makes runners from declarations.
 
@@ -10,6 +10,7 @@ mod a2a;
 mod admission;
 mod agent;
 mod agents;
+mod agentscope;
 mod error;
 mod http;
 mod invocations;
@@ -22,6 +23,7 @@ mod turn;
 pub use a2a::A2aAgent;
 pub use agent::{BegunTurn, RemoteAgent, RemoteControl, RemoteEvent, RemoteTurn};
 pub use agents::Remotes;
+pub use agentscope::AgentScopeAgent;
 pub use error::RemoteError;
 pub use mainstem::MainstemAgent;
 pub use mainstem_outbound::{Host, HostError};

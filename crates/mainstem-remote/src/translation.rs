@@ -4,7 +4,9 @@ use std::{collections::HashSet, mem, sync::Arc};
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use mainstem_event::{EventKind, EventSource, Outcome, Rollup};
-use mainstem_message::{BlockId, Failure, Message, Role, StopReason, ToolCallId, ToolState, Usage};
+use mainstem_message::{
+    BlockId, ContentBlock, Failure, Message, Role, StopReason, ToolCallId, ToolState, Usage,
+};
 use serde_json::Value;
 
 use crate::RemoteEvent;
@@ -27,7 +29,8 @@ const NO_RESULT: &str = "the remote sent no result of this call";
 /// agent.text("Paris has ");
 /// agent.text("309 stations.");
 /// agent.end(Outcome::Success, None);
-/// let kinds: Vec<_> = agent.take().iter().map(|event| event.kind.name()).collect();
+/// let events = agent.take();
+/// let kinds: Vec<_> = events.iter().map(|event| event.kind.name()).collect();
 /// assert_eq!(kinds.join(" "), "AGENT_START MODEL_CALL_START TEXT_BLOCK_START TEXT_BLOCK_DELTA \
 ///     TEXT_BLOCK_DELTA TEXT_BLOCK_END MODEL_CALL_END AGENT_END");
 /// ```
@@ -54,6 +57,7 @@ pub struct Translation {
 enum Block {
     Text,
     Thinking,
+    Data,
 }
 
 #[derive(Debug)]
@@ -111,6 +115,21 @@ impl Translation {
         self.said(Block::Thinking, delta);
     }
 
+    /// Continues an image, sound or file of the answer, as base64.
+    pub fn data(&mut self, media_type: &str, delta: &str) {
+        if delta.is_empty() || self.is_over {
+            return;
+        }
+        let delta = delta.to_owned();
+        let block_id = self.open(Block::Data, media_type);
+        self.emit(EventKind::DataBlockDelta { block_id, delta });
+    }
+
+    /// Names the model of the next answers.
+    pub fn set_model(&mut self, name: impl Into<Arc<str>>) {
+        self.model = name.into();
+    }
+
     /// Ends the open block, so that the next text begins another.
     pub fn end_block(&mut self) {
         let Some((block_id, block)) = self.block.take() else { return };
@@ -118,6 +137,7 @@ impl Translation {
         self.emit(match block {
             Block::Text => EventKind::TextBlockEnd { block_id, opaque },
             Block::Thinking => EventKind::ThinkingBlockEnd { block_id, opaque },
+            Block::Data => EventKind::DataBlockEnd { block_id, opaque },
         });
     }
 
@@ -140,6 +160,31 @@ impl Translation {
             call.arguments.push_str(delta);
             self.emit(EventKind::ToolCallDelta { tool_call_id: id.clone(), delta: delta.to_owned() });
         }
+    }
+
+    /// Returns `true` if the arguments of a call have not begun.
+    pub fn lacks_arguments(&self, id: &ToolCallId) -> bool {
+        self.calls.iter().any(|call| call.id == *id && call.arguments.is_empty())
+    }
+
+    /// Returns `true` if a call is open whose arguments have not begun.
+    pub fn awaits_arguments(&self) -> bool {
+        self.calls.iter().any(|call| call.stage == Stage::Calling && call.arguments.is_empty())
+    }
+
+    /// Returns `true` if this call has begun and has no result yet.
+    pub fn is_open(&self, id: &ToolCallId) -> bool {
+        self.place(id).is_some()
+    }
+
+    /// Returns `true` if a call has no result yet.
+    pub fn has_open_calls(&self) -> bool {
+        !self.calls.is_empty()
+    }
+
+    /// Returns `true` within a model call.
+    pub fn is_answering(&self) -> bool {
+        self.is_model_called
     }
 
     /// Ends the arguments of a call; nothing if they have ended.
@@ -173,6 +218,13 @@ impl Translation {
         if is_running && !delta.is_empty() {
             let delta = delta.to_owned();
             self.emit(EventKind::ToolResultTextDelta { tool_call_id: id.clone(), delta });
+        }
+    }
+
+    /// Continues the result of a call with data; nothing if it has not begun.
+    pub fn result_data(&mut self, id: &ToolCallId, data: ContentBlock) {
+        if self.place(id).is_some_and(|place| self.calls[place].stage == Stage::Running) {
+            self.emit(EventKind::ToolResultDataDelta { tool_call_id: id.clone(), data });
         }
     }
 
@@ -253,15 +305,15 @@ impl Translation {
             return;
         }
         let delta = delta.to_owned();
-        let block_id = self.open(block);
+        let block_id = self.open(block, "");
         self.emit(match block {
-            Block::Text => EventKind::TextBlockDelta { block_id, delta },
             Block::Thinking => EventKind::ThinkingBlockDelta { block_id, delta },
+            Block::Text | Block::Data => EventKind::TextBlockDelta { block_id, delta },
         });
     }
 
     /// Returns the open block of this kind, which begins if another is open.
-    fn open(&mut self, block: Block) -> BlockId {
+    fn open(&mut self, block: Block, media_type: &str) -> BlockId {
         if let Some((id, open)) = &self.block
             && *open == block
         {
@@ -275,6 +327,9 @@ impl Translation {
         self.emit(match block {
             Block::Text => EventKind::TextBlockStart { block_id: block_id.clone() },
             Block::Thinking => EventKind::ThinkingBlockStart { block_id: block_id.clone() },
+            Block::Data => {
+                EventKind::DataBlockStart { block_id: block_id.clone(), media_type: media_type.to_owned() }
+            }
         });
         block_id
     }

@@ -6,7 +6,7 @@ use std::{future::pending, panic::AssertUnwindSafe, pin::Pin, sync::Arc, time::D
 
 use futures_util::{FutureExt, StreamExt, future::BoxFuture};
 use mainstem_event::{CancelReason, ConfirmResult, Decision, Outcome};
-use mainstem_message::{ConfirmId, ReplyId, ToolCall};
+use mainstem_message::{ConfirmId, Message, ReplyId, ToolCall};
 use mainstem_react::{AgentError, RunContext, RunOutcome};
 use mainstem_subagent::{Fleet, TurnInput};
 use tokio::{
@@ -29,7 +29,7 @@ const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Runs a turn from its `AGENT_START` to its `AGENT_END`.
 pub(crate) async fn run(runner: RemoteRunner, input: TurnInput) -> RunOutcome {
-    let TurnInput { cx, task, mut watchdog, .. } = input;
+    let TurnInput { cx, task, history, mut watchdog, .. } = input;
     let mut invocations = Invocations::open(cx.clone(), &runner.name, &task);
     let work = async {
         let watched = async {
@@ -38,7 +38,7 @@ pub(crate) async fn run(runner: RemoteRunner, input: TurnInput) -> RunOutcome {
         };
         tokio::select! {
             biased;
-            result = drive(&runner, &cx, &mut invocations, task) => result,
+            result = drive(&runner, &cx, &mut invocations, request(&cx, task, history)) => result,
             () = watched => Err(AgentError::cancelled(&cx)),
         }
     };
@@ -51,9 +51,9 @@ async fn drive(
     runner: &RemoteRunner,
     cx: &RunContext,
     invocations: &mut Invocations,
-    task: String,
+    request: RemoteTurn,
 ) -> Result<Outcome, AgentError> {
-    let result = follow(runner, cx, invocations, task).await;
+    let result = follow(runner, cx, invocations, request).await;
     // The reason on this side is the better one.
     if result.is_err() && cx.is_cancelled() { Err(AgentError::cancelled(cx)) } else { result }
 }
@@ -62,9 +62,9 @@ async fn follow(
     runner: &RemoteRunner,
     cx: &RunContext,
     invocations: &mut Invocations,
-    task: String,
+    request: RemoteTurn,
 ) -> Result<Outcome, AgentError> {
-    let request = RemoteTurn { trace_parent: runner.trace.trace_parent(), ..request(cx, task) };
+    let request = RemoteTurn { trace_parent: runner.trace.trace_parent(), ..request };
     let admission = Admission::new(request.session.clone(), request.levels);
     let mut begin = Beginning::new(cx, runner.agent.clone(), request);
     let BegunTurn { mut events, control } = tokio::select! {
@@ -94,11 +94,12 @@ async fn follow(
     }
 }
 
-fn request(cx: &RunContext, task: String) -> RemoteTurn {
+fn request(cx: &RunContext, task: String, history: Vec<Arc<Message>>) -> RemoteTurn {
     RemoteTurn {
         session: cx.session_id().clone(),
         id: cx.sink().origin().reply_id.clone().unwrap_or_else(|| ReplyId::from_lossy(cx.new_id("reply-"))),
         task,
+        history,
         user: cx.user().map(Arc::from),
         attributes: cx.attributes().clone(),
         levels: Fleet::levels_below(cx),

@@ -4,6 +4,7 @@
 //! stream is on the page of the guide about protocols.
 
 mod a2a;
+mod agent_protocol;
 mod agui;
 mod fleet;
 #[cfg(feature = "mcp")]
@@ -82,7 +83,8 @@ impl Protocol {
         match self {
             Self::AgUi => agui::routes(),
             Self::A2a => a2a::routes(),
-            Self::AgentProtocol | Self::LangGraph => Router::new(),
+            Self::AgentProtocol => agent_protocol::routes(),
+            Self::LangGraph => Router::new(),
             Self::Fleet => fleet::routes(),
             #[cfg(feature = "mcp")]
             Self::Mcp => mcp::routes(),

@@ -110,7 +110,7 @@ impl NewRunOf<'_> {
     /// # Errors
     /// The request is not valid, a limit is exceeded, or another run is active.
     pub(crate) async fn begin(self, app: &Arc<App>, caller: &Caller) -> Result<BegunRun, Problem> {
-        self.begin_with_tools(app, caller, ToolSet::new()).await
+        self.begin_run(app, caller, ToolSet::new(), None).await
     }
 
     /// Begins the run as [`begin`](Self::begin) does, with further tools of its leader.
@@ -119,6 +119,29 @@ impl NewRunOf<'_> {
         app: &Arc<App>,
         caller: &Caller,
         tools: ToolSet,
+    ) -> Result<BegunRun, Problem> {
+        self.begin_run(app, caller, tools, None).await
+    }
+
+    /// Begins the run, without a key, with an id that no other run of any tenant has.
+    ///
+    /// # Errors
+    /// As [`begin`](Self::begin).
+    pub(crate) async fn begin_as(
+        self,
+        app: &Arc<App>,
+        caller: &Caller,
+        id: RunId,
+    ) -> Result<BegunRun, Problem> {
+        self.begin_run(app, caller, ToolSet::new(), Some(id)).await
+    }
+
+    async fn begin_run(
+        self,
+        app: &Arc<App>,
+        caller: &Caller,
+        tools: ToolSet,
+        run_id: Option<RunId>,
     ) -> Result<BegunRun, Problem> {
         let Self { session: id, run: request, key, is_read } = self;
         check::input(app, &request)?;
@@ -136,7 +159,7 @@ impl NewRunOf<'_> {
         let (run, is_new) = match key {
             Some((key, digest)) => begin_once(app, caller, &session, request, key, digest).await?,
             None => {
-                let run = session.new_run_id();
+                let run = run_id.unwrap_or_else(|| session.new_run_id());
                 (begin(app, caller, &session, request, run)?, true)
             }
         };

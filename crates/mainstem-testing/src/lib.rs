@@ -13,6 +13,8 @@ mod models;
 #[cfg(feature = "providers")]
 pub mod provider;
 pub mod raw;
+#[cfg(feature = "remote")]
+pub mod remote;
 mod server;
 pub mod task_store;
 mod timeline;

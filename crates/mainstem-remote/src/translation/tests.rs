@@ -1,7 +1,7 @@
 //! Whatever a protocol says, in whatever order, the events are admitted.
 
 use mainstem_event::Outcome;
-use mainstem_message::{ToolCallId, ToolState, Usage};
+use mainstem_message::{ContentBlock, ToolCallId, ToolState, Usage};
 use proptest::prelude::*;
 
 use super::Translation;
@@ -11,12 +11,15 @@ use crate::admission::{Admission, Admitted, ROOT};
 enum Said {
     Text,
     Thinking,
+    Data,
     EndBlock,
+    EndAnswer,
     Call(u8),
     Arguments(u8),
     EndCall(u8),
     BeginResult(u8),
     Result(u8),
+    ResultData(u8),
     EndResult(u8),
     Usage,
     End,
@@ -30,12 +33,15 @@ fn say(agent: &mut Translation, said: Said) {
     match said {
         Said::Text => agent.text("text"),
         Said::Thinking => agent.thinking("thinking"),
+        Said::Data => agent.data("image/png", "aGk="),
         Said::EndBlock => agent.end_block(),
+        Said::EndAnswer => agent.end_answer(),
         Said::Call(one) => agent.call(&call(one), "search"),
         Said::Arguments(one) => agent.arguments(&call(one), "{}"),
         Said::EndCall(one) => agent.end_call(&call(one)),
         Said::BeginResult(one) => agent.begin_result(&call(one), "search"),
         Said::Result(one) => agent.result(&call(one), "found"),
+        Said::ResultData(one) => agent.result_data(&call(one), ContentBlock::text("more")),
         Said::EndResult(one) => agent.end_result(&call(one), ToolState::Success),
         Said::Usage => agent.usage(Usage::default()),
         Said::End => agent.end(Outcome::Success, None),
@@ -76,6 +82,17 @@ fn what_is_open_ends_when_it_has_to() {
         "model_call_start tool_call_start tool_call_start tool_call_end tool_call_end model_call_end tool_result_start \
          tool_result_start tool_result_text_delta tool_result_end tool_result_end model_call_start text_block_start text_block_delta",
     );
+    // An answer ends when it is said to, and data is a block of its own.
+    check(
+        &[Text, Data, EndAnswer, EndAnswer, Text],
+        "model_call_start text_block_start text_block_delta text_block_end data_block_start data_block_delta \
+         data_block_end model_call_end model_call_start text_block_start text_block_delta",
+    );
+    check(
+        &[Call(1), EndAnswer, BeginResult(1), ResultData(1), EndResult(1), ResultData(1)],
+        "model_call_start tool_call_start tool_call_end model_call_end tool_result_start tool_result_data_delta \
+         tool_result_end",
+    );
     // Once is enough.
     check(
         &[BeginResult(1), EndResult(1), EndResult(1), BeginResult(1), Call(1), Result(1)],
@@ -88,13 +105,16 @@ fn said() -> impl Strategy<Value = Said> {
     prop_oneof![
         Just(Text),
         Just(Thinking),
+        Just(Data),
         Just(EndBlock),
+        Just(EndAnswer),
         Just(Usage),
         (0..3_u8).prop_map(Call),
         (0..3_u8).prop_map(Arguments),
         (0..3_u8).prop_map(EndCall),
         (0..3_u8).prop_map(BeginResult),
         (0..3_u8).prop_map(Result),
+        (0..3_u8).prop_map(ResultData),
         (0..3_u8).prop_map(EndResult),
         Just(End),
     ]

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test says what it found by failing")]
 
 mod a2a;
+mod agent_protocol;
 mod bounds;
 mod crowd;
 mod fleet;

@@ -1,0 +1,152 @@
+//! The Agent Protocol of AgentScope: a turn is a task of its server.
+//!
+//! `follow` waits for the task's events and status; what they mean is decided in `decode` (one
+//! event) and `fold` (the task so far), which are pure, and `approvals` has the requests that
+//! wait.
+
+mod approvals;
+mod conversation;
+mod decode;
+mod fold;
+mod follow;
+mod task;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use mainstem_encode::agent_protocol::{Context, Detail, Submit};
+use mainstem_event::{CancelReason, Decision};
+use mainstem_message::{ConfirmId, ToolCallId};
+use mainstem_outbound::Reach;
+use mainstem_tool::ToolOutput;
+
+use self::{approvals::Approvals, fold::TaskFold, follow::Follow, task::Task};
+use crate::{
+    BegunTurn, RemoteAgent, RemoteControl, RemoteError, RemoteTurn, agents::Declared, http::Connection,
+};
+
+/// The path below which an address names the agent.
+const AGENTS: &str = "/agents/";
+
+/// An agent of a server that speaks AgentScope's Agent Protocol (`/tasks`).
+///
+/// A turn is a task with the turn's id, so a repeated request begins one task. The stream of events
+/// reconnects behind the last one; the status of the task decides its end if the stream does not
+/// tell it, and is polled if the server can't stream.
+///
+/// A further message continues the conversation at a server that can (`mainstem serve --protocol
+/// agent-protocol`). At AgentScope's own each task is a conversation, so the earlier turns are sent
+/// with the message, as text.
+#[derive(Clone, Debug)]
+pub struct AgentScopeAgent {
+    connection: Connection,
+    agent: Option<Arc<str>>,
+}
+
+impl AgentScopeAgent {
+    /// Creates the agent at a URL: the address of the server, below which `/tasks` is, and then
+    /// `/agents/<id>` for one of its agents.
+    ///
+    /// # Errors
+    /// The URL is not valid, or out of reach.
+    pub fn at(url: &str, reach: &Reach) -> Result<Self, RemoteError> {
+        let (address, agent) = match url.trim_end_matches('/').rsplit_once(AGENTS) {
+            Some((address, agent)) => (address, Some(agent.into())),
+            None => (url, None),
+        };
+        Ok(Self { connection: Connection::at(address, reach)?, agent })
+    }
+
+    /// Adds a header to every request. Messages do not show its value.
+    ///
+    /// # Errors
+    /// The name or the value is not valid in a header.
+    pub fn with_header(mut self, name: &str, value: &str) -> Result<Self, RemoteError> {
+        self.connection = self.connection.with_header(name, value)?;
+        Ok(self)
+    }
+
+    fn submission(&self, turn: &RemoteTurn, input: String) -> Submit {
+        let context = Context {
+            user_id: turn.user.as_deref().map(str::to_owned),
+            parent_session_id: Some(turn.session.as_str().to_owned()),
+            session_id: Some(turn.session.as_str().to_owned()),
+            stream: Some(true),
+            detail: Some(Detail::Verbose.as_str().to_owned()),
+            attributes: Some(turn.attributes.clone()).filter(|attributes| !attributes.is_empty()),
+            ..Context::default()
+        };
+        Submit {
+            task_id: Some(turn.id.as_str().to_owned()),
+            agent_id: self.agent.as_deref().map(str::to_owned),
+            input: Some(input),
+            context: Some(context),
+        }
+    }
+}
+
+/// Returns the address of a declared agent, which has the id of its declaration unless the URL
+/// names another: AgentScope sends that, too.
+pub(crate) fn address(url: &str, id: &str) -> String {
+    let url = url.trim_end_matches('/');
+    if url.contains(AGENTS) { url.to_owned() } else { format!("{url}{AGENTS}{id}") }
+}
+
+impl Declared for AgentScopeAgent {
+    fn declared(url: &str, reach: &Reach) -> Result<Self, RemoteError> {
+        Self::at(url, reach)
+    }
+
+    fn with_expanded_header(
+        mut self,
+        name: &str,
+        value: &str,
+        var: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, RemoteError> {
+        self.connection = self.connection.with_expanded_header(name, value, var)?;
+        Ok(self)
+    }
+}
+
+#[async_trait]
+impl RemoteAgent for AgentScopeAgent {
+    async fn begin(&self, turn: RemoteTurn) -> Result<BegunTurn, RemoteError> {
+        let task = Arc::new(Task::new(self.connection.clone(), turn.id.as_str()));
+        let is_continued = turn.history.is_empty() || task.can_continue().await?;
+        let input = if is_continued {
+            turn.task.clone()
+        } else {
+            conversation::with_history(&turn.history, &turn.task)
+        };
+        task.submit(&self.submission(&turn, input)).await?;
+        let approvals = Arc::new(Approvals::default());
+        let name = self.agent.as_deref().unwrap_or("remote");
+        let fold = TaskFold::new(name, turn.session, approvals.clone());
+        let events = Follow::new(task.clone(), fold).into_events();
+        Ok(BegunTurn::new(events, Arc::new(Control { task, approvals })))
+    }
+}
+
+/// A task of the server.
+struct Control {
+    task: Arc<Task>,
+    approvals: Arc<Approvals>,
+}
+
+#[async_trait]
+impl RemoteControl for Control {
+    async fn cancel(&self, _: &CancelReason) -> Result<(), RemoteError> {
+        self.task.cancel().await
+    }
+
+    async fn confirm(&self, id: &ConfirmId, decision: Decision) -> Result<(), RemoteError> {
+        match self.approvals.decide(id, decision) {
+            Some(verdicts) => self.task.resume(verdicts).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn submit(&self, _: &ToolCallId, _: ToolOutput) -> Result<(), RemoteError> {
+        Err(RemoteError::invalid("the Agent Protocol takes no results of tools from a caller"))
+    }
+}

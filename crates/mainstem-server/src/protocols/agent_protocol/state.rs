@@ -1,0 +1,59 @@
+//! The state of a run as that of a task.
+
+use std::collections::BTreeMap;
+
+use mainstem::{
+    encode::agent_protocol::{PendingConfirm, Snapshot, Status, pending as pending_confirm},
+    message::{ConfirmId, ToolCall},
+    session::FoundRun,
+};
+use mainstem_api::RunState;
+
+use crate::runs::describe;
+
+/// Returns the state of a task, without its id.
+pub(super) fn of(found: &FoundRun) -> Snapshot {
+    let view = describe(found);
+    let status = match (view.status, view.status.outcome()) {
+        (_, Some(outcome)) => Status::of(outcome),
+        (RunState::Queued, None) => Status::Pending,
+        (RunState::Running, None) if found.handle().is_some() => Status::Running,
+        // The process that ran it has ended.
+        _ => Status::Error,
+    };
+    if status == Status::Running {
+        let calls: Vec<PendingConfirm> = pending(found).values().flatten().map(pending_confirm).collect();
+        let is_waiting = !calls.is_empty();
+        let status = if is_waiting { Status::AwaitingConfirm } else { status };
+        return Snapshot {
+            status: Some(status),
+            pending_confirms: is_waiting.then_some(calls),
+            ..Snapshot::default()
+        };
+    }
+    let error = view.error.map(|error| error.message).filter(|_| status != Status::Success);
+    let unknown = || match view.status.outcome() {
+        Some(outcome) => status.default_error(outcome),
+        None => (status == Status::Error).then(|| "the run ended with its process".to_owned()),
+    };
+    Snapshot {
+        status: Some(status),
+        error: error.or_else(unknown),
+        result: view.reply.filter(|_| status == Status::Success),
+        ..Snapshot::default()
+    }
+}
+
+/// Returns the requests for approval that wait while the task is running.
+pub(super) fn pending(found: &FoundRun) -> BTreeMap<ConfirmId, Vec<ToolCall>> {
+    found.handle().map(|run| run.session().fleet().confirmations).unwrap_or_default()
+}
+
+/// Returns the state of a task that does not exist.
+pub(super) fn unknown() -> Snapshot {
+    failed("task not found".to_owned())
+}
+
+pub(super) fn failed(error: String) -> Snapshot {
+    Snapshot { status: Some(Status::Error), error: Some(error), ..Snapshot::default() }
+}
