@@ -14,10 +14,11 @@ mod task;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use mainstem_encode::agent_protocol::{Context, Detail, Submit};
+use mainstem_encode::agent_protocol::{Context, DenyRule, Detail, Submit};
 use mainstem_event::{CancelReason, Decision};
 use mainstem_message::{ConfirmId, ToolCallId};
 use mainstem_outbound::Reach;
+use mainstem_policy::{Effect, RuleSet, Rules};
 use mainstem_tool::ToolOutput;
 
 use self::{approvals::Approvals, fold::TaskFold, follow::Follow, task::Task};
@@ -74,7 +75,7 @@ impl AgentScopeAgent {
             stream: Some(true),
             detail: Some(Detail::Verbose.as_str().to_owned()),
             attributes: Some(turn.attributes.clone()).filter(|attributes| !attributes.is_empty()),
-            ..Context::default()
+            deny_rules: deny_rules(&turn.rules),
         };
         Submit {
             task_id: Some(turn.id.as_str().to_owned()),
@@ -149,4 +150,11 @@ impl RemoteControl for Control {
     async fn submit(&self, _: &ToolCallId, _: ToolOutput) -> Result<(), RemoteError> {
         Err(RemoteError::invalid("the Agent Protocol takes no results of tools from a caller"))
     }
+}
+
+/// Returns what the protocol can say of the rules: those that deny. A server that asks about a call
+/// that another rule is about gets that rule's answer.
+fn deny_rules(rules: &Rules) -> Vec<DenyRule> {
+    let rules = rules.layers().flat_map(RuleSet::rules).filter(|rule| rule.effect == Effect::Deny);
+    rules.map(|rule| DenyRule::of_pattern(&rule.pattern.to_string())).collect()
 }

@@ -53,6 +53,20 @@ async fn a_task_is_the_fleet_that_one_process_has() {
     serving.abort();
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rules_that_deny_reach_a_task() {
+    let says = |say: &str| Turn::new().call("echo", json!({ "say": say }));
+    let second = ScriptedModel::new().agent("second", [says("a"), says("b"), Turn::new().text("So.")]);
+    let (url, serving) = serve(builder("second", second).build().unwrap()).await;
+    let main = scripts("main", ScriptedModel::new());
+    let deny = RuleSet::default().with_pattern(Effect::Deny, "echo(say: a)").unwrap();
+    let first = builder("main", main).with_subagent(far("second", &url)).with_permissions(deny);
+    let text = render(&events(&first.build().unwrap()).await);
+    assert!(text.contains("echo is denied by the rule \\\"echo(say: a)\\\""), "{text}");
+    assert!(text.contains("TOOL_RESULT_TEXT_DELTA \"{\\\"say\\\":\\\"b\\\"}\""), "{text}");
+    serving.abort();
+}
+
 /// AgentScope's own server.
 struct AgentScope(java::Version);
 

@@ -232,6 +232,18 @@ pub struct DenyRule {
     pub source: Option<String>,
 }
 
+impl DenyRule {
+    /// Returns a rule that denies the calls of a pattern such as `shell(git push*)`.
+    pub fn of_pattern(pattern: &str) -> Self {
+        let (tool, content) = match pattern.strip_suffix(')').and_then(|text| text.split_once('(')) {
+            Some((tool, content)) => (tool, Some(content.to_owned())),
+            None => (pattern, None),
+        };
+        let (tool_name, behavior) = (tool.to_owned(), Some("DENY".to_owned()));
+        Self { tool_name, rule_content: content, behavior, source: None }
+    }
+}
+
 /// The state of a task: the body of `GET /tasks/{id}` and of most responses.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

@@ -308,14 +308,17 @@ async fn a_caller_names_one_of_several_agents() {
 }
 
 #[tokio::test]
-async fn rules_that_deny_are_never_ignored() {
-    let rig = rig([Turn::new().text("Done.")]).await;
+async fn rules_that_deny_hold() {
+    let look = |path: &str| Turn::new().call("look", json!({ "path": path }));
+    let rig = rig([look("abc"), look("bcd"), Turn::new().text("Done.")]).await;
     let rule = json!({ "tool_name": "look", "rule_content": "a*", "behavior": "DENY", "source": "parent" });
-    let (status, refused) = submit(&rig, "t", json!({ "deny_rules": [rule] })).await;
-    assert_eq!(status, 422);
-    assert!(refused["error"].as_str().unwrap().contains("look(a*)"), "{refused}");
-    assert_eq!(rig.get_json("/tasks/t").await["error"], "task not found");
-    assert_eq!(submit(&rig, "t", json!({ "deny_rules": [] })).await.0, 200);
+    assert_eq!(submit(&rig, "t", json!({ "deny_rules": [rule] })).await.0, 200);
+    assert_eq!(rig.get_json("/tasks/t/wait").await["status"], "success");
+    let events = rig.get("/v1/sessions/t/events?follow=false").await.text().await.unwrap();
+    assert_eq!(events.matches("look is denied by the rule").count(), 1, "{events}");
+    let (status, refused) = submit(&rig, "u", json!({ "deny_rules": [{ "tool_name": "look(" }] })).await;
+    assert_eq!((status, rig.get_json("/tasks/u").await["error"].as_str()), (422, Some("task not found")));
+    assert!(refused["error"].as_str().unwrap().starts_with("deny_rules: "), "{refused}");
 }
 
 #[tokio::test]

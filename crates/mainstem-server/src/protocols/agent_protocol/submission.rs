@@ -6,6 +6,7 @@ use mainstem::{
     encode::agent_protocol::{Context, DenyRule, Detail, SUBMISSION, Submit},
     event::{AgentEvent, Background},
     message::{RunId, SessionId},
+    policy::{Effect, Rule, RuleSet},
     session::FoundRun,
 };
 use mainstem_api::{Code, NewRun, RunOptions};
@@ -76,28 +77,27 @@ fn options(context: Context, agent: Option<String>) -> Result<RunOptions, Proble
 }
 
 /// Returns the options with the rules of the caller, which deny calls.
-///
-/// This is the place where they become rules of the run; a run has none yet, so a task with rules
-/// is refused rather than run without them.
 fn denied(options: RunOptions, rules: &[DenyRule]) -> Result<RunOptions, Problem> {
-    let patterns = rules.iter().map(pattern).collect::<Result<Vec<_>, _>>()?;
-    if patterns.is_empty() {
+    if rules.is_empty() {
         return Ok(options);
     }
-    let detail = format!("deny_rules can't be held here: {}", patterns.join(", "));
-    Err(Problem::new(Code::BadBody, detail))
+    let rules = rules.iter().map(denial).collect::<Result<Vec<_>, _>>()?;
+    let set = rules.into_iter().fold(RuleSet::default(), RuleSet::with_rule);
+    Ok(RunOptions { permissions: set.into(), ..options })
 }
 
-/// Returns a rule as a pattern of ours: `tool`, or `tool(content)`.
-fn pattern(rule: &DenyRule) -> Result<String, Problem> {
+/// Returns a rule of the protocol as one of ours: about `tool`, or `tool(content)`.
+fn denial(rule: &DenyRule) -> Result<Rule, Problem> {
+    let bad = |detail: String| Problem::new(Code::BadBody, detail);
     let is_denial = rule.behavior.as_deref().is_none_or(|behavior| behavior.eq_ignore_ascii_case("deny"));
     if rule.tool_name.trim().is_empty() || !is_denial {
-        return Err(Problem::new(Code::BadBody, "each of deny_rules has a tool_name, and denies"));
+        return Err(bad("each of deny_rules has a tool_name, and denies".to_owned()));
     }
-    Ok(match rule.rule_content.as_deref().filter(|content| !content.is_empty()) {
+    let pattern = match rule.rule_content.as_deref().filter(|content| !content.is_empty()) {
         Some(content) => format!("{}({content})", rule.tool_name),
         None => rule.tool_name.clone(),
-    })
+    };
+    Rule::new(Effect::Deny, &pattern).map_err(|error| bad(format!("deny_rules: {error}")))
 }
 
 /// Returns the first event of a task, in which its submission is recorded; `None` if it has not
