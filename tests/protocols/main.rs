@@ -2,4 +2,5 @@
 //! of ours.
 #![expect(clippy::unwrap_used, reason = "a test says what it found by failing")]
 
+mod langgraph;
 mod support;

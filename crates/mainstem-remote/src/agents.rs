@@ -6,7 +6,7 @@ use mainstem_outbound::{Host, Reach};
 use mainstem_spec::{AgentSpec, Protocol};
 use mainstem_subagent::{RemoteAgents, Runner};
 
-use crate::{MainstemAgent, RemoteAgent, RemoteError, RemoteRunner};
+use crate::{LangGraphAgent, MainstemAgent, RemoteAgent, RemoteError, RemoteRunner};
 
 /// Runs the agents that are declared with a `url`, and those that the program gives itself.
 ///
@@ -62,6 +62,7 @@ impl Remotes {
     fn at(&self, url: &str, spec: &AgentSpec) -> Result<RemoteRunner, RemoteError> {
         match spec.protocol {
             None | Some(Protocol::Mainstem) => self.declared::<MainstemAgent>(url, spec),
+            Some(Protocol::LangGraph) => self.declared::<LangGraphAgent>(url, spec),
             Some(protocol) => {
                 Err(RemoteError::invalid(format!("protocol {protocol} is not in this version")))
             }

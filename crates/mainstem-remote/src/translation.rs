@@ -3,7 +3,9 @@
 use std::{collections::HashSet, mem, sync::Arc};
 
 use mainstem_event::{EventKind, EventSource, Outcome, Rollup};
-use mainstem_message::{BlockId, Failure, Message, Role, StopReason, ToolCallId, ToolState, Usage};
+use mainstem_message::{
+    BlockId, Failure, Message, Role, StopReason, ToolCall, ToolCallId, ToolState, Usage,
+};
 use serde_json::Value;
 
 use crate::RemoteEvent;
@@ -207,6 +209,27 @@ impl Translation {
         self.interrupt();
         self.emit(EventKind::agent_end(outcome, Rollup::default(), 0).with_error(error));
         self.is_over = true;
+    }
+
+    /// Sets the name of the model that is called from now on.
+    pub(crate) fn set_model(&mut self, model: &str) {
+        if *self.model != *model {
+            self.model = model.into();
+        }
+    }
+
+    /// Ends the open model call, unless calls of its answer wait for their results: parallel
+    /// answers share a model call.
+    pub(crate) fn end_model_call(&mut self) {
+        self.end_block();
+        if self.calls.is_empty() {
+            self.end_answer();
+        }
+    }
+
+    /// Returns the calls without a result.
+    pub(crate) fn open_calls(&self) -> impl Iterator<Item = ToolCall> {
+        self.calls.iter().map(|call| ToolCall::new(call.id.clone(), &*call.name, &*call.arguments))
     }
 
     /// Returns `true` if the invocation has ended.

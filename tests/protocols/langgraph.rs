@@ -1,0 +1,3 @@
+//! LangGraph: its development server runs children of ours, and its SDKs read our server.
+
+mod remote;
