@@ -3,9 +3,7 @@
 use std::{collections::HashSet, mem, sync::Arc};
 
 use mainstem_event::{EventKind, EventSource, Outcome, Rollup};
-use mainstem_message::{
-    BlockId, Failure, Message, Role, StopReason, ToolCall, ToolCallId, ToolState, Usage,
-};
+use mainstem_message::{BlockId, Failure, Message, Role, StopReason, ToolCall, ToolCallId, ToolState, Usage};
 use serde_json::Value;
 
 use crate::RemoteEvent;
@@ -225,6 +223,11 @@ impl Translation {
         if self.calls.is_empty() {
             self.end_answer();
         }
+    }
+
+    /// Returns `true` if a model call is open, so that further text does not end the calls before.
+    pub(crate) fn is_answering(&self) -> bool {
+        self.is_model_called
     }
 
     /// Returns the calls without a result.

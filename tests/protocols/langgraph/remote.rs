@@ -95,12 +95,13 @@ fn text(events: &[AgentEvent], agent: &str) -> String {
 }
 
 fn end<'a>(events: &'a [AgentEvent], agent: &str) -> (Outcome, &'a str) {
-    let kind = events.iter().rev().filter(|event| event.agent_id() == agent).find_map(|event| match &event.kind {
-        EventKind::AgentEnd { outcome, error, .. } => {
-            Some((*outcome, error.as_ref().map_or("", |error| error.message.as_str())))
-        }
-        _ => None,
-    });
+    let kind =
+        events.iter().rev().filter(|event| event.agent_id() == agent).find_map(|event| match &event.kind {
+            EventKind::AgentEnd { outcome, error, .. } => {
+                Some((*outcome, error.as_ref().map_or("", |error| error.message.as_str())))
+            }
+            _ => None,
+        });
     kind.unwrap()
 }
 
@@ -336,6 +337,7 @@ async fn a_further_message_continues_the_thread() {
     assert_eq!(text(&events, "far"), "You said: goYou said: again", "{}", render(&events));
     let body = json!({ "metadata": { "graph_id": "plain" }, "limit": 100 });
     let threads = request(url, "POST", "/threads/search", Some(&body)).await;
-    let lengths = threads.as_array().unwrap().iter().map(|one| one["values"]["messages"].as_array().unwrap().len());
+    let lengths =
+        threads.as_array().unwrap().iter().map(|one| one["values"]["messages"].as_array().unwrap().len());
     assert!(lengths.into_iter().any(|length| length == 4), "{threads}");
 }

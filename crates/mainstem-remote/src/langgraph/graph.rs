@@ -127,8 +127,13 @@ impl Graph {
 
     fn say(&mut self, namespace: &str, message: &Message, metadata: &Metadata) -> Result<(), String> {
         let at = self.place(namespace, metadata);
-        if let Some(call) = &message.tool_call_id {
-            self.close_children_of(at, &ToolCallId::new(call.as_str()));
+        match &message.tool_call_id {
+            Some(call) if self.has_open_call(at, call) => {
+                self.close(|agent| {
+                    agent.parent == at && agent.cause.as_ref().is_some_and(|cause| cause.as_str() == call)
+                });
+            }
+            _ => self.begin_answer(at),
         }
         let said = self.agents[at].speaker.say(message, metadata);
         self.drain(at);
@@ -160,7 +165,8 @@ impl Graph {
         }
         let Some(level) = levels(namespace).pop() else { return };
         let messages = input.get("messages").and_then(Value::as_array).into_iter().flatten();
-        let person = messages.filter(|message| message.get("type").is_some_and(|kind| kind == "human")).last();
+        let person =
+            messages.filter(|message| message.get("type").is_some_and(|kind| kind == "human")).last();
         if let Some(person) = person.filter(|_| self.inputs.len() < MAX_TASKS) {
             let text = person.get("content").map(text_of).unwrap_or_default();
             self.inputs.entry(level.key).or_insert(text);
@@ -210,7 +216,8 @@ impl Graph {
 
     /// Returns the agent of a namespace, or the nearest above it, if it is running.
     fn known(&self, namespace: &str) -> usize {
-        let known = levels(namespace).into_iter().rev().find_map(|level| self.places.get(&level.key).copied());
+        let known =
+            levels(namespace).into_iter().rev().find_map(|level| self.places.get(&level.key).copied());
         known.filter(|at| !self.agents[*at].speaker.agent.is_over()).unwrap_or(ROOT)
     }
 
@@ -281,7 +288,8 @@ impl Graph {
             agent_name: None,
             label: None,
             session_id: SessionId::from_lossy(format!("graph-{at}")),
-            parent_session_id: above.map_or_else(|| self.turn.session.clone(), |above| above.session_id.clone()),
+            parent_session_id: above
+                .map_or_else(|| self.turn.session.clone(), |above| above.session_id.clone()),
             depth: depth + 1,
             path: format!("{path}/{name}").into(),
             task_id: None,
@@ -311,13 +319,22 @@ impl Graph {
         }
     }
 
-    /// Ends the agents that a call runs, as its result is there.
-    fn close_children_of(&mut self, parent: usize, call: &ToolCallId) {
-        self.close(|agent| agent.parent == parent && agent.cause.as_ref() == Some(call));
+    fn has_open_call(&self, at: usize, call: &str) -> bool {
+        self.agents[at].speaker.agent.open_calls().any(|open| open.id.as_str() == call)
+    }
+
+    /// Ends the agents that an agent's calls run, if its next text begins another answer.
+    fn begin_answer(&mut self, at: usize) {
+        if !self.agents[at].speaker.agent.is_answering() {
+            self.close(|agent| agent.parent == at && agent.cause.is_some());
+        }
     }
 
     /// Ends some agents below the assistant and what is below them, the innermost first.
     fn close(&mut self, is_over: impl Fn(&Agent) -> bool) {
+        if !self.agents.iter().skip(ROOT + 1).any(&is_over) {
+            return;
+        }
         let mut over = vec![false; self.agents.len()];
         for (at, agent) in self.agents.iter().enumerate().skip(ROOT + 1) {
             over[at] = is_over(agent) || over[agent.parent];

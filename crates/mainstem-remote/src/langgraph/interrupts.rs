@@ -18,6 +18,8 @@ const INTERRUPT: &str = "interrupt";
 /// The questions of a run that has stopped, and their answers so far.
 #[derive(Debug, Default)]
 pub(super) struct Questions {
+    /// How many times the turn has asked before: an interrupt of a task has the id of its last one.
+    round: u32,
     asked: Vec<Asked>,
     answers: BTreeMap<ConfirmId, Decision>,
 }
@@ -48,10 +50,16 @@ pub(super) struct Question {
 }
 
 impl Questions {
+    /// Returns the questions after these.
+    pub(super) fn next(&self) -> Self {
+        Self { round: self.round + 1, ..Self::default() }
+    }
+
     /// Adds an interrupt, and returns what a person is asked.
     pub(super) fn add(&mut self, interrupt: Interrupt) -> Vec<Question> {
         let (form, actions) = actions(&interrupt.value);
-        let confirm = |place: usize| ConfirmId::from_lossy(format!("{}-{}", interrupt.id, place + 1));
+        let confirm =
+            |place: usize| ConfirmId::from_lossy(format!("{}-{}-{}", interrupt.id, self.round, place + 1));
         let ids: Vec<_> = (0..actions.len()).map(confirm).collect();
         let question = |(id, (name, arguments)): (&ConfirmId, (String, Value))| Question {
             id: id.clone(),
@@ -111,7 +119,8 @@ fn actions(value: &Value) -> (Form, Vec<(String, Value)>) {
         return (Form::Middleware, requests.iter().map(|one| (name(one), arguments(one))).collect());
     }
     let inbox = |one: &Value| one.get("action_request").cloned();
-    let requests: Option<Vec<_>> = value.as_array().map(|all| all.iter().map(inbox).collect()).unwrap_or_default();
+    let requests: Option<Vec<_>> =
+        value.as_array().map(|all| all.iter().map(inbox).collect()).unwrap_or_default();
     match requests {
         Some(requests) if !requests.is_empty() => {
             (Form::Inbox, requests.iter().map(|one| (name(one), arguments(one))).collect())

@@ -64,11 +64,19 @@ impl Server {
     ///
     /// # Errors
     /// The server can't be reached, or refuses.
-    pub(super) async fn begin(&self, turn: &RemoteTurn, resume: Option<Value>, key: &str) -> Result<Begun, RemoteError> {
+    pub(super) async fn begin(
+        &self,
+        turn: &RemoteTurn,
+        resume: Option<Value>,
+        key: &str,
+    ) -> Result<Begun, RemoteError> {
         let mut body = self.body(turn, key);
         match resume {
             Some(value) => body["command"] = json!({ "resume": value }),
-            None => body["input"] = json!({ "messages": [{ "type": "human", "content": turn.task, "id": turn.id }] }),
+            None => {
+                body["input"] =
+                    json!({ "messages": [{ "type": "human", "content": turn.task, "id": turn.id }] })
+            }
         }
         match self.post(&["runs", "stream"], &body).await {
             Ok(response) if is_stream(&response) => {
@@ -120,7 +128,9 @@ impl Server {
         let url = self.connection.url(&["threads", &self.thread, "runs"]);
         let runs: Vec<Run> = self.connection.get(url).await?;
         let found = runs.into_iter().find(|run| run.metadata.get(KEY).is_some_and(|known| known == key));
-        found.map(|run| run.run_id).ok_or_else(|| self.connection.invalid("the run that was begun is unknown"))
+        found
+            .map(|run| run.run_id)
+            .ok_or_else(|| self.connection.invalid("the run that was begun is unknown"))
     }
 
     /// Requests a run's stream after an event.

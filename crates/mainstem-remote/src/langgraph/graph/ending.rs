@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     super::{
-        interrupts::{Question, Questions},
+        interrupts::Question,
         wire::{Failed, Message, Metadata, Run, State},
     },
     Graph, ROOT,
@@ -30,13 +30,18 @@ impl Graph {
         }
         match &*run.status {
             "error" => self.fail(&Failed { error: "error".into(), message: task_error(state) }),
-            "timeout" => self.end(Outcome::Timeout, Some(("timeout", "the run took too long at its server".into()))),
+            "timeout" => {
+                self.end(Outcome::Timeout, Some(("timeout", "the run took too long at its server".into())))
+            }
             _ if !self.interrupts.is_empty() => {
                 self.ask();
                 return Ok(true);
             }
             "interrupted" => {
-                self.end(Outcome::Cancelled, Some(("cancelled", "the run was cancelled at its server".into())));
+                self.end(
+                    Outcome::Cancelled,
+                    Some(("cancelled", "the run was cancelled at its server".into())),
+                );
             }
             _ if !state.next.is_empty() => {
                 let what = format!("the graph stopped at a breakpoint, before {}", state.next.join(", "));
@@ -58,7 +63,8 @@ impl Graph {
         if !self.questions.are_answered() {
             return None;
         }
-        let questions = std::mem::take(&mut self.questions);
+        let next = self.questions.next();
+        let questions = std::mem::replace(&mut self.questions, next);
         for (id, decision) in questions.decisions() {
             self.answer_stand_in(id, decision);
         }
@@ -70,6 +76,7 @@ impl Graph {
         let messages = state.messages();
         let asked = messages.iter().rposition(|message| message.id.as_deref() == Some(self.turn.id.as_str()));
         let new = &messages[asked.map_or(messages.len(), |asked| asked + 1)..];
+        self.close(|_| true);
         for message in new {
             if !self.is_said(message) {
                 self.say("", message, &Metadata::default())?;
@@ -121,13 +128,12 @@ impl Graph {
 
     /// Asks a person what the graph asks.
     fn ask(&mut self) {
-        self.questions = Questions::default();
         for (at, interrupt) in std::mem::take(&mut self.interrupts) {
             let at = if self.agents[at].speaker.agent.is_over() { ROOT } else { at };
-            self.agents[at].speaker.custom(
-                "langgraph.interrupt",
-                json!({ "id": interrupt.id, "value": interrupt.value }),
-            );
+            self.agents[at]
+                .speaker
+                .custom("langgraph.interrupt", json!({ "id": interrupt.id, "value": interrupt.value }));
+            self.begin_answer(at);
             let mut taken = Vec::new();
             for question in self.questions.add(interrupt) {
                 let call = self.asked_call(at, &question, &taken);
@@ -147,17 +153,14 @@ impl Graph {
         let open: Vec<_> = agent.open_calls().filter(|call| !taken.contains(&call.id)).collect();
         let action = &question.action;
         let found = match &*open {
-            [only] if !question.is_call => Some(ToolCall::new(
-                only.id.clone(),
-                &*only.name,
-                merged(&only.arguments, &action.arguments),
-            )),
+            [only] if !question.is_call => {
+                Some(ToolCall::new(only.id.clone(), &*only.name, merged(&only.arguments, &action.arguments)))
+            }
             _ => {
                 let named = || open.iter().filter(|call| call.name == action.name);
                 let same = named().find(|call| is_same(&call.arguments, &action.arguments));
-                same.or_else(|| named().next()).map(|call| {
-                    ToolCall::new(call.id.clone(), &*action.name, &*action.arguments)
-                })
+                same.or_else(|| named().next())
+                    .map(|call| ToolCall::new(call.id.clone(), &*action.name, &*action.arguments))
             }
         };
         found.unwrap_or_else(|| {

@@ -71,7 +71,9 @@ fn message() -> impl Strategy<Value = (&'static str, Value)> {
 fn task() -> impl Strategy<Value = (&'static str, Value)> {
     let id = prop::sample::select(&TASKS[..]);
     prop_oneof![
-        id.clone().prop_map(|id| json!({ "id": id, "input": { "messages": [{ "type": "human", "content": "north" }] } })),
+        id.clone().prop_map(
+            |id| json!({ "id": id, "input": { "messages": [{ "type": "human", "content": "north" }] } })
+        ),
         (id.clone(), prop::sample::select(&CALLS[..]))
             .prop_map(|(id, call)| json!({ "id": id, "input": { "tool_call": { "id": call } } })),
         id.clone().prop_map(|id| json!({ "id": id, "error": null, "interrupts": [] })),
