@@ -2,16 +2,22 @@
 //!
 //! An [`Encoder`] is a value with state: it [begins](Encoder::begin) a stream, encodes each
 //! [event](Encoder::event), and [ends](Encoder::end) it. [`Sse`] writes server-sent events,
-//! [`Ndjson`] lines of JSON; other protocols are further implementations. [`EncodeExt`] encodes any
+//! [`Ndjson`] lines of JSON, [`LangGraph`] the streams of LangGraph's API; other protocols are
+//! further implementations. [`EncodeExt`] encodes any
 //! stream of events.
 
 mod encoder;
 mod frames;
+mod langgraph;
 mod ndjson;
 mod sse;
 
 pub use encoder::{Encoder, WriteJson};
 pub use frames::{EncodeExt, Frames};
+pub use langgraph::{
+    FrameId, LangGraph, LangGraphOptions, LangGraphOutcome, LangGraphThread, StreamMode,
+    interrupt as langgraph_interrupt,
+};
 pub use ndjson::Ndjson;
 pub use sse::{RETRY, Sse};
 

@@ -3,6 +3,8 @@
 //! Their requests have the callers, limits and sessions of `/v1`; what an encoder leaves out of a
 //! stream is on the page of the guide about protocols.
 
+mod langgraph;
+
 use std::{fmt, str::FromStr, sync::Arc};
 
 use axum::{
@@ -60,7 +62,8 @@ impl Protocol {
     /// Returns its routes.
     pub(crate) fn routes(self) -> Router<Arc<App>> {
         match self {
-            Self::AgUi | Self::A2a | Self::AgentProtocol | Self::LangGraph | Self::Fleet => Router::new(),
+            Self::LangGraph => langgraph::routes(),
+            Self::AgUi | Self::A2a | Self::AgentProtocol | Self::Fleet => Router::new(),
         }
     }
 }
@@ -81,7 +84,6 @@ impl FromStr for Protocol {
 }
 
 /// Returns a route whose handler reads a [`Body`](crate::body::Body).
-#[expect(dead_code, reason = "the next commits use it")]
 fn post_with_body<H: Handler<T, Arc<App>>, T: 'static>(handler: H) -> MethodRouter<Arc<App>> {
     post(handler).layer(Extension(TakesBody))
 }

@@ -21,7 +21,7 @@ const ALLOWED: [(&str, &str); 45] = [
     ("journal", "message event"),
     ("api", "message event policy task"),
     ("client", "message event task api outbound"),
-    ("encode", "event sse"),
+    ("encode", "message event sse"),
     ("http", "model sse outbound"),
     ("cassette", "http model"),
     ("openai", "message model http"),
