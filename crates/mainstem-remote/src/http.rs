@@ -288,7 +288,7 @@ fn reason(body: &[u8]) -> String {
     let places = ["/detail", "/error/message", "/error", "/message", "/title"];
     let message = places.iter().find_map(|place| json.pointer(place)?.as_str());
     let text = String::from_utf8_lossy(&body[..body.len().min(MAX_REASON)]);
-    message.unwrap_or(text.trim()).chars().take(MAX_REASON).collect()
+    message.unwrap_or_else(|| text.trim()).chars().take(MAX_REASON).collect()
 }
 
 #[cfg(test)]

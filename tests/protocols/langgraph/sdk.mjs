@@ -15,27 +15,31 @@ const scenarios = {
     const manager = new StreamManager(new MessageTupleManager(), { throttle: false, filterSubagentMessages: true });
     const { thread_id } = await client.threads.create();
     const failures = [];
+    let shown = [];
     await manager.start(
       () => client.runs.stream(thread_id, "main", {
         input: ask("go"), streamMode: ["values", "updates", "messages-tuple"], streamSubgraphs: true, streamResumable: true,
       }),
       {
         getMessages: (values) => values.messages ?? [],
-        setMessages: (current, messages) => ({ ...current, messages }),
+        setMessages: (current, messages) => {
+          shown = messages;
+          return { ...current, messages };
+        },
         initialValues: {},
         callbacks: {},
         onSuccess: () => undefined,
         onError: (error) => failures.push(String(error)),
       },
     );
+    await manager.queue;
     for (const failure of failures) console.log("failed", failure);
     for (const one of manager.getSubagents().values()) {
       const { description, subagent_type } = one.toolCall.args;
       const texts = one.messages.map((message) => `${message.type} ${message.content}`);
       console.log(one.status, subagent_type, description, JSON.stringify(one.result), JSON.stringify(texts));
     }
-    const [values] = manager.state?.values ?? manager.values ?? [];
-    for (const message of (values ?? manager.values).messages) console.log(" ", message.type, JSON.stringify(message.content));
+    for (const message of shown) console.log(" ", message.type, JSON.stringify(message.content));
   },
 
   async long() {

@@ -3,9 +3,13 @@
 import asyncio
 import json
 import sys
+from pathlib import Path
 
+import httpx
+from langchain_core.messages import AIMessageChunk, convert_to_messages
 from langgraph_sdk import get_client
 from langgraph_sdk.errors import APIStatusError
+from langgraph_sdk.sse import SSEDecoder
 
 MODES = ["values", "updates", "messages-tuple", "custom"]
 url, token, scenario = sys.argv[1:]
@@ -156,6 +160,8 @@ async def refusals() -> None:
             await work
         except APIStatusError as error:
             print(error.response.status_code, error.body["detail"])
+        except httpx.HTTPStatusError as error:
+            print(error.response.status_code, error.response.json()["detail"])
 
     async def read(**kwargs) -> None:
         async for _ in client.runs.stream(None, "main", **kwargs):
@@ -169,6 +175,39 @@ async def refusals() -> None:
     await refused(client.runs.wait(None, "nobody", input=ask("go")))
     await refused(client.store.get_item(["a"], "b"))
     await refused(get_client(url=f"{url}/lg", api_key="wrong").assistants.search())
+
+
+async def parse() -> None:
+    """Frames of every kind of event, in a file: the parser of the SDK and LangChain's messages read them."""
+    parts, decoder = [], SSEDecoder()
+    for line in Path(url).read_bytes().splitlines():
+        if part := decoder.decode(line):
+            parts.append(part)
+    answers: dict[str, AIMessageChunk] = {}
+    for part in parts:
+        if part.event.split("|")[0] != "messages":
+            continue
+        message, _ = part.data
+        if message["type"] == "AIMessageChunk":
+            chunk = AIMessageChunk(**message)
+            answers[chunk.id] = answers[chunk.id] + chunk if chunk.id in answers else chunk
+        elif message["type"] != "remove":
+            convert_to_messages([message])
+    whole = {}
+    for part in parts:
+        if part.event.split("|")[0] == "updates":
+            for node in part.data.values():
+                for message in node["messages"] if isinstance(node, dict) else []:
+                    whole[message["id"]] = convert_to_messages([message])[0]
+    assert whole and answers
+    for id, answer in answers.items():
+        if id not in whole:
+            continue
+        assert answer.text == whole[id].text, (answer, whole[id])
+        calls = lambda message: [(call["name"], call["id"], call["args"]) for call in message.tool_calls]
+        assert calls(answer) == calls(whole[id]), (answer.tool_calls, whole[id].tool_calls)
+        assert answer.usage_metadata == whole[id].usage_metadata
+    print(parts[0].event, parts[-1].event)
 
 
 asyncio.run(globals()[scenario]())

@@ -107,7 +107,7 @@ impl Answer {
 
     /// Returns the part that begins a call, continues it, or has it as a whole.
     pub(super) fn call_part(&self, index: usize, name: Option<&str>, arguments: &str) -> Value {
-        let id = name.and(self.calls.get(index)).map(|call| &call.id);
+        let id = name.and_then(|_| Some(&self.calls.get(index)?.id));
         let chunk =
             json!({ "name": name, "args": arguments, "id": id, "index": index, "type": "tool_call_chunk" });
         self.part("".into(), "", vec![chunk])

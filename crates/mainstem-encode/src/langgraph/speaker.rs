@@ -90,29 +90,12 @@ impl Speaker {
                 self.end()
             }
             AgentEnd { .. } => self.end(),
-            ToolResultStart { tool_call_id, .. } => {
-                self.results.insert(tool_call_id.as_str().to_owned(), Content::default());
-                Vec::new()
-            }
-            ToolResultTextDelta { tool_call_id, delta } => {
-                self.content(tool_call_id.as_str()).text.push_str(delta);
-                Vec::new()
-            }
-            ToolResultDataDelta { tool_call_id, data } => {
-                let block = messages::block(data);
-                self.content(tool_call_id.as_str()).blocks.extend(block);
-                Vec::new()
-            }
-            ToolResultEnd { tool_call_id, tool_call_name, state, .. } => {
-                let is_error = !matches!(state, ToolState::Success | ToolState::Running);
-                self.end_result(event, tool_call_id.as_str(), tool_call_name, is_error)
-            }
             HintBlock { block_id, hint_source, hint } => {
                 let id = format!("{}-{block_id}", reply(event));
                 let message = messages::said(&id, Some(hint_source), &Message::user(hint.as_str()));
                 vec![Said::Whole { node: HINT, message }]
             }
-            _ => Vec::new(),
+            kind => self.result(event, kind),
         }
     }
 
@@ -195,6 +178,31 @@ impl Speaker {
         self.data = None;
         let Some(answer) = self.answer.take().filter(|answer| !answer.is_empty()) else { return Vec::new() };
         vec![Said::Part(answer.last_part()), Said::Whole { node: MODEL, message: answer.whole() }]
+    }
+
+    /// Returns what an event of a result says.
+    fn result(&mut self, event: &AgentEvent, kind: &EventKind) -> Vec<Said> {
+        use EventKind::*;
+        match kind {
+            ToolResultStart { tool_call_id, .. } => {
+                self.results.insert(tool_call_id.as_str().to_owned(), Content::default());
+                Vec::new()
+            }
+            ToolResultTextDelta { tool_call_id, delta } => {
+                self.content(tool_call_id.as_str()).text.push_str(delta);
+                Vec::new()
+            }
+            ToolResultDataDelta { tool_call_id, data } => {
+                let block = messages::block(data);
+                self.content(tool_call_id.as_str()).blocks.extend(block);
+                Vec::new()
+            }
+            ToolResultEnd { tool_call_id, tool_call_name, state, .. } => {
+                let is_error = !matches!(state, ToolState::Success | ToolState::Running);
+                self.end_result(event, tool_call_id.as_str(), tool_call_name, is_error)
+            }
+            _ => Vec::new(),
+        }
     }
 
     fn content(&mut self, call: &str) -> &mut Content {

@@ -164,9 +164,8 @@ impl Graph {
             self.calls.insert(task.id.clone(), ToolCallId::new(call));
         }
         let Some(level) = levels(namespace).pop() else { return };
-        let messages = input.get("messages").and_then(Value::as_array).into_iter().flatten();
-        let person =
-            messages.filter(|message| message.get("type").is_some_and(|kind| kind == "human")).last();
+        let mut messages = input.get("messages").and_then(Value::as_array).into_iter().flatten();
+        let person = messages.rfind(|message| message.get("type").is_some_and(|kind| kind == "human"));
         if let Some(person) = person.filter(|_| self.inputs.len() < MAX_TASKS) {
             let text = person.get("content").map(text_of).unwrap_or_default();
             self.inputs.entry(level.key).or_insert(text);

@@ -1,6 +1,6 @@
 //! The messages of one graph, as events of one invocation. Pure.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use mainstem_event::EventKind;
 use mainstem_message::{ToolCallId, ToolState};
@@ -22,7 +22,7 @@ pub(super) struct Speaker {
     /// The message that is being streamed.
     current: Option<String>,
     /// Its calls, by their index.
-    calls: HashMap<String, ToolCallId>,
+    calls: BTreeMap<String, ToolCallId>,
     /// The messages that were said.
     said: HashSet<String>,
     /// The last answer among them.
@@ -129,8 +129,9 @@ impl Speaker {
             self.agent.usage(usage.into());
         }
         let is_whole = !message.is_part() || message.chunk_position.as_deref() == Some("last");
-        if is_whole && message.usage_metadata.is_none() {
+        if is_whole {
             self.agent.end_block();
+            self.calls.values().for_each(|id| self.agent.end_call(id));
         }
     }
 

@@ -52,7 +52,7 @@ async fn all(app: Arc<App>, caller: Caller) -> Vec<(String, Value)> {
     let Json(agents) = catalog::agents(State(app), caller).await;
     let leader = agents.runs;
     let others = agents.items.into_iter().filter(|agent| agent.runnable && agent.id != leader);
-    let others: Vec<_> = others.map(|agent| (agent.id.to_string(), agent.description.to_string())).collect();
+    let others: Vec<_> = others.map(|agent| (agent.id.to_string(), agent.description)).collect();
     let all = std::iter::once((leader, String::new())).chain(others);
     all.map(|(id, description)| {
         let assistant = assistant(&id, &description);

@@ -79,8 +79,6 @@ impl RunRequest {
     /// # Errors
     /// There is such a setting; its name is in the message.
     pub(super) fn check(&self) -> Result<(), Problem> {
-        let is_set =
-            |value: &Value| !matches!(value, Value::Null | Value::Bool(false)) && *value != Value::from(0);
         let unknown = self
             .others
             .iter()
@@ -146,6 +144,17 @@ impl RunRequest {
         let agent = Some(self.assistant_id.clone()).filter(|id| !id.is_empty());
         let queue = self.active()? != Active::Rejects;
         Ok(NewRun { agent, input: Some(Input(message)), queue, options, ..NewRun::default() })
+    }
+}
+
+/// Returns `true` if a setting is more than its default.
+fn is_set(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => false,
+        Value::Number(number) => number.as_f64() != Some(0.0),
+        Value::Array(list) => !list.is_empty(),
+        Value::Object(map) => !map.is_empty(),
+        _ => true,
     }
 }
 

@@ -135,8 +135,8 @@ mod tests {
         check(json!([{ "type": "response", "args": "later" }]), 1, deny("later"));
         check(json!({ "q": "approve" }), 1, Ok(Decision::Allow));
         let edit = json!({ "type": "edit", "edited_action": { "name": "send", "args": { "to": 1 } } });
-        check(json!({ "decisions": [edit.clone()] }), 1, Ok(Decision::AllowWith(json!({ "to": 1 }))));
-        check(json!([edit, { "type": "approve" }]), 2, Err("can't be edited"));
+        check(json!([&edit, { "type": "approve" }]), 2, Err("can't be edited"));
+        check(json!({ "decisions": [edit] }), 1, Ok(Decision::AllowWith(json!({ "to": 1 }))));
         check(json!({ "decisions": [] }), 1, Err("`decisions` has 0"));
         check(json!("perhaps"), 1, Err("an answer is true, false"));
     }

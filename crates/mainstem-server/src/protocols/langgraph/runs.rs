@@ -11,6 +11,7 @@ use axum::{
 use mainstem::{
     encode::{Encoder, FrameId, LangGraph, LangGraphOptions, LangGraphOutcome, StreamMode},
     event::CancelReason,
+    message::ConfirmId,
     session::{FoundRun, refusal},
 };
 use mainstem_api::Code;
@@ -142,13 +143,7 @@ pub(super) async fn join_stream(
     let view = View::of(&parameters, &leader(&caller))?;
     let tail = format!("/stream?{}", view.query());
     let is_tied = is_set(&parameters, "cancel_on_disconnect");
-    let begun = Begun {
-        run: run.clone(),
-        is_new: true,
-        reader: None,
-        position: position(&headers)?,
-        announces: false,
-    };
+    let begun = Begun::known(&run, position(&headers)?);
     Ok(located(follow(&app, &caller, begun, Some(view), is_tied).await?, &run, &tail))
 }
 
@@ -160,7 +155,7 @@ pub(super) async fn join(
 ) -> Result<Response, Problem> {
     let run = find(&app, &caller, &thread, &run).await?;
     let is_tied = is_set(&parameters, "cancel_on_disconnect");
-    let begun = Begun { run: run.clone(), is_new: true, reader: None, position: None, announces: false };
+    let begun = Begun::known(&run, None);
     Ok(located(follow(&app, &caller, begun, None, is_tied).await?, &run, "/join"))
 }
 
@@ -194,6 +189,22 @@ struct Begun {
     position: Option<FrameId>,
     /// Whether the stream begins with the run's id.
     announces: bool,
+    /// The questions that the request has answered. Their answers may not be in the log yet.
+    answered: Vec<ConfirmId>,
+}
+
+impl Begun {
+    /// Returns a run that was begun before.
+    fn known(run: &FoundRun, position: Option<FrameId>) -> Self {
+        Self {
+            run: run.clone(),
+            is_new: true,
+            reader: None,
+            position,
+            announces: false,
+            answered: Vec::new(),
+        }
+    }
 }
 
 /// What a stream shows.
@@ -206,7 +217,8 @@ struct View {
 impl View {
     /// Reads the parameters of a request for a stream; without modes it has all but `messages`.
     fn of(parameters: &[(String, String)], assistant: &str) -> Result<Self, Problem> {
-        let names: Vec<String> = values(parameters, "stream_mode").flat_map(listed).collect();
+        let names: Vec<String> =
+            values(parameters, "stream_mode").flat_map(listed).filter(|name| !name.is_empty()).collect();
         let modes = match &*names {
             [] => StreamMode::ALL.into_iter().filter(|mode| *mode != StreamMode::Messages).collect(),
             names => modes(names.iter().map(String::as_str))?,
@@ -258,7 +270,7 @@ async fn begin(
     let key = idempotency::key(headers)?.map(|key| (key, digest));
     let begun = NewRunOf { session: thread, run, key, is_read }.begin(app, caller).await?;
     let BegunRun { run, is_new, reader } = begun;
-    Ok(Begun { run, is_new, reader, position: None, announces: true })
+    Ok(Begun { run, is_new, reader, position: None, announces: true, answered: Vec::new() })
 }
 
 /// Answers what a thread's active run asks; what follows is read from there on.
@@ -270,10 +282,11 @@ async fn resume(app: &Arc<App>, caller: &Caller, thread: &str, value: &Value) ->
     let decisions = decisions(value, &asked)?;
     let first = asked.iter().find(|question| decisions.iter().any(|(id, _)| *id == question.id));
     let position = first.and_then(|question| FrameId::parse(&question.seq.to_string()));
+    let answered = decisions.iter().map(|(id, _)| id.clone()).collect();
     for (id, decision) in decisions {
         session.confirm(&id, decision).map_err(|error| Problem::from(refusal::no_answer(&error)))?;
     }
-    Ok(Begun { run, is_new: true, reader: None, position, announces: true })
+    Ok(Begun { run, is_new: true, reader: None, position, announces: true, answered })
 }
 
 /// Streams a run, or its end, up to its next question.
@@ -284,13 +297,14 @@ async fn follow(
     view: Option<View>,
     is_tied: bool,
 ) -> Result<Response, Problem> {
-    let Begun { run, is_new, reader, position, announces } = begun;
+    let Begun { run, is_new, reader, position, announces, answered: by_request } = begun;
     let permit = match reader {
         Some(reader) => reader,
         None => ReaderPermit::acquire(app, caller, run.session())?,
     };
     let history = state_before(run.session(), run.first()).await;
-    let Questions { open, answered } = questions(&run).await;
+    let Questions { mut open, answered } = questions(&run).await;
+    open.retain(|question| !by_request.contains(&question.id));
     let seen = position.map_or(0, FrameId::seq).max(answered);
     let has_stopped = open.first().is_some_and(|question| question.seq <= seen);
     let encoder: Box<dyn Encoder> = match view {
