@@ -325,7 +325,8 @@ fn failure(kind: &EventKind) -> Option<Value> {
     Some(json!({ "error": name, "message": error.map_or(name, |error| &error.message) }))
 }
 
-/// Returns a request for approval as LangChain's middleware asks: the answer is a list of decisions.
+/// Returns a request for approval in the form of LangChain's middleware, which is answered with a
+/// list of decisions.
 pub fn interrupt(id: &ConfirmId, calls: &[ToolCall]) -> Value {
     let requests = calls.iter().map(|call| {
         let call = messages::Call {

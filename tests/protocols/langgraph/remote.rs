@@ -151,9 +151,9 @@ async fn a_broken_node_is_the_error_of_the_child() {
     assert_eq!(end(&all, "far"), (Outcome::Error, "ValueError: the node is broken"), "{}", render(&all));
     assert_eq!(text(&all, "far"), "I try.");
     assert_eq!(text(&all, "main"), "All done.");
-    let all = events(graph(url, "nobody")).await;
+    let all = events(graph(url, "unknown")).await;
     let (outcome, why) = end(&all, "far");
-    assert!(outcome == Outcome::Error && why.contains("Invalid assistant: 'nobody'"), "{why}");
+    assert!(outcome == Outcome::Error && why.contains("Invalid assistant: 'unknown'"), "{why}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -2,7 +2,8 @@
 
 import { Client } from "@langchain/langgraph-sdk";
 
-const [url, token, scenario] = process.argv.slice(2);
+const [place, token] = process.argv.slice(2);
+const [url, scenario] = place.split("#");
 const client = new Client({ apiUrl: `${url}/lg`, apiKey: token });
 const ui = async (name) => import(new URL(`node_modules/@langchain/langgraph-sdk/dist/ui/${name}.js`, import.meta.url));
 const ask = (content) => ({ messages: [{ type: "human", content }] });

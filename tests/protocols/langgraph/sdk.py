@@ -12,7 +12,8 @@ from langgraph_sdk.errors import APIStatusError
 from langgraph_sdk.sse import SSEDecoder
 
 MODES = ["values", "updates", "messages-tuple", "custom"]
-url, token, scenario = sys.argv[1:]
+place, token = sys.argv[1:]
+url, scenario = place.split("#")
 client = get_client(url=f"{url}/lg", api_key=token)
 
 
@@ -172,7 +173,7 @@ async def refusals() -> None:
     await refused(read(input=ask("go"), stream_mode="events"))
     await refused(read(input=ask("go"), interrupt_before=["tools"]))
     await refused(read(input={"messages": [{"role": "ai", "content": "I said"}]}))
-    await refused(client.runs.wait(None, "nobody", input=ask("go")))
+    await refused(client.runs.wait(None, "unknown", input=ask("go")))
     await refused(client.store.get_item(["a"], "b"))
     await refused(get_client(url=f"{url}/lg", api_key="wrong").assistants.search())
 
@@ -198,15 +199,17 @@ async def parse() -> None:
         if part.event.split("|")[0] == "updates":
             for node in part.data.values():
                 for message in node["messages"] if isinstance(node, dict) else []:
-                    whole[message["id"]] = convert_to_messages([message])[0]
+                    whole[message["id"]] = message, convert_to_messages([message])[0]
     assert whole and answers
     for id, answer in answers.items():
         if id not in whole:
             continue
-        assert answer.text == whole[id].text, (answer, whole[id])
-        calls = lambda message: [(call["name"], call["id"], call["args"]) for call in message.tool_calls]
-        assert calls(answer) == calls(whole[id]), (answer.tool_calls, whole[id].tool_calls)
-        assert answer.usage_metadata == whole[id].usage_metadata
+        raw, message = whole[id]
+        assert answer.text == message.text, (answer, message)
+        calls = lambda one: [(call["name"], call["id"], call["args"]) for call in one.tool_calls]
+        assert calls(answer) == calls(message), (answer.tool_calls, message.tool_calls)
+        assert answer.usage_metadata == raw["usage_metadata"], (answer.usage_metadata, raw)
+        assert answer.additional_kwargs == raw["additional_kwargs"], (answer, raw)
     print(parts[0].event, parts[-1].event)
 
 

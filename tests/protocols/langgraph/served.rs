@@ -1,7 +1,5 @@
 //! The official SDKs, unchanged, as clients of our server.
 
-use std::process::Stdio;
-
 use mainstem::{
     encode::{Encoder, LangGraph, LangGraphOptions, StreamMode},
     message::Usage,
@@ -11,7 +9,7 @@ use mainstem_server::Protocol;
 use serde_json::json;
 
 use super::proxy::{Fault, proxy};
-use crate::support::{Folder, Served, TOKEN};
+use crate::support::{Folder, Served};
 
 /// Runs a scenario of a script against a server, and returns what it prints; `None` if the packages
 /// are not installed.
@@ -22,11 +20,7 @@ async fn run(script: &str, scenario: &str, model: ScriptedModel, fault: Option<F
         Some(fault) => proxy(&server.url, fault).await,
         None => server.url.clone(),
     };
-    let mut command = folder.command(script);
-    command.args([&url, TOKEN, scenario]).stdin(Stdio::null());
-    let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
-    let (said, why) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{script} {scenario} failed\n{said}\n{why}");
+    let said = folder.run(script, &format!("{url}#{scenario}")).await;
     Some(without_ids(&said))
 }
 
@@ -38,8 +32,8 @@ fn without_ids(text: &str) -> String {
     let (mut rest, mut out) = (text, String::new());
     while let Some(c) = rest.chars().next() {
         let word = rest.get(..LENGTH).filter(|word| word.chars().all(is_part) && is_id(word));
-        let taken = word.map_or(c.len_utf8(), |_| LENGTH);
-        out.push_str(word.map_or(&rest[..taken], |_| "<id>"));
+        let taken = word.map_or_else(|| c.len_utf8(), |_| LENGTH);
+        out.push_str(word.map_or_else(|| &rest[..taken], |_| "<id>"));
         rest = &rest[taken..];
     }
     out
@@ -157,7 +151,7 @@ async fn python_reads_why_a_request_is_refused() {
     422 stream_mode "events" is not supported; this server has values, updates, messages, messages-tuple, custom
     422 `interrupt_before` is not supported by this server
     422 the input has messages of a person (`human`), not of "ai"
-    404 this server runs main, not "nobody"
+    404 this server runs main, not "unknown"
     404 Not Found
     401 invalid token
     "#);
@@ -177,11 +171,8 @@ async fn the_parser_and_the_messages_of_the_sdk_read_frames_of_random_fleets() {
         events.iter().for_each(|event| bytes.extend_from_slice(&encoder.event(event)));
         bytes.extend_from_slice(&encoder.end());
         std::fs::write(file.path(), bytes).unwrap();
-        let mut command = folder.command("sdk.py");
-        command.args([file.path().to_str().unwrap(), TOKEN, "parse"]);
-        let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
-        let why = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(String::from_utf8_lossy(&output.stdout), "metadata end\n", "{why}");
+        let said = folder.run("sdk.py", &format!("{}#parse", file.path().display())).await;
+        assert_eq!(said, "metadata end\n");
     }
 }
 

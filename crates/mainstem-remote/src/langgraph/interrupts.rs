@@ -1,8 +1,8 @@
 //! Interrupts: what a graph asks a person, and the answer that resumes it. Pure.
 //!
-//! LangChain's middleware for approvals asks with `action_requests` and reads `decisions`; graphs of
-//! Agent Inbox ask with a list of `action_request`s and read a list of responses. Any other value is
-//! a question, whose answer is `true`, `false`, or the value that a person gives instead.
+//! LangChain's middleware for approvals asks with `action_requests` and reads `decisions`. Graphs
+//! for Agent Inbox ask with a list of `action_request`s and read a list of responses. Any other
+//! value is a question, whose answer is `true`, `false`, or the value that a person gives instead.
 
 use std::collections::BTreeMap;
 

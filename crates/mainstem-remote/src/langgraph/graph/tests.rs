@@ -110,7 +110,7 @@ fn ending() -> impl Strategy<Value = (Run, State)> {
     let answer = json!({ "type": "ai", "id": "m9", "content": "done" });
     let asked = json!({ "type": "human", "id": "reply-1", "content": "go" });
     let values = prop::sample::select(vec![
-        json!({ "messages": [asked.clone(), answer] }),
+        json!({ "messages": [&asked, answer] }),
         json!({ "messages": [asked, { "type": "ai", "id": "m1", "content": "text" }] }),
         json!({ "answer": 42 }),
         Value::Null,
