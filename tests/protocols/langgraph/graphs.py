@@ -61,14 +61,19 @@ async def search(query: str) -> str:
     return f"found {query}"
 
 
-@tool
-async def fails(query: str) -> str:
-    """Fails."""
-    raise ValueError("no such page")
-
-
 def last(state: MessagesState) -> str:
     return state["messages"][-1].content
+
+
+def loop(node, *tools):
+    """A node that calls a model, and its tools."""
+    graph = StateGraph(MessagesState)
+    graph.add_node(node.__name__, node)
+    graph.add_node("tools", ToolNode(list(tools)))
+    graph.add_edge(START, node.__name__)
+    graph.add_conditional_edges(node.__name__, tools_condition)
+    graph.add_edge("tools", node.__name__)
+    return graph.compile()
 
 
 async def chat(state: MessagesState):
@@ -83,19 +88,9 @@ async def chat(state: MessagesState):
     return {"messages": [await model.ainvoke(messages)]}
 
 
-def agent():
-    graph = StateGraph(MessagesState)
-    graph.add_node("chat", chat)
-    graph.add_node("tools", ToolNode([search, fails]))
-    graph.add_edge(START, "chat")
-    graph.add_conditional_edges("chat", tools_condition)
-    graph.add_edge("tools", "chat")
-    return graph.compile()
-
-
 # An agent whose tool runs another graph, and whose node is one.
 
-researcher = agent()
+researcher = loop(chat, search)
 
 
 @tool
@@ -116,16 +111,6 @@ async def lead(state: MessagesState):
         ]
         model = Scripted(chunks=["I ask two.", *tasks])
     return {"messages": [await model.ainvoke(messages)]}
-
-
-def team():
-    graph = StateGraph(MessagesState)
-    graph.add_node("lead", lead)
-    graph.add_node("tools", ToolNode([task]))
-    graph.add_edge(START, "lead")
-    graph.add_conditional_edges("lead", tools_condition)
-    graph.add_edge("tools", "lead")
-    return graph.compile()
 
 
 def nested():
@@ -152,16 +137,6 @@ async def mail(state: MessagesState):
     done = isinstance(messages[-1], ToolMessage)
     model = Scripted(chunks=["Done: ", messages[-1].content] if done else call("send", ['{"to": "you"}'], "call_send"))
     return {"messages": [await model.ainvoke(messages)]}
-
-
-def mailer():
-    graph = StateGraph(MessagesState)
-    graph.add_node("mail", mail)
-    graph.add_node("tools", ToolNode([send]))
-    graph.add_edge(START, "mail")
-    graph.add_conditional_edges("mail", tools_condition)
-    graph.add_edge("tools", "mail")
-    return graph.compile()
 
 
 async def ask(state: MessagesState):
@@ -196,7 +171,7 @@ def single(node):
 
 
 GRAPHS = {
-    "agent": agent(), "team": team(), "nested": nested(), "mailer": mailer(), "ask": single(ask),
+    "agent": researcher, "team": loop(lead, task), "nested": nested(), "mailer": loop(mail, send), "ask": single(ask),
     "broken": single(broken), "slow": single(slow), "counting": single(counting), "plain": single(plain),
 }
 globals().update(GRAPHS)
