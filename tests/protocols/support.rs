@@ -47,7 +47,10 @@ impl Folder {
         if script.ends_with(".mjs") {
             // A module is resolved from the place of its file, which is where the packages are.
             let copy = self.packages.join(script);
-            std::fs::copy(self.scripts.join(script), &copy).unwrap();
+            // Put there at once, because another test may be reading the file.
+            let whole = tempfile::NamedTempFile::new_in(&self.packages).unwrap();
+            std::fs::copy(self.scripts.join(script), whole.path()).unwrap();
+            whole.persist(&copy).unwrap();
             let mut node = Command::new("node");
             node.arg(copy);
             return node;

@@ -20,8 +20,14 @@ use crate::{RemoteEvent, RemoteTurn, Translation};
 /// graph above them.
 const MAX_AGENTS: usize = 256;
 
-/// The most tasks and inputs that are remembered.
-const MAX_TASKS: usize = 4_096;
+/// The most tasks and inputs that are remembered, and the most questions at once.
+const MAX_TASKS: usize = 1_024;
+const MAX_QUESTIONS: usize = 64;
+
+/// The longest namespace, name of an event or id, and the longest input that is remembered, in
+/// bytes.
+const MAX_ID: usize = 1_024;
+const MAX_INPUT: usize = 16 << 10;
 
 /// The longest name of an agent, in characters.
 const MAX_NAME: usize = 64;
@@ -104,6 +110,9 @@ impl Graph {
     /// # Errors
     /// It is not in the protocol, or there is too much.
     pub(super) fn take_in(&mut self, event: &str, data: &str) -> Result<(), String> {
+        if event.len() > MAX_ID {
+            return Err(format!("the name of an event has more than {MAX_ID} bytes"));
+        }
         let (mode, namespace) = event.split_once('|').unwrap_or((event, ""));
         let wrong = |error| format!("{mode:?} is not as expected: {error}");
         match mode {
@@ -160,7 +169,8 @@ impl Graph {
     /// Notes what is asked of a graph, and which call a task runs.
     fn note(&mut self, namespace: &str, task: &Task, input: &Value) {
         let call = input.get("tool_call").or_else(|| input.get(0)).and_then(|call| call.get("id")?.as_str());
-        if let Some(call) = call.filter(|_| self.calls.len() < MAX_TASKS) {
+        let is_short = |call: &&str| call.len() + task.id.len() <= MAX_ID;
+        if let Some(call) = call.filter(is_short).filter(|_| self.calls.len() < MAX_TASKS) {
             self.calls.insert(task.id.clone(), ToolCallId::new(call));
         }
         let Some(level) = levels(namespace).pop() else { return };
@@ -168,7 +178,9 @@ impl Graph {
         let person = messages.rfind(|message| message.get("type").is_some_and(|kind| kind == "human"));
         if let Some(person) = person.filter(|_| self.inputs.len() < MAX_TASKS) {
             let text = person.get("content").map(text_of).unwrap_or_default();
-            self.inputs.entry(level.key).or_insert(text);
+            if text.len() <= MAX_INPUT {
+                self.inputs.entry(level.key).or_insert(text);
+            }
         }
     }
 
@@ -192,9 +204,11 @@ impl Graph {
 
     /// Notes an interrupt, at the innermost graph that tells it.
     fn interrupt(&mut self, at: usize, interrupt: Interrupt) {
+        let is_room = self.interrupts.len() < MAX_QUESTIONS;
         match self.interrupts.iter_mut().find(|(_, known)| known.id == interrupt.id) {
             Some((place, _)) => *place = at.max(*place),
-            None => self.interrupts.push((at, interrupt)),
+            None if is_room => self.interrupts.push((at, interrupt)),
+            None => {}
         }
     }
 

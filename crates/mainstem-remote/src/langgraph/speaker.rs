@@ -9,8 +9,9 @@ use serde_json::{Value, json};
 use super::wire::{Call, CallChunk, Message, Metadata};
 use crate::Translation;
 
-/// The most messages of one invocation.
+/// The most messages of one invocation, and the longest id of one in bytes.
 const MAX_MESSAGES: usize = 16_384;
+const MAX_ID: usize = 512;
 
 /// The text in place of the answer of a graph that says nothing.
 const NO_ANSWER: &str = "(no answer)";
@@ -105,8 +106,10 @@ impl Speaker {
             self.current = Some(id.clone());
         }
         if !id.is_empty() && is_new {
-            if self.said.len() == MAX_MESSAGES {
-                return Err(format!("more than {MAX_MESSAGES} messages in one turn"));
+            if self.said.len() == MAX_MESSAGES || id.len() > MAX_ID {
+                return Err(format!(
+                    "more than {MAX_MESSAGES} messages in one turn, or an id of more than {MAX_ID} bytes"
+                ));
             }
             self.said.insert(id.clone());
         }

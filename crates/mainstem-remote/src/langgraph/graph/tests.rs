@@ -180,6 +180,14 @@ proptest! {
 fn a_frame_that_is_not_json_is_refused_and_many_graphs_are_bounded() {
     let mut graph = Graph::new(turn(3), "assistant");
     assert!(graph.take_in("messages", "[").unwrap_err().starts_with("\"messages\" is not as expected"));
+    assert!(graph.take_in(&"m".repeat(2_000), "1").unwrap_err().contains("1024 bytes"));
+    for number in 0..2_000 {
+        let data = json!({ "__interrupt__": [{ "id": format!("i{number}"), "value": "?" }] }).to_string();
+        graph.take_in("updates", &data).unwrap();
+        let data = json!({ "id": format!("t{number}"), "input": { "tool_call": { "id": "c" } } }).to_string();
+        graph.take_in("tasks", &data).unwrap();
+    }
+    assert_eq!((graph.interrupts.len(), graph.calls.len()), (MAX_QUESTIONS, MAX_TASKS));
     let started = Instant::now();
     for number in 0..2_000 {
         let data = json!([{ "type": "ai", "id": format!("m{number}"), "content": "a" }, {}]).to_string();
