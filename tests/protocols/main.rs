@@ -4,5 +4,6 @@
 
 mod a2a;
 mod agui;
+mod langgraph;
 mod mcp;
 mod support;

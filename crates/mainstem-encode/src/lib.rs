@@ -10,12 +10,17 @@ pub mod agui;
 mod encoder;
 mod fleet;
 mod frames;
+mod langgraph;
 mod ndjson;
 mod sse;
 
 pub use encoder::{Encoder, WriteJson};
 pub use fleet::Fleet;
 pub use frames::{EncodeExt, Frames};
+pub use langgraph::{
+    FrameId, LangGraph, LangGraphOptions, LangGraphOutcome, LangGraphThread, StreamMode,
+    interrupt as langgraph_interrupt,
+};
 pub use ndjson::Ndjson;
 pub use sse::{RETRY, Sse};
 

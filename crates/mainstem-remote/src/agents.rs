@@ -7,8 +7,8 @@ use mainstem_spec::{AgentSpec, Protocol};
 use mainstem_subagent::{RemoteAgents, Runner};
 
 use crate::{
-    A2aAgent, AgentScopeAgent, MainstemAgent, RemoteAgent, RemoteError, RemoteRunner, TraceContext,
-    agentscope,
+    A2aAgent, AgentScopeAgent, LangGraphAgent, MainstemAgent, RemoteAgent, RemoteError, RemoteRunner,
+    TraceContext, agentscope,
 };
 
 /// Runs the agents that are declared with a `url`, and those that the program gives itself.
@@ -77,6 +77,7 @@ impl Remotes {
             Some(Protocol::AgentScope) => {
                 self.declared::<AgentScopeAgent>(&agentscope::address(url, &spec.id), spec)
             }
+            Some(Protocol::LangGraph) => self.declared::<LangGraphAgent>(url, spec),
             Some(protocol) => {
                 Err(RemoteError::invalid(format!("protocol {protocol} is not in this version")))
             }

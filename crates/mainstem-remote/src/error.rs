@@ -21,6 +21,8 @@ pub enum RemoteError {
     Refused {
         /// The address and the reason.
         message: String,
+        /// The status of the response, if it had one.
+        status: Option<u16>,
     },
     /// What the server sent is not in its protocol.
     #[error("{message}")]
@@ -49,7 +51,7 @@ impl RemoteError {
 
     /// The server refused the request.
     pub fn refused(message: impl Into<String>) -> Self {
-        Self::Refused { message: message.into() }
+        Self::Refused { message: message.into(), status: None }
     }
 
     /// What the server sent is not in its protocol.

@@ -162,8 +162,7 @@ impl Connection {
         let method = if body.is_some() { Method::POST } else { Method::GET };
         let mut headers = headers.to_vec();
         headers.push((ACCEPT.as_str(), "text/event-stream".to_owned()));
-        let response = self.send(method, &url, body, &headers, repeat).await?;
-        Ok(Self::frames_of(response))
+        Ok(Self::frames_of(self.send(method, &url, body, &headers, repeat).await?))
     }
 
     /// Returns the frames of a response.
@@ -253,7 +252,7 @@ impl Connection {
         let body = self.body(response).await.unwrap_or_default();
         let reason = reason(&body);
         let what = if reason.is_empty() { status.to_string() } else { format!("{status}: {reason}") };
-        RemoteError::refused(self.said(&what))
+        RemoteError::Refused { message: self.said(&what), status: Some(status.as_u16()) }
     }
 
     /// Returns the error of a lost connection.

@@ -5,7 +5,7 @@ use std::{collections::HashSet, mem, sync::Arc};
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use mainstem_event::{EventKind, EventSource, Outcome, Rollup};
 use mainstem_message::{
-    BlockId, ContentBlock, Failure, Message, Role, StopReason, ToolCallId, ToolState, Usage,
+    BlockId, ContentBlock, Failure, Message, Role, StopReason, ToolCall, ToolCallId, ToolState, Usage,
 };
 use serde_json::Value;
 
@@ -126,8 +126,10 @@ impl Translation {
     }
 
     /// Names the model of the next answers.
-    pub fn set_model(&mut self, name: impl Into<Arc<str>>) {
-        self.model = name.into();
+    pub fn set_model(&mut self, name: &str) {
+        if *self.model != *name {
+            self.model = name.into();
+        }
     }
 
     /// Ends the open block, so that the next text begins another.
@@ -278,6 +280,20 @@ impl Translation {
         self.interrupt();
         self.emit(EventKind::agent_end(outcome, Rollup::default(), 0).with_error(error));
         self.is_over = true;
+    }
+
+    /// Ends the open model call, unless calls of its answer wait for their results: parallel
+    /// answers share a model call.
+    pub(crate) fn end_model_call(&mut self) {
+        self.end_block();
+        if self.calls.is_empty() {
+            self.end_answer();
+        }
+    }
+
+    /// Returns the calls without a result.
+    pub(crate) fn open_calls(&self) -> impl Iterator<Item = ToolCall> {
+        self.calls.iter().map(|call| ToolCall::new(call.id.clone(), &*call.name, &*call.arguments))
     }
 
     /// Returns `true` if the invocation has ended.

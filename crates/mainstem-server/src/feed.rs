@@ -57,6 +57,8 @@ enum Phase {
     Events,
     /// The last event was sent.
     End,
+    /// The run asks: the stream ends, and the run goes on.
+    Asked,
     /// The record has failed. Later events are not sent, because a restart would lose them.
     Failed,
     /// The stream ends before its last event; the reader has to notice.
@@ -162,6 +164,10 @@ impl Feed {
                     self.phase = Phase::Over;
                     return non_empty(self.encoder.end()).map(Ok);
                 }
+                Phase::Asked => {
+                    self.leave();
+                    return non_empty(self.encoder.end()).map(Ok);
+                }
                 Phase::Failed => {
                     self.phase = Phase::Cut;
                     if let Some(frames) = non_empty(self.encoder.fail(&unrecorded().json())) {
@@ -232,6 +238,10 @@ impl Feed {
                 sent += 1;
             }
             if self.encoder.is_over() {
+                break;
+            }
+            if self.subscription.until.is_asked_by(&event) {
+                self.phase = Phase::Asked;
                 break;
             }
             if self.subscription.until.is_reached_by(&event) {

@@ -7,6 +7,7 @@ mod a2a;
 mod agent_protocol;
 mod agui;
 mod fleet;
+mod langgraph;
 #[cfg(feature = "mcp")]
 mod mcp;
 
@@ -84,7 +85,7 @@ impl Protocol {
             Self::AgUi => agui::routes(),
             Self::A2a => a2a::routes(),
             Self::AgentProtocol => agent_protocol::routes(),
-            Self::LangGraph => Router::new(),
+            Self::LangGraph => langgraph::routes(),
             Self::Fleet => fleet::routes(),
             #[cfg(feature = "mcp")]
             Self::Mcp => mcp::routes(),

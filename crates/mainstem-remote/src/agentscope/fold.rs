@@ -283,7 +283,7 @@ impl Agent {
             Statement::ModelStart(name) => {
                 self.end_answer();
                 if let Some(name) = name {
-                    self.events.set_model(name);
+                    self.events.set_model(&name);
                 }
             }
             Statement::ModelEnd(usage) => {

@@ -100,7 +100,7 @@ impl Follow {
                 (self.ended, self.quiet) = (ended, FIRST_QUIET);
             }
             (Err(_), Some(snapshot)) => self.end_early(snapshot).await?,
-            (Err(RemoteError::Refused { message }), None) => {
+            (Err(RemoteError::Refused { message, .. }), None) => {
                 self.link = Link::Polled;
                 self.fold.fall_back(message);
             }

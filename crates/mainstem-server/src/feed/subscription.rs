@@ -22,6 +22,8 @@ pub(crate) enum Until {
     Never,
     /// Those of a run, until it ends.
     EndOf(RunId, Option<RunHandle>),
+    /// Those of a run, until it ends or asks for approval in an event after this one.
+    EndOrQuestion { run: RunId, handle: Option<RunHandle>, after: u64 },
     /// Those of a background task, until it is over.
     TaskIsOver(TaskId),
 }
@@ -30,7 +32,7 @@ impl Until {
     fn includes(&self, event: &AgentEvent) -> bool {
         match self {
             Self::Never => true,
-            Self::EndOf(run, _) => event.run_id() == Some(run),
+            Self::EndOf(run, _) | Self::EndOrQuestion { run, .. } => event.run_id() == Some(run),
             Self::TaskIsOver(task) => {
                 event.source().and_then(|source| source.task_id.as_ref()) == Some(task)
                     || matches!(&event.kind, EventKind::TaskUpdated { task_id, .. } if task_id == task)
@@ -41,19 +43,26 @@ impl Until {
     /// Waits until the session has released the run, so that another run can begin when the reader
     /// sees the end.
     pub(super) async fn released(&self) {
-        if let Self::EndOf(_, Some(run)) = self {
+        if let Self::EndOf(_, Some(run)) | Self::EndOrQuestion { handle: Some(run), .. } = self {
             run.released().await;
         }
+    }
+
+    /// Returns `true` if the run asks in this event, so that the stream ends and the run does not.
+    pub(super) fn is_asked_by(&self, event: &AgentEvent) -> bool {
+        let Self::EndOrQuestion { run, after, .. } = self else { return false };
+        let is_question = matches!(event.kind, EventKind::RequireUserConfirm { .. });
+        is_question && event.seq > *after && event.run_id() == Some(run)
     }
 
     pub(super) fn is_reached_by(&self, event: &AgentEvent) -> bool {
         match self {
             Self::Never => false,
             // The end itself may be among the events of the gap.
-            Self::EndOf(_, Some(run)) if is_gap(event) => {
+            Self::EndOf(_, Some(run)) | Self::EndOrQuestion { handle: Some(run), .. } if is_gap(event) => {
                 run.status().is_over() && event.seq >= run.session().log().last_seq()
             }
-            Self::EndOf(run, _) => {
+            Self::EndOf(run, _) | Self::EndOrQuestion { run, .. } => {
                 event.run_id() == Some(run) && (event.is_run_end() || event.is_queued_run_cancel())
             }
             Self::TaskIsOver(task) => matches!(

@@ -1,0 +1,84 @@
+//! LangGraph's API: a graph of a LangGraph server.
+
+mod cursor;
+mod driver;
+mod graph;
+mod interrupts;
+mod namespace;
+mod server;
+mod speaker;
+mod wire;
+
+use async_trait::async_trait;
+use mainstem_outbound::Reach;
+
+use self::{driver::Driver, server::Server};
+use crate::{BegunTurn, RemoteAgent, RemoteError, RemoteTurn, agents::Declared, http::Connection};
+
+/// The path below which a server has its assistants.
+const ASSISTANTS: &str = "/assistants/";
+
+/// A graph of a LangGraph server, whose state has `messages`. Its thread has an id that is derived
+/// from that of the child's session.
+///
+/// Nodes that are graphs, and graphs that tools run, are agents below it. The stream reconnects
+/// behind the last event after a lost connection. The API has no idempotency key, so a request
+/// whose response was lost is not repeated: the run is looked up by the turn's id in its metadata.
+/// An interrupt asks for approval, and its answer resumes the graph.
+#[derive(Clone, Debug)]
+pub struct LangGraphAgent {
+    connection: Connection,
+    assistant: Option<String>,
+}
+
+impl LangGraphAgent {
+    /// Creates the agent at a URL: `https://host/assistants/<id>`, with the id of an assistant or
+    /// the name of a graph, or the server's address if it has one assistant.
+    ///
+    /// # Errors
+    /// The URL is not valid, or out of reach.
+    pub fn at(url: &str, reach: &Reach) -> Result<Self, RemoteError> {
+        let (address, assistant) = match url.trim_end_matches('/').rsplit_once(ASSISTANTS) {
+            Some((address, assistant)) => (address, Some(assistant.to_owned())),
+            None => (url, None),
+        };
+        Ok(Self { connection: Connection::at(address, reach)?, assistant })
+    }
+
+    /// Adds a header to every request, as `x-api-key`. Messages do not show its value.
+    ///
+    /// # Errors
+    /// The name or the value is not valid in a header.
+    pub fn with_header(mut self, name: &str, value: &str) -> Result<Self, RemoteError> {
+        self.connection = self.connection.with_header(name, value)?;
+        Ok(self)
+    }
+}
+
+impl Declared for LangGraphAgent {
+    fn declared(url: &str, reach: &Reach) -> Result<Self, RemoteError> {
+        Self::at(url, reach)
+    }
+
+    fn with_expanded_header(
+        mut self,
+        name: &str,
+        value: &str,
+        var: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, RemoteError> {
+        self.connection = self.connection.with_expanded_header(name, value, var)?;
+        Ok(self)
+    }
+}
+
+#[async_trait]
+impl RemoteAgent for LangGraphAgent {
+    async fn begin(&self, turn: RemoteTurn) -> Result<BegunTurn, RemoteError> {
+        if turn.plan_mode {
+            let what = "LangGraph's API can't hold an agent to reading, so it is not asked in plan mode";
+            return Err(RemoteError::refused(what));
+        }
+        let server = Server::new(self.connection.clone(), self.assistant.as_deref(), &turn.session).await?;
+        Driver::begin(server, turn).await
+    }
+}
