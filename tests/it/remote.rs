@@ -2,6 +2,7 @@
 
 mod agentscope;
 mod contract;
+mod probe;
 mod protocols;
 mod random;
 

@@ -93,8 +93,12 @@ impl A2aAgent {
 }
 
 impl Declared for A2aAgent {
-    fn declared(url: &str, reach: &Reach) -> Result<Self, RemoteError> {
+    fn declared(url: &str, _: &str, reach: &Reach) -> Result<Self, RemoteError> {
         Self::at(url, reach)
+    }
+
+    async fn is_spoken(&self) -> Result<bool, RemoteError> {
+        card::find(&self.connection).await.map(|_| true)
     }
 
     fn with_expanded_header(
@@ -113,7 +117,7 @@ impl RemoteAgent for A2aAgent {
     async fn begin(&self, turn: RemoteTurn) -> Result<BegunTurn, RemoteError> {
         let card = card::find(&self.connection).await?;
         let interface = card::interface(&self.connection, &card)?;
-        let wire = Wire::new(self.connection.clone(), interface);
+        let wire = Wire::new(self.connection.of_trace(turn.trace_parent.as_deref()), interface);
         let message = Message {
             message_id: turn.id.to_string(),
             context_id: Some(self.context(&turn.session)),

@@ -1,6 +1,6 @@
 //! The remote agents of a program: from their declarations to what runs them.
 
-use std::{collections::BTreeMap, env, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
 use mainstem_outbound::{Host, Reach};
 use mainstem_spec::{AgentSpec, Protocol};
@@ -8,7 +8,8 @@ use mainstem_subagent::{RemoteAgents, Runner};
 
 use crate::{
     A2aAgent, AgentScopeAgent, LangGraphAgent, MainstemAgent, RemoteAgent, RemoteError, RemoteRunner,
-    TraceContext, agentscope,
+    TraceContext, mainstem,
+    probe::{Declaration, ProbedAgent},
 };
 
 /// Runs the agents that are declared with a `url`, and those that the program gives itself.
@@ -24,11 +25,17 @@ pub struct Remotes {
 
 /// An agent that a declaration describes by its address and headers.
 pub(crate) trait Declared: RemoteAgent + Sized {
-    /// Creates the agent at a URL.
+    /// Creates the agent at a URL, which its declaration calls by this id.
     ///
     /// # Errors
     /// The URL is not valid, or out of reach.
-    fn declared(url: &str, reach: &Reach) -> Result<Self, RemoteError>;
+    fn declared(url: &str, id: &str, reach: &Reach) -> Result<Self, RemoteError>;
+
+    /// Asks the server whether it speaks the protocol.
+    ///
+    /// # Errors
+    /// The server can't be reached, or refuses to say.
+    fn is_spoken(&self) -> impl Future<Output = Result<bool, RemoteError>> + Send;
 
     /// Adds a header whose value may have `${VARIABLE}`s, which are secrets.
     ///
@@ -71,26 +78,22 @@ impl Remotes {
 
     /// Returns the agent of a declaration, in the protocol of its server.
     fn at(&self, url: &str, spec: &AgentSpec) -> Result<RemoteRunner, RemoteError> {
-        match spec.protocol {
-            None | Some(Protocol::Mainstem) => self.declared::<MainstemAgent>(url, spec),
-            Some(Protocol::A2a) => self.declared::<A2aAgent>(url, spec),
-            Some(Protocol::AgentScope) => {
-                self.declared::<AgentScopeAgent>(&agentscope::address(url, &spec.id), spec)
+        let declaration = Declaration::new(url, spec, &self.reach)?;
+        let id = &*spec.id;
+        Ok(match spec.protocol {
+            Some(Protocol::Mainstem) => RemoteRunner::new(declaration.agent::<MainstemAgent>()?, id),
+            Some(Protocol::A2a) => RemoteRunner::new(declaration.agent::<A2aAgent>()?, id),
+            Some(Protocol::AgentScope) => RemoteRunner::new(declaration.agent::<AgentScopeAgent>()?, id),
+            Some(Protocol::LangGraph) => RemoteRunner::new(declaration.agent::<LangGraphAgent>()?, id),
+            // Only Mainstem has agents at such addresses.
+            None if url.contains(mainstem::AGENTS) => {
+                RemoteRunner::new(declaration.agent::<MainstemAgent>()?, id)
             }
-            Some(Protocol::LangGraph) => self.declared::<LangGraphAgent>(url, spec),
+            None => RemoteRunner::new(ProbedAgent::new(declaration), id),
             Some(protocol) => {
-                Err(RemoteError::invalid(format!("protocol {protocol} is not in this version")))
+                return Err(RemoteError::invalid(format!("protocol {protocol} is not in this version")));
             }
-        }
-    }
-
-    fn declared<A: Declared>(&self, url: &str, spec: &AgentSpec) -> Result<RemoteRunner, RemoteError> {
-        let var = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
-        let mut agent = A::declared(url, &self.reach)?;
-        for header in &spec.headers {
-            agent = agent.with_expanded_header(&header.name, &header.value, var)?;
-        }
-        Ok(RemoteRunner::new(agent, &*spec.id))
+        })
     }
 }
 

@@ -20,6 +20,7 @@ use mainstem_message::{ConfirmId, ToolCallId};
 use mainstem_outbound::Reach;
 use mainstem_policy::{Effect, RuleSet, Rules};
 use mainstem_tool::ToolOutput;
+use serde_json::Value;
 
 use self::{approvals::Approvals, fold::TaskFold, follow::Follow, task::Task};
 use crate::{
@@ -94,8 +95,14 @@ pub(crate) fn address(url: &str, id: &str) -> String {
 }
 
 impl Declared for AgentScopeAgent {
-    fn declared(url: &str, reach: &Reach) -> Result<Self, RemoteError> {
-        Self::at(url, reach)
+    fn declared(url: &str, id: &str, reach: &Reach) -> Result<Self, RemoteError> {
+        Self::at(&address(url, id), reach)
+    }
+
+    async fn is_spoken(&self) -> Result<bool, RemoteError> {
+        // The state of a task that does not exist is an answer, too.
+        let state: Value = self.connection.get(self.connection.url(&["tasks", "no-such-task"])).await?;
+        Ok(state["status"].is_string() && state["task_id"].is_string())
     }
 
     fn with_expanded_header(
@@ -112,7 +119,8 @@ impl Declared for AgentScopeAgent {
 #[async_trait]
 impl RemoteAgent for AgentScopeAgent {
     async fn begin(&self, turn: RemoteTurn) -> Result<BegunTurn, RemoteError> {
-        let task = Arc::new(Task::new(self.connection.clone(), turn.id.as_str()));
+        let task =
+            Arc::new(Task::new(self.connection.of_trace(turn.trace_parent.as_deref()), turn.id.as_str()));
         let is_continued = turn.history.is_empty() || task.can_continue().await?;
         let input = if is_continued {
             turn.task.clone()

@@ -110,6 +110,16 @@ impl Connection {
         self.with_header(name, &expanded)
     }
 
+    /// Returns the connection for the requests of a trace, with its `traceparent`.
+    #[must_use]
+    pub(crate) fn of_trace(&self, trace_parent: Option<&str>) -> Self {
+        let mut connection = self.clone();
+        if let Some(value) = trace_parent.and_then(|parent| HeaderValue::try_from(parent).ok()) {
+            connection.headers.insert("traceparent", value);
+        }
+        connection
+    }
+
     /// Returns the address of the server, without what may be secret.
     pub(crate) fn shown(&self) -> String {
         let mut url = self.base.clone();

@@ -11,6 +11,7 @@ mod wire;
 
 use async_trait::async_trait;
 use mainstem_outbound::Reach;
+use serde_json::Value;
 
 use self::{driver::Driver, server::Server};
 use crate::{BegunTurn, RemoteAgent, RemoteError, RemoteTurn, agents::Declared, http::Connection};
@@ -56,8 +57,13 @@ impl LangGraphAgent {
 }
 
 impl Declared for LangGraphAgent {
-    fn declared(url: &str, reach: &Reach) -> Result<Self, RemoteError> {
+    fn declared(url: &str, _: &str, reach: &Reach) -> Result<Self, RemoteError> {
         Self::at(url, reach)
+    }
+
+    async fn is_spoken(&self) -> Result<bool, RemoteError> {
+        let info: Value = self.connection.get(self.connection.url(&["info"])).await?;
+        Ok(info["flags"]["assistants"] == true || info.get("langgraph_py_version").is_some())
     }
 
     fn with_expanded_header(
@@ -78,7 +84,8 @@ impl RemoteAgent for LangGraphAgent {
             let what = "LangGraph's API can't hold an agent to reading, so it is not asked in plan mode";
             return Err(RemoteError::refused(what));
         }
-        let server = Server::new(self.connection.clone(), self.assistant.as_deref(), &turn.session).await?;
+        let connection = self.connection.of_trace(turn.trace_parent.as_deref());
+        let server = Server::new(connection, self.assistant.as_deref(), &turn.session).await?;
         Driver::begin(server, turn).await
     }
 }

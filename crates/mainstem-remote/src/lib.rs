@@ -16,6 +16,7 @@ mod http;
 mod invocations;
 mod langgraph;
 mod mainstem;
+mod probe;
 mod runner;
 mod trace_context;
 mod translation;

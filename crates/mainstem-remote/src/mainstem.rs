@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use futures_util::StreamExt;
-use mainstem_api::{AnyRun, AnySession, Begun, Error, Host, NewRun, NewToolResult, RunOptions};
+use mainstem_api::{AnyRun, AnySession, Begun, Code, Error, Host, NewRun, NewToolResult, RunOptions};
 use mainstem_client::{RemoteSession, Server};
 use mainstem_event::{AgentEvent, Background, CancelReason, Decision};
 use mainstem_message::{ConfirmId, ContentBlock, ToolCallId, ToolState};
@@ -23,7 +23,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 const MAX_WAIT: Duration = Duration::from_secs(30);
 
 /// The path below which a server has its agents.
-const AGENTS: &str = "/v1/agents/";
+pub(crate) const AGENTS: &str = "/v1/agents/";
 
 /// An agent of a Mainstem server. Its session there has the id of the child's session here.
 ///
@@ -81,8 +81,18 @@ impl MainstemAgent {
 }
 
 impl Declared for MainstemAgent {
-    fn declared(url: &str, reach: &Reach) -> Result<Self, RemoteError> {
+    fn declared(url: &str, _: &str, reach: &Reach) -> Result<Self, RemoteError> {
         Self::at(url, reach)
+    }
+
+    async fn is_spoken(&self) -> Result<bool, RemoteError> {
+        let is_ours = |error: &Error| [Code::NoToken, Code::BadToken].iter().any(|code| error.has_code(code));
+        match self.server.agents().await {
+            Ok(_) => Ok(true),
+            // The turn will say it.
+            Err(error) if is_ours(&error) => Ok(true),
+            Err(error) => Err(failed(&self.secrets, &error)),
+        }
     }
 
     fn with_expanded_header(
@@ -196,7 +206,7 @@ fn failed(secrets: &Secrets, error: &Error) -> RemoteError {
     let message = secrets.redact(&error.to_string());
     match error {
         Error::Unreachable { .. } => RemoteError::unreachable(message),
-        Error::Refused { .. } => RemoteError::refused(message),
+        Error::Refused { problem, .. } => RemoteError::Refused { message, status: Some(problem.status) },
         _ => RemoteError::invalid(message),
     }
 }

@@ -168,7 +168,7 @@ impl Approval {
     fn interrupt<'a>(&'a self, id: &'a str, children: Children) -> Interrupt<'a> {
         let tools: Vec<_> = self.calls.iter().map(|call| format!("`{}`", call.name)).collect();
         let agent = self.source.as_ref().map(|source| source.agent_name.as_ref().unwrap_or(&source.agent_id));
-        let agent = agent.map_or("the agent".to_owned(), |name| format!("agent `{name}`"));
+        let agent = agent.map_or_else(|| "the agent".to_owned(), |name| format!("agent `{name}`"));
         let mut ours = json!({ "toolCalls": self.calls });
         if let Some(source) = &self.source {
             ours["source"] = json!(source);

@@ -23,6 +23,9 @@ fn turn(levels: u16) -> RemoteTurn {
         budget: Default::default(),
         plan_mode: false,
         is_attended: true,
+        history: Vec::new(),
+        rules: Default::default(),
+        trace_parent: None,
     }
 }
 

@@ -1,0 +1,140 @@
+//! Agents whose declaration names no protocol: their server is asked which one it has.
+
+use std::{cell::RefCell, collections::BTreeMap, env, fmt, sync::Arc};
+
+use async_trait::async_trait;
+use mainstem_outbound::Reach;
+use mainstem_spec::{AgentSpec, Header};
+use tokio::{sync::OnceCell, time::sleep};
+
+use crate::{
+    A2aAgent, AgentScopeAgent, BegunTurn, LangGraphAgent, MainstemAgent, RemoteAgent, RemoteError,
+    RemoteTurn,
+    agents::Declared,
+    http::{INTERVAL, RETRIES},
+};
+
+/// What a declaration says of a remote, with its variables as they were when the agents were built.
+#[derive(Clone)]
+pub(crate) struct Declaration {
+    url: String,
+    id: String,
+    headers: Vec<Header>,
+    variables: BTreeMap<String, String>,
+    reach: Reach,
+}
+
+impl Declaration {
+    /// Reads the variables that the headers name.
+    ///
+    /// # Errors
+    /// As [`agent`](Self::agent).
+    pub(crate) fn new(url: &str, spec: &AgentSpec, reach: &Reach) -> Result<Self, RemoteError> {
+        let (url, headers, variables) = (url.to_owned(), spec.headers.clone(), BTreeMap::new());
+        let mut declaration = Self { url, id: spec.id.clone(), headers, variables, reach: reach.clone() };
+        let variables = RefCell::new(BTreeMap::new());
+        declaration.with_variables::<MainstemAgent>(|name| {
+            let value = env::var(name).ok().filter(|value| !value.is_empty())?;
+            variables.borrow_mut().insert(name.to_owned(), value.clone());
+            Some(value)
+        })?;
+        declaration.variables = variables.into_inner();
+        Ok(declaration)
+    }
+
+    /// Returns the agent in a protocol.
+    ///
+    /// # Errors
+    /// The URL is out of reach, or a header is not valid or names a variable that is unset.
+    pub(crate) fn agent<A: Declared>(&self) -> Result<A, RemoteError> {
+        self.with_variables(|name| self.variables.get(name).cloned())
+    }
+
+    fn with_variables<A: Declared>(&self, var: impl Fn(&str) -> Option<String>) -> Result<A, RemoteError> {
+        let agent = A::declared(&self.url, &self.id, &self.reach)?;
+        let add = |agent: A, header: &Header| agent.with_expanded_header(&header.name, &header.value, &var);
+        self.headers.iter().try_fold(agent, add)
+    }
+}
+
+/// The agent of a declaration without a protocol. Its server is asked at the first turn, and again
+/// at the next one if that has failed.
+pub(crate) struct ProbedAgent {
+    declaration: Declaration,
+    found: OnceCell<Arc<dyn RemoteAgent>>,
+}
+
+impl ProbedAgent {
+    pub(crate) fn new(declaration: Declaration) -> Self {
+        Self { declaration, found: OnceCell::new() }
+    }
+
+    /// Returns the agent in the protocol of its server. An address below `/v1/agents` is one of
+    /// Mainstem's.
+    async fn find(&self) -> Result<Arc<dyn RemoteAgent>, RemoteError> {
+        let mut attempt = 0;
+        loop {
+            match self.ask().await {
+                Err(RemoteError::Unreachable { .. }) if attempt < RETRIES => {
+                    attempt += 1;
+                    sleep(INTERVAL).await;
+                }
+                found => return found,
+            }
+        }
+    }
+
+    async fn ask(&self) -> Result<Arc<dyn RemoteAgent>, RemoteError> {
+        let mut denied = None;
+        let mut found = self.spoken::<MainstemAgent>(&mut denied).await?;
+        if found.is_none() {
+            found = self.spoken::<A2aAgent>(&mut denied).await?;
+        }
+        if found.is_none() {
+            found = self.spoken::<LangGraphAgent>(&mut denied).await?;
+        }
+        if found.is_none() {
+            found = self.spoken::<AgentScopeAgent>(&mut denied).await?;
+        }
+        found.ok_or_else(|| denied.unwrap_or_else(|| self.unknown()))
+    }
+
+    /// Returns the agent if its server speaks this protocol. A server that requires a credential
+    /// may speak it.
+    async fn spoken<A: Declared>(
+        &self,
+        denied: &mut Option<RemoteError>,
+    ) -> Result<Option<Arc<dyn RemoteAgent>>, RemoteError> {
+        let agent = self.declaration.agent::<A>()?;
+        match agent.is_spoken().await {
+            Ok(true) => Ok(Some(Arc::new(agent))),
+            Err(error @ RemoteError::Refused { status: Some(401 | 403), .. }) => {
+                denied.get_or_insert(error);
+                Ok(None)
+            }
+            Ok(false) | Err(RemoteError::Refused { .. } | RemoteError::Invalid { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn unknown(&self) -> RemoteError {
+        let url = &self.declaration.url;
+        RemoteError::invalid(format!(
+            "{url}: no protocol that is known here (mainstem, a2a, langgraph, agentscope); if the server has one \
+             of them, name it with `protocol`"
+        ))
+    }
+}
+
+#[async_trait]
+impl RemoteAgent for ProbedAgent {
+    async fn begin(&self, turn: RemoteTurn) -> Result<BegunTurn, RemoteError> {
+        self.found.get_or_try_init(|| self.find()).await?.begin(turn).await
+    }
+}
+
+impl fmt::Debug for ProbedAgent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProbedAgent").field("found", &self.found.get()).finish_non_exhaustive()
+    }
+}
