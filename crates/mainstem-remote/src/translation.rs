@@ -26,7 +26,8 @@ const NO_RESULT: &str = "the remote sent no result of this call";
 /// agent.text("Paris has ");
 /// agent.text("309 stations.");
 /// agent.end(Outcome::Success, None);
-/// let kinds: Vec<_> = agent.take().iter().map(|event| event.kind.name()).collect();
+/// let events = agent.take();
+/// let kinds: Vec<_> = events.iter().map(|event| event.kind.name()).collect();
 /// assert_eq!(kinds.join(" "), "AGENT_START MODEL_CALL_START TEXT_BLOCK_START TEXT_BLOCK_DELTA \
 ///     TEXT_BLOCK_DELTA TEXT_BLOCK_END MODEL_CALL_END AGENT_END");
 /// ```
