@@ -6,6 +6,7 @@ mod bounds;
 mod crowd;
 mod hostile;
 mod kept;
+mod langgraph;
 mod limits;
 mod operate;
 mod rig;
