@@ -9,6 +9,7 @@ mod crowd;
 mod fleet;
 mod hostile;
 mod kept;
+mod langgraph;
 mod limits;
 mod operate;
 mod rig;

@@ -1,0 +1,75 @@
+//! LangGraph's API: tenants see only their own threads, and bodies are bounded.
+
+use mainstem::{model::scripted::Turn, prelude::ScriptedModel};
+use mainstem_server::{Protocol, Tokens};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::rig::{Rig, TOKEN, fleet};
+
+const ACME: &str = "the-token-of-tenant-acme";
+
+#[tokio::test]
+async fn a_thread_of_another_tenant_is_as_if_there_were_none() {
+    let model = ScriptedModel::new().agent("main", [Turn::new().text("Hello."), Turn::new().text("Hello.")]);
+    let dir = tempfile::TempDir::new().unwrap();
+    let harness = fleet(model).with_workspace(dir.path()).build().unwrap();
+    let tokens = Tokens::new().with_token(TOKEN, None).unwrap().with_token(ACME, Some("acme")).unwrap();
+    let rig =
+        Rig::start(harness, |builder| builder.with_tokens(tokens).with_protocol(Protocol::LangGraph)).await;
+    let run = rig.run("mine", "Hi").await["id"].as_str().unwrap().to_owned();
+    let asked = async |method: &Method, path: &str, token: Option<&str>, body: &Value| -> (u16, Value) {
+        let mut request = rig.stranger(method.clone(), path);
+        if let Some(token) = token {
+            request = request.header("x-api-key", token);
+        }
+        if *method == Method::POST {
+            request = request.json(body);
+        }
+        let response = request.send().await.unwrap();
+        let status = response.status().as_u16();
+        (status, response.json().await.unwrap_or_default())
+    };
+    let (get, post, delete) = (Method::GET, Method::POST, Method::DELETE);
+    let resume = json!({ "command": { "resume": true } });
+    let rows = [
+        (&get, "", json!({})),
+        (&delete, "", json!({})),
+        (&get, "/state", json!({})),
+        (&get, "/history", json!({})),
+        (&post, "/history", json!({})),
+        (&get, "/runs", json!({})),
+        (&get, "/runs/RUN", json!({})),
+        (&get, "/runs/RUN/stream", json!({})),
+        (&get, "/runs/RUN/join", json!({})),
+        (&post, "/runs/RUN/cancel", json!({})),
+        (&post, "/runs", resume.clone()),
+        (&post, "/runs/stream", resume.clone()),
+        (&post, "/runs/wait", resume),
+    ];
+    for (method, path, body) in rows {
+        let path = |thread: &str, run: &str| format!("/lg/threads/{thread}{}", path.replace("RUN", run));
+        let foreign = asked(method, &path("mine", &run), Some(ACME), &body).await;
+        let unknown = asked(method, &path("none", "run-0"), Some(ACME), &body).await;
+        let named = |(status, answer): &(u16, Value)| {
+            (*status, answer.to_string().replace(&run, "run-0").replace("mine", "none"))
+        };
+        assert_eq!(named(&foreign), named(&unknown), "{method} {}", path("mine", "RUN"));
+        assert_eq!(foreign.0, 404, "{foreign:?}");
+        let stranger = asked(method, &path("mine", &run), None, &body).await;
+        assert!(stranger.0 == 401 && stranger.1["detail"].is_string(), "{stranger:?}");
+    }
+    // A thread of the same id is another one, and a list has only a tenant's own.
+    let input = json!({ "input": "Hi" });
+    let theirs = asked(&post, "/lg/threads/mine/runs/wait", Some(ACME), &input).await;
+    assert_eq!(theirs.1["messages"].as_array().unwrap().len(), 2, "{theirs:?}");
+    assert_eq!(rig.get(&format!("/lg/threads/mine/runs/{run}")).await.status(), 200);
+    for token in [TOKEN, ACME] {
+        let found = asked(&post, "/lg/threads/search", Some(token), &json!({})).await;
+        assert_eq!(found.1.as_array().unwrap().len(), 1, "{found:?}");
+    }
+    let large = json!({ "input": "x".repeat(1 << 20) });
+    let refused = asked(&post, "/lg/threads/mine/runs", Some(TOKEN), &large).await;
+    assert!(refused.0 == 413 && refused.1["detail"].is_string(), "{refused:?}");
+    assert_eq!(asked(&get, "/lg/threads/mine/runs/RUN/stream", Some(TOKEN), &json!({})).await.0, 404);
+}
