@@ -17,7 +17,10 @@ const UNKNOWN: &str = "-";
 
 /// What makes a span of a request's trace, if the program has set it.
 #[derive(Clone, Default)]
-pub(crate) struct RequestSpans(pub(crate) Option<Arc<dyn Fn(&str) -> Span + Send + Sync>>);
+pub(crate) struct RequestSpans(pub(crate) Option<Arc<SpanOf>>);
+
+/// Returns the span for a `traceparent`.
+type SpanOf = dyn Fn(&str) -> Span + Send + Sync;
 
 impl RequestSpans {
     fn of(&self, request: &Request) -> Span {
