@@ -59,7 +59,7 @@ fn same_texts(events: &[AgentEvent], frames: &[(String, Value)]) -> Result<(), S
         }
     }
     for (_, data) in frames.iter().filter(|(kind, _)| kind == "text") {
-        let text = data.get("withheld").unwrap_or(&data["delta"]).as_str().unwrap();
+        let text = data.get("withheld").unwrap_or_else(|| &data["delta"]).as_str().unwrap();
         *shown.entry(data["stream_id"].as_u64().unwrap()).or_default() += text;
     }
     shown.retain(|_, text| !text.is_empty());

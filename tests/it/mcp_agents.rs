@@ -242,8 +242,9 @@ async fn failures_are_results_and_wrong_calls_are_errors() {
     assert!(is_error && text.starts_with("error: ") && session.starts_with("mcp-"), "{failed}");
     let mut check = async |agent: &str, arguments: Value, expected: &str| {
         let response = client.ask(agent, arguments).await;
-        let message =
-            response["error"]["message"].as_str().or(response["result"]["content"][0]["text"].as_str());
+        let message = response["error"]["message"]
+            .as_str()
+            .or_else(|| response["result"]["content"][0]["text"].as_str());
         assert!(message.unwrap().contains(expected), "{response}");
     };
     check("mian", json!({ "task": "go" }), "there is no agent \"mian\"; known: main, general-purpose, kid")

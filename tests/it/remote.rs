@@ -361,7 +361,7 @@ async fn rules_hold_two_servers_away() {
     serving_second.abort();
 }
 
-/// Somebody answers at the remote itself; here the request ends with that answer, and the remote is
+/// A person answers at the remote itself; here the request ends with that answer, and the remote is
 /// not told once more.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_answer_at_the_remote_is_the_answer_here() {

@@ -1,4 +1,5 @@
-//! The official Python client of MCP, over HTTP. Over stdio: `mainstem-cli/tests/cli/mcp_agents.rs`.
+//! The official Python client of MCP, over HTTP. `mainstem-cli/tests/cli/mcp_agents.rs` tries it
+//! over stdio.
 
 use mainstem::{model::scripted::Turn, prelude::*};
 use mainstem_server::Protocol;
@@ -22,6 +23,6 @@ async fn the_official_client_calls_agents_over_http() {
     progress: True True
     reply: All done. False
     again: Again. True
-    error: there is no agent "nobody"; known: main
+    error: there is no agent "stranger"; known: main
     "#);
 }

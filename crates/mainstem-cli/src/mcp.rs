@@ -27,7 +27,7 @@ const GRACE: Duration = Duration::from_secs(2);
 pub(crate) fn run(args: &Mcp, source: &Source, terminal: Terminal) -> Result<Exit, Fault> {
     let _telemetry = telemetry::start(args.log, terminal).or_exit(Exit::Config)?;
     let flags = args.settings.clone();
-    // stdin is the client's, so nobody is asked about trust.
+    // stdin is the client's, so no question about trust is put to a person.
     let config = trust::look_and_warn(flags, source, Reads::Agents, terminal).or_exit(Exit::Config)?;
     let harness = harness(args, &config, terminal)?;
     let agents = offered(args, &harness).or_exit(Exit::Usage)?;

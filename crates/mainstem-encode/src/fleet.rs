@@ -64,8 +64,8 @@ impl Fleet {
         self.out.extend_from_slice(&Frame::data(&data).with_event(event).with_id(&id).encode());
     }
 
-    /// Sends an event of a turn: `data` with its agent, stream and depth. A turn whose beginning the
-    /// reader has not got here, or that went on after `done`, gets a slot first.
+    /// Sends an event of a turn: `data` with its agent, stream and depth. A turn whose beginning is
+    /// before the stream's, or that went on after `done`, gets a slot first.
     fn send_of(&mut self, of: &AgentEvent, event: &str, mut data: Value) {
         if !self.open.contains_key(&stream_id(of)) {
             self.open(of);

@@ -47,7 +47,7 @@ pub struct RemoteTurn {
     pub levels: u16,
     /// What the turn may spend.
     pub budget: Budget,
-    /// Which calls its agents may make. A protocol sends what it has a form for; whatever the remote
+    /// Which calls its agents may make. A protocol sends what it has a form for; whatever a remote
     /// makes of them, they hold for the calls that it asks about.
     pub rules: Rules,
     /// Whether agents may only read.

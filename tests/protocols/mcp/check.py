@@ -52,7 +52,7 @@ async def main(arguments):
             again = await session.call_tool("main", {"task": "on", "session": where})
             print("again:", again.content[0].text.split("\n")[0], again.structured_content["session"] == where)
             try:
-                await session.call_tool("nobody", {"task": "go"})
+                await session.call_tool("stranger", {"task": "go"})
             except Exception as error:
                 print("error:", error)
 

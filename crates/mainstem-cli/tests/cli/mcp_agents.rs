@@ -91,6 +91,6 @@ fn the_official_client_speaks_to_it() {
     progress: True True
     reply: Don't merge: the total can panic, and an empty code is accepted. False
     again: error: the script of agent "main" has 2 turns, not 3 True
-    error: there is no agent "nobody"; known: main, general-purpose, reviewer, tester
+    error: there is no agent "stranger"; known: main, general-purpose, reviewer, tester
     "#);
 }

@@ -30,7 +30,7 @@ fn source(name: &str, parent: &str, turn: u32) -> EventSource {
 
 /// Returns an event: of the root, or of a child whose reply has its name.
 fn event(seq: u64, of: Option<&EventSource>, kind: EventKind) -> AgentEvent {
-    let reply = of.map_or("reply-root".to_owned(), |of| format!("reply-{}-{}", of.agent_id, of.turn));
+    let reply = of.map_or_else(|| "reply-root".to_owned(), |of| format!("reply-{}-{}", of.agent_id, of.turn));
     let mut origin = Origin::session("s".parse().unwrap(), Some("r".parse().unwrap()));
     (origin.reply_id, origin.source) = (Some(reply.parse().unwrap()), of.cloned().map(Arc::new));
     AgentEvent::new(seq, Timestamp::from_micros(seq * 1000), Arc::new(origin), kind)

@@ -86,7 +86,7 @@ async fn a_request_streams_its_fleet_in_slots() {
 
 #[tokio::test]
 async fn a_request_is_cancelled_and_repeated_by_its_key() {
-    let model = ScriptedModel::new().agent("main", [Turn::new().text(&"x".repeat(300)).hang()]);
+    let model = ScriptedModel::new().agent("main", [Turn::new().text("x".repeat(300)).hang()]);
     let rig = rig(model).await;
     let ask = || {
         let request = rig.ask(reqwest::Method::POST, "/v1/orchestrate").header("idempotency-key", "k");
@@ -95,7 +95,7 @@ async fn a_request_is_cancelled_and_repeated_by_its_key() {
     let (mut first, second) = (ask().await.unwrap(), ask().await.unwrap());
     let mut text = String::new();
     while !text.contains("event: text") {
-        text += &String::from_utf8(first.chunk().await.unwrap().unwrap().to_vec()).unwrap();
+        text += std::str::from_utf8(&first.chunk().await.unwrap().unwrap()).unwrap();
     }
     let id = events(&text)[0].1["request_id"].as_str().unwrap().to_owned();
     let cancelled: Value =

@@ -65,17 +65,17 @@ impl Open {
             "TOOL_CALL_END" => self.close("call", call, owner),
             "STEP_STARTED" => {
                 let step = text("stepName").unwrap_or_default();
-                self.steps.insert((owner, step)).then_some(()).ok_or("a step is open twice".into())
+                self.steps.insert((owner, step)).then_some(()).ok_or_else(|| "a step is open twice".into())
             }
             "STEP_FINISHED" => {
                 let step = text("stepName").unwrap_or_default();
-                self.steps.remove(&(owner, step)).then_some(()).ok_or("no such step is open".into())
+                self.steps.remove(&(owner, step)).then_some(()).ok_or_else(|| "no such step is open".into())
             }
             "SUBAGENT_STARTED" => self.start(owner.unwrap_or_default(), text("parentSubagentRunId")),
             "SUBAGENT_FINISHED" | "SUBAGENT_ERROR" => {
                 let id = owner.unwrap_or_default();
                 self.closed.insert(id.clone());
-                self.subagents.remove(&id).then_some(()).ok_or(format!("{id} is not active"))
+                self.subagents.remove(&id).then_some(()).ok_or_else(|| format!("{id} is not active"))
             }
             "RUN_STARTED" | "RUN_FINISHED" | "RUN_ERROR" => Err(format!("{kind} is in the middle")),
             "TOOL_CALL_RESULT" | "STATE_SNAPSHOT" | "STATE_DELTA" | "CUSTOM" => Ok(()),
@@ -93,7 +93,7 @@ impl Open {
         {
             return Err(format!("the parent of {id} has not started"));
         }
-        self.subagents.insert(id).then_some(()).ok_or("it is active already".into())
+        self.subagents.insert(id).then_some(()).ok_or_else(|| "it is active already".into())
     }
 
     fn open(&mut self, kind: &'static str, id: String, owner: Option<String>) -> Result<(), String> {
@@ -106,7 +106,7 @@ impl Open {
     }
 
     fn go_on(&self, kind: &'static str, id: String, owner: Option<String>) -> Result<(), String> {
-        let opener = self.entities.get(&(kind, id.clone())).ok_or(format!("{id} is not open"))?;
+        let opener = self.entities.get(&(kind, id.clone())).ok_or_else(|| format!("{id} is not open"))?;
         if *opener == owner { Ok(()) } else { Err(format!("{id} is another agent's")) }
     }
 

@@ -22,8 +22,8 @@ impl HarnessBuilder {
         self
     }
 
-    /// Sets where the trace of a remote agent's turn is known: it gets the `traceparent` of its span
-    /// here, so that its own spans are below it.
+    /// Sets where the trace of a remote agent's turn is known: the remote gets the `traceparent` of
+    /// the span here, so that its own spans are below it.
     pub fn with_trace_context(mut self, trace: TraceContext) -> Self {
         self.remotes = self.remotes.with_trace_context(trace);
         self
