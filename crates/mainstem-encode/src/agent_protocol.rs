@@ -55,7 +55,7 @@ impl AgentProtocol {
 
     /// Leaves out events up to this number: a reader has them.
     #[must_use]
-    pub fn from_seq(mut self, after: u64) -> Self {
+    pub fn with_from_seq(mut self, after: u64) -> Self {
         self.after = after;
         self
     }

@@ -221,7 +221,7 @@ async fn events(
     };
     let last = headers.get("last-event-id").and_then(|value| value.to_str().ok()?.trim().parse().ok());
     let after = params.from_seq.filter(|seq| *seq > 0).or(last).unwrap_or(0);
-    let mut encoder = AgentProtocol::new(id).from_seq(after);
+    let mut encoder = AgentProtocol::new(id).with_from_seq(after);
     if let Some(event) = first_event(&found).await {
         encoder.learn(&event);
     }
