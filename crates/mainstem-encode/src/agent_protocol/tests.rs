@@ -129,7 +129,12 @@ fn a_reader_behind_the_first_of_two_gets_the_second() {
     let end = EventKind::agent_end(Outcome::Success, Default::default(), 0);
     let event = AgentEvent::new(7, NOW, origin(false), end);
     let of = |after: u64| {
-        encoder(Detail::Status).with_from_seq(after).events(&event).iter().map(|one| one.seq).collect::<Vec<_>>()
+        encoder(Detail::Status)
+            .with_from_seq(after)
+            .events(&event)
+            .iter()
+            .map(|one| one.seq)
+            .collect::<Vec<_>>()
     };
     assert_eq!((of(6), of(7), of(8)), (vec![7, 8], vec![8], vec![]));
 }
