@@ -52,6 +52,7 @@ fn workspace(settings: &Settings) -> anyhow::Result<Setting<PathBuf>> {
 fn reads(command: &AgentsCommand) -> Reads {
     match command {
         AgentsCommand::Validate(args) if args.targets.is_empty() => Reads::agents(args.listing.foreign),
+        AgentsCommand::Show(args) if args.online => Reads::Agents,
         _ => Reads::NoAgents,
     }
 }

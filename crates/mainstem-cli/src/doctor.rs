@@ -2,7 +2,7 @@
 
 mod online;
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, sync::Arc};
 
 #[cfg(unix)]
 use mainstem::guard::{Files, Network};
@@ -10,7 +10,7 @@ use mainstem::{
     declarations::{Declarations, Diagnostic, Inputs},
     mcp::{Client, Server},
     provider::{PROVIDERS, Provider},
-    spec::Sources,
+    spec::{AgentSpec, Sources},
     tool::ToolSource,
 };
 
@@ -24,7 +24,7 @@ use crate::{
     exit::{Exit, Fault, OrExit, in_one_line},
     harness, model,
     print::{counted, print},
-    sanitize,
+    remotes, sanitize,
     signals::{self, Signal},
     terminal::Terminal,
     trust::{self, Reads},
@@ -80,6 +80,7 @@ pub(crate) fn run(args: &Doctor, source: &Source, terminal: Terminal) -> Result<
             findings.push(workspace(&config));
             findings.extend(shell(settings));
             findings.extend(servers(args, settings, &runtime, &mut stop));
+            findings.extend(elsewhere(args, &config, &runtime, &mut stop));
             findings.extend(model(args, settings, &runtime, &mut stop, &mut exit));
         }
     }
@@ -222,6 +223,26 @@ async fn reach(name: &str, client: &Client, stop: &mut Stop) -> Finding {
             Finding::wrong(problem.clone(), fix)
         }
     }
+}
+
+/// Lists the agents that other servers run; with `--online` asks these servers.
+fn elsewhere(args: &Doctor, config: &Config, runtime: &Runtime, stop: &mut Stop) -> Vec<Finding> {
+    // What can't be built is among the findings of the workspace.
+    let specs = remotes::in_effect(config).unwrap_or_default();
+    let check = |spec: &Arc<AgentSpec>| {
+        let (id, url) = (&spec.id, spec.url.as_deref().unwrap_or_default());
+        if !args.online {
+            return Finding::absent(format!("agent {id}: at {url}, not asked"));
+        }
+        match runtime.block_on(stop.or(remotes::ask(config, spec))) {
+            None => Finding::absent(format!("agent {id}: the check was interrupted")),
+            Some(Ok(description)) => Finding::well(format!("agent {id}: {}", remotes::line(&description))),
+            Some(Err(error)) => {
+                Finding::wrong(format!("agent {id}: {error}"), "correct `url`, `protocol` or `headers`")
+            }
+        }
+    };
+    specs.iter().map(check).collect()
 }
 
 /// Checks that there is a model; with `--online` that it does what a fleet requires.

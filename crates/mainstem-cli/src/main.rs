@@ -20,6 +20,7 @@ mod open_files;
 mod output;
 mod print;
 mod progress;
+mod remotes;
 mod replay;
 mod replies;
 mod run;

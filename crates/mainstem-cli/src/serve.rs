@@ -1,6 +1,7 @@
 //! `mainstem serve`: serves an agent over HTTP until a signal.
 
 use std::{
+    cell::Cell,
     io::{self, Write},
     time::Duration,
 };
@@ -55,9 +56,11 @@ pub(crate) fn run(args: &Serve, source: &Source, terminal: Terminal) -> Result<E
         let listener = TcpListener::bind(args.bind).await.with_context(|| format!("--bind {}", args.bind))?;
         greet(&harness, &model, &listener, made.as_deref(), terminal)?;
         let (stop, stopping) = (CancellationToken::new(), CancellationToken::new());
+        let ends = Cell::new(Instant::now());
         let serving = server.serve(listener, stopping.clone());
         let until_signal = async {
             signals.next().await;
+            ends.set(Instant::now() + args.grace);
             progress::say("stopping; a second signal stops at once", terminal);
             stop.cancel();
             stopping.cancel();
@@ -68,7 +71,7 @@ pub(crate) fn run(args: &Serve, source: &Source, terminal: Terminal) -> Result<E
             // A connection without a reader must not delay the exit.
             () = async { stop.cancelled().await; sleep(args.grace).await } => {}
         }
-        end(&server, &harness, args.grace, terminal).await;
+        end(&server, &harness, ends.get(), terminal).await;
         anyhow::Ok(())
     });
     runtime.shutdown_background();
@@ -135,9 +138,8 @@ fn greet(
     Ok(())
 }
 
-/// Waits for runs to end, up to the grace; then stops the rest.
-async fn end(server: &Server, harness: &Harness, grace: Duration, terminal: Terminal) {
-    let until = Instant::now() + grace;
+/// Waits for runs to end, up to this time; then stops the rest.
+async fn end(server: &Server, harness: &Harness, until: Instant, terminal: Terminal) {
     while server.live_runs() > 0 && Instant::now() < until {
         sleep(Duration::from_millis(20)).await;
     }

@@ -15,6 +15,7 @@ use mainstem_a2a::sdk::{Message, Part, Role};
 use mainstem_event::{CancelReason, Decision};
 use mainstem_message::{ConfirmId, SessionId, ToolCallId};
 use mainstem_outbound::Reach;
+use mainstem_spec::Protocol;
 use mainstem_tool::ToolOutput;
 use tokio::sync::mpsc;
 
@@ -97,8 +98,14 @@ impl Declared for A2aAgent {
         Self::at(url, reach)
     }
 
-    async fn is_spoken(&self) -> Result<bool, RemoteError> {
-        card::find(&self.connection).await.map(|_| true)
+    const PROTOCOL: Protocol = Protocol::A2a;
+
+    async fn describe(&self) -> Result<Option<String>, RemoteError> {
+        let card = card::find(&self.connection).await?;
+        let skills: Vec<_> = card.skills.iter().map(|skill| skill.name.as_str()).collect();
+        let skills =
+            if skills.is_empty() { String::new() } else { format!("; skills: {}", skills.join(", ")) };
+        Ok(Some(format!("{} {}: {}{skills}", card.name, card.version, card.description)))
     }
 
     fn with_expanded_header(

@@ -31,11 +31,14 @@ pub(crate) trait Declared: RemoteAgent + Sized {
     /// The URL is not valid, or out of reach.
     fn declared(url: &str, id: &str, reach: &Reach) -> Result<Self, RemoteError>;
 
-    /// Asks the server whether it speaks the protocol.
+    /// The protocol.
+    const PROTOCOL: Protocol;
+
+    /// Returns what the server says of the agent; `None` if it speaks another protocol.
     ///
     /// # Errors
     /// The server can't be reached, or refuses to say.
-    fn is_spoken(&self) -> impl Future<Output = Result<bool, RemoteError>> + Send;
+    fn describe(&self) -> impl Future<Output = Result<Option<String>, RemoteError>> + Send;
 
     /// Adds a header whose value may have `${VARIABLE}`s, which are secrets.
     ///
@@ -47,6 +50,16 @@ pub(crate) trait Declared: RemoteAgent + Sized {
         value: &str,
         var: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, RemoteError>;
+}
+
+/// What a server says of an agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RemoteDescription {
+    /// The protocol that it speaks.
+    pub protocol: Protocol,
+    /// Names, purposes and versions, as the server has them: text of others.
+    pub about: String,
 }
 
 impl Remotes {
@@ -74,6 +87,17 @@ impl Remotes {
     pub fn with_agent(mut self, id: &str, agent: impl RemoteAgent) -> Self {
         self.agents.insert(id.to_owned(), RemoteRunner::new(agent, id));
         self
+    }
+
+    /// Asks the server of a declaration what it says of the agent. No agent runs.
+    ///
+    /// # Errors
+    /// The declaration has no `url` or is not valid, or its server can't be reached, refuses, or
+    /// speaks no known protocol.
+    pub async fn describe(&self, spec: &AgentSpec) -> Result<RemoteDescription, RemoteError> {
+        let url = spec.url.as_deref().ok_or_else(|| RemoteError::invalid("the agent has no `url`"))?;
+        let spoken = ProbedAgent::new(Declaration::new(url, spec, &self.reach)?).ask().await?;
+        Ok(RemoteDescription { protocol: spoken.protocol, about: spoken.about })
     }
 
     /// Returns the agent of a declaration, in the protocol of its server.

@@ -19,6 +19,7 @@ use mainstem_event::{CancelReason, Decision};
 use mainstem_message::{ConfirmId, ToolCallId};
 use mainstem_outbound::Reach;
 use mainstem_policy::{Effect, RuleSet, Rules};
+use mainstem_spec::Protocol;
 use mainstem_tool::ToolOutput;
 use serde_json::Value;
 
@@ -99,10 +100,14 @@ impl Declared for AgentScopeAgent {
         Self::at(&address(url, id), reach)
     }
 
-    async fn is_spoken(&self) -> Result<bool, RemoteError> {
+    const PROTOCOL: Protocol = Protocol::AgentScope;
+
+    async fn describe(&self) -> Result<Option<String>, RemoteError> {
         // The state of a task that does not exist is an answer, too.
         let state: Value = self.connection.get(self.connection.url(&["tasks", "no-such-task"])).await?;
-        Ok(state["status"].is_string() && state["task_id"].is_string())
+        let is_spoken = state["status"].is_string() && state["task_id"].is_string();
+        let agent = self.agent.as_deref().unwrap_or_default();
+        Ok(is_spoken.then(|| format!("its tasks are for {agent}")))
     }
 
     fn with_expanded_header(

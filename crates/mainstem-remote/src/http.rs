@@ -58,6 +58,25 @@ pub(crate) enum Repeat {
     Unsafe,
 }
 
+/// What follows on a response without success.
+enum After {
+    /// The request is sent again.
+    Repeated,
+    /// The request may have had its effect: a proxy answers so, too.
+    Lost,
+    Refused,
+}
+
+impl Repeat {
+    fn after(self, status: StatusCode) -> After {
+        match (status.as_u16(), self) {
+            (429 | 503, _) | (502 | 504, Self::Safe) => After::Repeated,
+            (502 | 504, Self::Unsafe) => After::Lost,
+            _ => After::Refused,
+        }
+    }
+}
+
 impl Connection {
     /// Creates the connection to a server within a reach.
     ///
@@ -211,12 +230,13 @@ impl Connection {
             let (error, wait) = match response {
                 Ok(Ok(response)) if response.status().is_success() => return Ok(response),
                 Ok(Ok(response)) => {
-                    let (is_overloaded, wait) = (is_overloaded(response.status()), asked_wait(&response));
+                    let (status, wait) = (response.status(), asked_wait(&response));
                     let refused = self.refused(response).await;
-                    if !is_overloaded {
-                        return Err(refused);
+                    match repeat.after(status) {
+                        After::Repeated => (refused, wait),
+                        After::Lost => return Err(RemoteError::unreachable(refused.to_string())),
+                        After::Refused => return Err(refused),
                     }
-                    (refused, wait)
                 }
                 Ok(Err(error)) if error.is_connect() || repeat == Repeat::Safe => {
                     (self.unreachable(&error), INTERVAL)
@@ -291,10 +311,6 @@ impl Connection {
     fn said(&self, what: &str) -> String {
         self.secrets.redact(&format!("{}: {what}", self.shown()))
     }
-}
-
-fn is_overloaded(status: StatusCode) -> bool {
-    matches!(status.as_u16(), 429 | 502 | 503 | 504)
 }
 
 fn asked_wait(response: &Response) -> Duration {

@@ -11,6 +11,7 @@ mod wire;
 
 use async_trait::async_trait;
 use mainstem_outbound::Reach;
+use mainstem_spec::Protocol;
 use serde_json::Value;
 
 use self::{driver::Driver, server::Server};
@@ -61,9 +62,14 @@ impl Declared for LangGraphAgent {
         Self::at(url, reach)
     }
 
-    async fn is_spoken(&self) -> Result<bool, RemoteError> {
+    const PROTOCOL: Protocol = Protocol::LangGraph;
+
+    async fn describe(&self) -> Result<Option<String>, RemoteError> {
         let info: Value = self.connection.get(self.connection.url(&["info"])).await?;
-        Ok(info["flags"]["assistants"] == true || info.get("langgraph_py_version").is_some())
+        let is_spoken = info["flags"]["assistants"] == true || info.get("langgraph_py_version").is_some();
+        let version = info["version"].as_str().unwrap_or("of an unknown version");
+        let assistant = self.assistant.as_deref().unwrap_or("its only assistant");
+        Ok(is_spoken.then(|| format!("{assistant}, at a LangGraph server {version}")))
     }
 
     fn with_expanded_header(

@@ -24,7 +24,7 @@ mod turn;
 
 pub use a2a::A2aAgent;
 pub use agent::{BegunTurn, RemoteAgent, RemoteControl, RemoteEvent, RemoteTurn};
-pub use agents::Remotes;
+pub use agents::{RemoteDescription, Remotes};
 pub use agentscope::AgentScopeAgent;
 pub use error::RemoteError;
 pub use langgraph::LangGraphAgent;

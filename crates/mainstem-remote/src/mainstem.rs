@@ -9,6 +9,7 @@ use mainstem_client::{RemoteSession, Server};
 use mainstem_event::{AgentEvent, Background, CancelReason, Decision};
 use mainstem_message::{ConfirmId, ContentBlock, ToolCallId, ToolState};
 use mainstem_outbound::{Reach, Secrets};
+use mainstem_spec::Protocol;
 use mainstem_tool::ToolOutput;
 use tokio::time::sleep;
 
@@ -85,14 +86,25 @@ impl Declared for MainstemAgent {
         Self::at(url, reach)
     }
 
-    async fn is_spoken(&self) -> Result<bool, RemoteError> {
+    const PROTOCOL: Protocol = Protocol::Mainstem;
+
+    async fn describe(&self) -> Result<Option<String>, RemoteError> {
         let is_ours = |error: &Error| [Code::NoToken, Code::BadToken].iter().any(|code| error.has_code(code));
-        match self.server.agents().await {
-            Ok(_) => Ok(true),
-            // The turn will say it.
-            Err(error) if is_ours(&error) => Ok(true),
-            Err(error) => Err(failed(&self.secrets, &error)),
-        }
+        let agents = match self.server.agents().await {
+            Ok(agents) => agents,
+            // It is a Mainstem server; the turn will say why it refuses.
+            Err(error) if is_ours(&error) => return Ok(Some(self.secrets.redact(&error.to_string()))),
+            Err(error) => return Err(failed(&self.secrets, &error)),
+        };
+        let id = self.agent.as_deref().unwrap_or(&agents.runs);
+        let is_led = agents.runs == id;
+        let view = agents.items.iter().find(|agent| agent.id == id);
+        Ok(Some(match view {
+            Some(view) if view.runnable || is_led => format!("{id}: {}", view.description),
+            Some(_) => format!("{id} is there, and its operator does not let callers run it"),
+            None if is_led => format!("{id} leads its runs"),
+            None => format!("it has no agent {id:?}"),
+        }))
     }
 
     fn with_expanded_header(

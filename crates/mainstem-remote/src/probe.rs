@@ -4,7 +4,7 @@ use std::{cell::RefCell, collections::BTreeMap, env, fmt, sync::Arc};
 
 use async_trait::async_trait;
 use mainstem_outbound::Reach;
-use mainstem_spec::{AgentSpec, Header};
+use mainstem_spec::{AgentSpec, Header, Protocol};
 use tokio::{sync::OnceCell, time::sleep};
 
 use crate::{
@@ -19,6 +19,8 @@ use crate::{
 pub(crate) struct Declaration {
     url: String,
     id: String,
+    /// The protocol, if it is declared.
+    protocol: Option<Protocol>,
     headers: Vec<Header>,
     variables: BTreeMap<String, String>,
     reach: Reach,
@@ -31,7 +33,8 @@ impl Declaration {
     /// As [`agent`](Self::agent).
     pub(crate) fn new(url: &str, spec: &AgentSpec, reach: &Reach) -> Result<Self, RemoteError> {
         let (url, headers, variables) = (url.to_owned(), spec.headers.clone(), BTreeMap::new());
-        let mut declaration = Self { url, id: spec.id.clone(), headers, variables, reach: reach.clone() };
+        let (id, protocol, reach) = (spec.id.clone(), spec.protocol, reach.clone());
+        let mut declaration = Self { url, id, protocol, headers, variables, reach };
         let variables = RefCell::new(BTreeMap::new());
         declaration.with_variables::<MainstemAgent>(|name| {
             let value = env::var(name).ok().filter(|value| !value.is_empty())?;
@@ -64,6 +67,14 @@ pub(crate) struct ProbedAgent {
     found: OnceCell<Arc<dyn RemoteAgent>>,
 }
 
+/// An agent in the protocol of its server.
+pub(crate) struct Spoken {
+    pub(crate) protocol: Protocol,
+    /// What the server says of it.
+    pub(crate) about: String,
+    agent: Arc<dyn RemoteAgent>,
+}
+
 impl ProbedAgent {
     pub(crate) fn new(declaration: Declaration) -> Self {
         Self { declaration, found: OnceCell::new() }
@@ -79,12 +90,13 @@ impl ProbedAgent {
                     attempt += 1;
                     sleep(INTERVAL).await;
                 }
-                found => return found,
+                found => return found.map(|spoken| spoken.agent),
             }
         }
     }
 
-    async fn ask(&self) -> Result<Arc<dyn RemoteAgent>, RemoteError> {
+    /// Asks the server which protocol it speaks.
+    pub(crate) async fn ask(&self) -> Result<Spoken, RemoteError> {
         let mut denied = None;
         let mut found = self.spoken::<MainstemAgent>(&mut denied).await?;
         if found.is_none() {
@@ -104,25 +116,36 @@ impl ProbedAgent {
     async fn spoken<A: Declared>(
         &self,
         denied: &mut Option<RemoteError>,
-    ) -> Result<Option<Arc<dyn RemoteAgent>>, RemoteError> {
+    ) -> Result<Option<Spoken>, RemoteError> {
+        if self.declaration.protocol.is_some_and(|protocol| protocol != A::PROTOCOL) {
+            return Ok(None);
+        }
         let agent = self.declaration.agent::<A>()?;
-        match agent.is_spoken().await {
-            Ok(true) => Ok(Some(Arc::new(agent))),
+        match agent.describe().await {
+            Ok(about) => {
+                let agent: Arc<dyn RemoteAgent> = Arc::new(agent);
+                Ok(about.map(|about| Spoken { protocol: A::PROTOCOL, about, agent }))
+            }
             Err(error @ RemoteError::Refused { status: Some(401 | 403), .. }) => {
                 denied.get_or_insert(error);
                 Ok(None)
             }
-            Ok(false) | Err(RemoteError::Refused { .. } | RemoteError::Invalid { .. }) => Ok(None),
+            // A server that is overloaded or fails has not said which protocol it speaks.
+            Err(error @ RemoteError::Refused { status: Some(429 | 500 | 502..=599), .. }) => Err(error),
+            Err(RemoteError::Refused { .. } | RemoteError::Invalid { .. }) => Ok(None),
             Err(error) => Err(error),
         }
     }
 
     fn unknown(&self) -> RemoteError {
-        let url = &self.declaration.url;
-        RemoteError::invalid(format!(
-            "{url}: no protocol that is known here (mainstem, a2a, langgraph, agentscope); if the server has one \
-             of them, name it with `protocol`"
-        ))
+        let Declaration { url, protocol, .. } = &self.declaration;
+        RemoteError::invalid(match protocol {
+            Some(protocol) => format!("{url}: the server does not speak {protocol}"),
+            None => format!(
+                "{url}: no protocol that is known here (mainstem, a2a, langgraph, agentscope); if the server \
+                 has one of them, name it with `protocol`"
+            ),
+        })
     }
 }
 

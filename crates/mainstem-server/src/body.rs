@@ -24,6 +24,9 @@ pub(crate) const MAX: usize = 1 << 20;
 /// The most that a body may have before its caller is known, in bytes.
 pub(crate) const MAX_UNKNOWN: usize = 4 << 10;
 
+/// The most that a refusal repeats of a body, in characters.
+const MAX_DETAIL: usize = 500;
+
 /// How long a body may take to arrive.
 pub(crate) const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -139,19 +142,31 @@ fn unread(error: &BytesRejection, most: usize) -> Problem {
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    // serde reads a list as an object, by the order of the keys.
+    if bytes.trim_ascii_start().starts_with(b"[") {
+        return Err(Problem::new(Code::BadBody, "the body does not fit: it has to be an object, not a list"));
+    }
     let mut json = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
-        let (pointer, error) = (pointer(error.path()), error.into_inner());
+        let (pointer, error) = (shortened(pointer(error.path())), error.into_inner());
         if error.is_data() {
-            let detail = format!("the body does not fit, at {pointer:?}: {error}");
-            Problem::new(Code::BadBody, detail)
-                .with("errors", json!([{ "pointer": pointer, "detail": error.to_string() }]))
+            let why = shortened(error.to_string());
+            let detail = format!("the body does not fit, at {pointer:?}: {why}");
+            Problem::new(Code::BadBody, detail).with("errors", json!([{ "pointer": pointer, "detail": why }]))
         } else {
             Problem::new(Code::BadJson, format!("the body is not JSON: {error}"))
         }
     })?;
     json.end().map_err(|error| Problem::new(Code::BadJson, format!("the body is not JSON: {error}")))?;
     Ok(value)
+}
+
+/// Cuts a text that repeats the body.
+fn shortened(text: String) -> String {
+    match text.char_indices().nth(MAX_DETAIL) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
 }
 
 /// Returns the place as a JSON pointer ([RFC 6901](https://www.rfc-editor.org/rfc/rfc6901)).
@@ -215,5 +230,9 @@ mod tests {
         check("{} x", "the body is not JSON: trailing characters at line 1 column 4");
         check(r#"{"a": [1, 300]}"#, r#"at \"/a/1\": invalid value: integer `300`"#);
         check(r#"{"a/b": "x"}"#, r#"at \"/a~1b\": invalid type: string"#);
+        check(r#" [["a", [1]]]"#, "it has to be an object, not a list");
+        let long = format!(r#"{{"{0}": "{0}"}}"#, "y".repeat(100_000));
+        let problem = parse::<BTreeMap<String, Vec<u8>>>(long.as_bytes()).unwrap_err();
+        assert!(format!("{problem:?}").len() < 6 * MAX_DETAIL, "{problem:?}");
     }
 }

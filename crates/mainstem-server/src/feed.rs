@@ -186,6 +186,11 @@ impl Feed {
     /// Ends the stream before its run, which goes on.
     fn leave(&mut self) {
         self.phase = Phase::Over;
+        self.release_run();
+    }
+
+    /// Lets the run go on without the reader.
+    fn release_run(&mut self) {
         self.tied.take().into_iter().for_each(CancelOnDrop::disarm);
     }
 
@@ -222,7 +227,10 @@ impl Feed {
         tokio::select! {
             biased;
             // The encoder's end is not sent, so that the reader reconnects after its last event.
-            () = self.app.stop.cancelled() => Err(Phase::Cut),
+            () = self.app.stop.cancelled() => {
+                self.release_run();
+                Err(Phase::Cut)
+            }
             event = self.cursor.next() => event.map(Some).ok_or_else(|| self.after_last()),
             () = sleep_until(self.sent + self.encoder.patience().unwrap_or(HEARTBEAT)) => Ok(None),
         }

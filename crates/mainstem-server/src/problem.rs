@@ -54,6 +54,11 @@ impl Problem {
         serde_json::to_string(&self.0).unwrap_or_default()
     }
 
+    /// Returns its body as a value.
+    pub(crate) fn value(&self) -> Value {
+        serde_json::to_value(&self.0).unwrap_or_default()
+    }
+
     /// `Retry-After`, in seconds.
     fn delay(&self) -> Option<HeaderValue> {
         Some((self.0.more.get(RETRY_AFTER)?.as_u64()? / 1000).into())

@@ -21,6 +21,8 @@ use mainstem::{
 use mainstem_api::{CancelQuery, Input, Items, NewRun, OnDisconnect, RunView, StreamForm};
 use tracing::Span;
 
+pub(crate) use self::check::compile_with;
+
 use crate::{
     app::{App, unrecorded},
     body::{Body, Digest, Path, Query},

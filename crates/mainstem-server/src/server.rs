@@ -204,8 +204,8 @@ impl Server {
             .with_state(self.0.clone())
     }
 
-    /// Serves until the token is cancelled. Then runs are refused and streams end. Active runs
-    /// continue; [`Harness::shutdown`] stops them.
+    /// Serves until the token is cancelled. Then runs are refused and streams end; a call over MCP
+    /// ends with its run. Active runs continue; [`Harness::shutdown`] stops them.
     ///
     /// # Errors
     /// [`ServerError::Open`] if the address can be reached from other machines and no token is

@@ -5,6 +5,7 @@ use std::{fmt::Write as _, path::Path};
 use anyhow::anyhow;
 use mainstem::{
     declarations::Diagnostic,
+    remote::RemoteDescription,
     spec::{AgentSpec, Key, Origin, Parsed, SpecSet, closest, load_file},
 };
 use serde_json::{Map, Value, json};
@@ -19,6 +20,7 @@ use crate::{
     config::Config,
     exit::{Exit, Fault, OrExit},
     print::{json, print},
+    remotes,
     terminal::Terminal,
 };
 
@@ -44,13 +46,33 @@ pub(super) fn show(
         };
         return Err(error).or_exit(Exit::Usage);
     };
+    let remote = if args.online { Some(remote(config, &args.id)?) } else { None };
     match args.listing.output {
-        Form::Json => json(&object(spec, &parsed))?,
-        Form::Text => print(&text(spec, &parsed))?,
+        Form::Json => {
+            let mut object = object(spec, &parsed);
+            if let Some(RemoteDescription { protocol, about, .. }) = &remote {
+                object["remote"] = json!({ "protocol": protocol, "about": about });
+            }
+            json(&object)?;
+        }
+        Form::Text => {
+            let line = remote.as_ref().map(|remote| format!("\nThe server {}\n", remotes::line(remote)));
+            print(&(text(spec, &parsed) + &line.unwrap_or_default()))?;
+        }
     }
     let about = |found: &&Diagnostic| found.file() == path(spec);
     say(found.iter().filter(about), terminal);
     Ok(Exit::Reply)
+}
+
+/// Asks the server of an agent, if its address is in effect.
+fn remote(config: &Config, id: &str) -> Result<RemoteDescription, Fault> {
+    let specs = remotes::in_effect(config).or_exit(Exit::Config)?;
+    let spec = specs.iter().find(|spec| spec.id == id);
+    let spec =
+        spec.ok_or_else(|| anyhow!("agent {id:?} has no `url` that is in effect")).or_exit(Exit::Usage)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
+    runtime.block_on(remotes::ask(config, spec)).or_exit(Exit::Failed)
 }
 
 pub(super) fn unknown(id: &str, specs: &SpecSet) -> anyhow::Error {

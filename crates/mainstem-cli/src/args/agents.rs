@@ -40,6 +40,9 @@ pub(crate) struct Show {
     /// The agent's id: the name of its file without .md.
     #[arg(value_name = "ID")]
     pub(crate) id: String,
+    /// Ask the server of an agent with a `url` what it says of the agent.
+    #[arg(long)]
+    pub(crate) online: bool,
     #[command(flatten)]
     pub(crate) listing: Listing,
 }

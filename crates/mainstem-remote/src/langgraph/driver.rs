@@ -104,7 +104,14 @@ impl Driver {
         self.runs += 1;
         let key = format!("{}-{}", self.turn.id, self.runs);
         let Begun { run, frames } = self.server.begin(&self.turn, resume, &key).await?;
-        self.shared.with(|status| status.run = run);
+        let is_cancelled = self.shared.with(|status| {
+            status.run.clone_from(&run);
+            status.is_cancelled
+        });
+        if is_cancelled {
+            // The cancellation has reached the run before this one.
+            let _ = self.server.cancel(&run).await;
+        }
         self.cursor = Cursor::default();
         self.phase = match frames {
             Some(frames) => Phase::Reading(frames),

@@ -10,7 +10,7 @@ use std::{sync::Arc, time::Duration};
 
 use axum::{
     Json, Router,
-    body::{Body as HttpBody, to_bytes},
+    body::Body as HttpBody,
     extract::State,
     http::{HeaderMap, HeaderValue, StatusCode, header},
     middleware::map_response,
@@ -26,7 +26,6 @@ use mainstem::{
 };
 use mainstem_api::Code;
 use serde::Deserialize;
-use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
 use self::submission::{first_event, run_id};
@@ -44,9 +43,6 @@ use crate::{
 /// How long `/wait` waits unless the request says, and at most.
 const MAX_WAIT: Duration = Duration::from_hours(2);
 
-/// The longest body of a refusal, in bytes.
-const MAX_REFUSAL: usize = 64 << 10;
-
 const DENIED: &str = "denied by the caller";
 
 pub(super) fn routes() -> Router<Arc<App>> {
@@ -62,14 +58,10 @@ pub(super) fn routes() -> Router<Arc<App>> {
 
 /// Adds `error` to a refusal, where a client of the protocol looks for it.
 async fn in_own_form(response: Response) -> Response {
-    let problem = HeaderValue::from_static("application/problem+json");
-    if response.headers().get(header::CONTENT_TYPE) != Some(&problem) {
-        return response;
-    }
-    let (mut parts, body) = response.into_parts();
-    let bytes = to_bytes(body, MAX_REFUSAL).await.unwrap_or_default();
-    let mut json: Value = serde_json::from_slice(&bytes).unwrap_or_else(|_| json!({}));
+    let Some(problem) = response.extensions().get::<Problem>() else { return response };
+    let mut json = problem.value();
     json["error"] = json["detail"].clone();
+    let (mut parts, _) = response.into_parts();
     parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     parts.headers.remove(header::CONTENT_LENGTH);
     Response::from_parts(parts, HttpBody::from(json.to_string()))

@@ -98,7 +98,7 @@ impl Exchange {
 
     /// Begins a run with the last message, or finds the one that an earlier request with the same
     /// ids has begun.
-    async fn begin(self) -> Result<Response, Problem> {
+    async fn begin(mut self) -> Result<Response, Problem> {
         let id = self.input.session_id();
         let session = match self.app.session(&self.caller, &id).await {
             Ok(session) => Some(session),
@@ -115,7 +115,7 @@ impl Exchange {
         let run = NewRun { agent: self.agent.clone(), input, options, ..NewRun::default() };
         let key = Some((self.input.key(), &digest));
         let request = NewRunOf { session: &id, run, key, is_read: true };
-        let tools = self.input.external_tools()?;
+        let tools = self.input.take_tools(&self.app, &self.caller.tenant).await?;
         let begun = request.begin_with_tools(&self.app, &self.caller, tools).await?;
         let BegunRun { run, is_new, reader } = begun;
         // A run is read, so it has a reader.

@@ -15,19 +15,15 @@ use std::sync::Arc;
 
 use axum::{
     Json, Router,
-    body::to_bytes,
     http::{StatusCode, header},
     middleware::map_response,
     response::{IntoResponse, Response},
     routing::{get, post},
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::post_with_body;
-use crate::app::App;
-
-/// The most bytes of a refusal.
-const MAX_REFUSAL: usize = 64 << 10;
+use crate::{app::App, problem::Problem};
 
 /// The version that `/info` names: that of the API of LangGraph's server.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -60,13 +56,9 @@ pub(super) fn routes() -> Router<Arc<App>> {
 
 /// Makes `{"detail": …}` of a problem, which is how LangGraph's server refuses.
 async fn in_their_form(response: Response) -> Response {
-    let media_type = response.headers().get(header::CONTENT_TYPE).map(|value| value.as_bytes());
-    if media_type != Some(b"application/problem+json") {
-        return response;
-    }
-    let (mut parts, body) = response.into_parts();
-    let body = to_bytes(body, MAX_REFUSAL).await.unwrap_or_default();
-    let problem: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let Some(problem) = response.extensions().get::<Problem>() else { return response };
+    let problem = problem.value();
+    let (mut parts, _) = response.into_parts();
     let refusal =
         json!({ "detail": problem["detail"], "code": problem["code"], "errors": problem["errors"] });
     parts.headers.remove(header::CONTENT_LENGTH);

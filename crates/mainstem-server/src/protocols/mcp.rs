@@ -18,6 +18,8 @@ use mainstem::{
     mcp::{AgentHost, AgentServer, OfferedAgent},
 };
 
+use tokio_util::sync::CancellationToken;
+
 use super::post_with_body;
 use crate::{
     app::App,
@@ -35,9 +37,10 @@ pub(super) fn routes() -> Router<Arc<App>> {
 async fn handle(State(app): State<Arc<App>>, caller: Caller, request: Request) -> Result<Response, Response> {
     let ReadBody { parts, bytes, share } = read(request, &app).await?;
     caller.release_permit();
-    let stop = app.stop.child_token();
     let server = AgentServer::new(Agents { app, caller });
-    let response = server.handle(http::Request::from_parts(parts, bytes), stop).await;
+    // A call ends with its run, which goes on when the server stops.
+    let unstopped = CancellationToken::new();
+    let response = server.handle(http::Request::from_parts(parts, bytes), unstopped).await;
     drop(share);
     Ok(response.map(Body::from_stream))
 }

@@ -32,17 +32,25 @@ pub(super) async fn options(
     }
 }
 
-/// Compiles a caller's schema on a thread for blocking work, one of each tenant at a time, for it
-/// takes a processor's time.
-async fn compile(schema: Value, app: &App, tenant: &Tenant) -> Result<OutputSchema, Problem> {
-    let stopping = || Problem::new(Code::ShuttingDown, "the server is shutting down");
+/// Compiles a caller's schemas on a thread for blocking work, for one request of each tenant at a
+/// time: it takes a processor's time.
+pub(crate) async fn compile_with<T: Send + 'static>(
+    app: &App,
+    tenant: &Tenant,
+    compile: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Problem> {
     let permit = app.schema_permits.acquire(tenant).await;
     let work = move || {
         // Held until the end, also if the caller disconnects.
         let _permit = permit;
-        OutputSchema::new(schema)
+        compile()
     };
-    let compiled = spawn_blocking(work).await.map_err(|_| stopping())?;
+    let stopping = |_| Problem::new(Code::ShuttingDown, "the server is shutting down");
+    spawn_blocking(work).await.map_err(stopping)
+}
+
+async fn compile(schema: Value, app: &App, tenant: &Tenant) -> Result<OutputSchema, Problem> {
+    let compiled = compile_with(app, tenant, || OutputSchema::new(schema)).await?;
     compiled.map_err(|error| {
         let detail = error.to_string();
         let errors = json!([{ "pointer": "/options/output_schema", "detail": detail }]);

@@ -53,20 +53,19 @@ async fn take(call: &Call, mut request: SendMessageRequest, shown: Shown) -> Res
         configuration.and_then(|SendMessageConfiguration { task_push_notification_config, .. }| {
             task_push_notification_config
         });
-    let config = config.map(|config| push::check(call, config)).transpose()?;
+    let message = &request.message.message_id;
+    let config = config.map(|config| push::check(call, config, message)).transpose()?;
     let task = request.message.task_id.clone().filter(|id| !id.is_empty());
     let taken = match task {
         Some(task) => {
             let run = call.app.run(&call.caller, &task).await?;
-            config.map_or(Ok(()), |config| push::add(call, &run, config))?;
+            config.as_ref().map_or(Ok(()), |config| push::has_room(call, &run, config))?;
             answer(call, run, request, shown).await?
         }
-        None => {
-            let taken = begin(call, request, shown).await?;
-            config.map_or(Ok(()), |config| push::add(call, &taken.run, config))?;
-            taken
-        }
+        None => begin(call, request, shown).await?,
     };
+    // A message that is refused leaves no configuration.
+    config.map_or(Ok(()), |config| push::add(call, &taken.run, config))?;
     call.caller.release_permit();
     show(call, taken, shown, history).await
 }

@@ -61,9 +61,9 @@ pub(super) struct Checked {
     share: Share,
 }
 
-/// Checks a configuration, before its task begins.
-pub(super) fn check(call: &Call, config: TaskPushNotificationConfig) -> Result<Checked, Refusal> {
-    let id = config.id.clone().filter(|id| !id.is_empty()).unwrap_or_else(new_task_id);
+/// Checks a configuration, before its task begins. Without an id it gets this one.
+pub(super) fn check(call: &Call, config: TaskPushNotificationConfig, id: &str) -> Result<Checked, Refusal> {
+    let id = config.id.clone().filter(|id| !id.is_empty()).unwrap_or_else(|| id.to_owned());
     let config = TaskPushNotificationConfig { id: Some(id), ..config };
     let pushes = &call.app.pushes;
     let hook = Webhook::new(config, &pushes.poster).map_err(Refusal::invalid)?;
@@ -74,17 +74,26 @@ pub(super) fn check(call: &Call, config: TaskPushNotificationConfig) -> Result<C
     Ok(Checked { hook, share })
 }
 
+/// Refuses a configuration for which the task has no place.
+pub(super) fn has_room(call: &Call, run: &FoundRun, checked: &Checked) -> Result<(), Refusal> {
+    room(&call.app.pushes.of(run.id()), &checked.hook)
+}
+
+fn room(hooks: &[Arc<Webhook>], hook: &Webhook) -> Result<(), Refusal> {
+    if hooks.iter().filter(|one| one.id() != hook.id()).count() < MAX_CONFIGS {
+        return Ok(());
+    }
+    Err(Refusal::invalid(format!("a task has at most {MAX_CONFIGS} push notification configurations")))
+}
+
 /// Adds a configuration to a task, in the place of an earlier one with the same id. The first one
 /// of a task is never refused.
 pub(super) fn add(call: &Call, run: &FoundRun, checked: Checked) -> Result<(), Refusal> {
     let Checked { hook, share } = checked;
     let mut tasks = call.app.pushes.lock();
     if let Some(hooks) = tasks.get_mut(run.id()) {
+        room(hooks, &hook)?;
         hooks.retain(|one| one.id() != hook.id());
-        if hooks.len() == MAX_CONFIGS {
-            let why = format!("a task has at most {MAX_CONFIGS} push notification configurations");
-            return Err(Refusal::invalid(why));
-        }
         hooks.push(Arc::new(hook));
         return Ok(());
     }
@@ -132,7 +141,7 @@ impl Drop for Following {
 /// `CreateTaskPushNotificationConfig`.
 pub(super) async fn create(call: &Call, config: TaskPushNotificationConfig) -> Result<Answer, Refusal> {
     let run = call.app.run(&call.caller, &config.task_id).await?;
-    let checked = check(call, config)?;
+    let checked = check(call, config, &new_task_id())?;
     if run.is_over() || run.handle().is_none() {
         return Err(Refusal::unsupported(format!("task {:?} is over, and changes no more", run.id())));
     }

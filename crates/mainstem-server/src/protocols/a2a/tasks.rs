@@ -5,7 +5,6 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use mainstem::{
     event::{CancelReason, Cursor},
-    prelude::Session,
     session::FoundRun,
 };
 use mainstem_a2a::{
@@ -137,11 +136,20 @@ pub(super) async fn list(call: &Call, request: ListTasksRequest) -> Result<Answe
     }
     let history = history(request.history_length)?;
     let mut tasks = Vec::new();
-    for session in sessions(call, request.context_id.as_deref().filter(|id| !id.is_empty())).await? {
+    let with_artifacts = request.include_artifacts == Some(true);
+    for context in contexts(call, request.context_id.clone().filter(|id| !id.is_empty())).await? {
+        // One at a time: a session that is held stays open.
+        let session = match call.app.session(&call.caller, &context).await {
+            Ok(session) => session,
+            // Unknown, or deleted meanwhile.
+            Err(problem) if problem.is_not_found() => continue,
+            Err(problem) => return Err(problem.into()),
+        };
         for run in session.find_runs().iter().rev() {
             let fold = fold(run, None).await.0;
             if matches(&request, &fold) {
-                tasks.push(fold.task(history));
+                let task = fold.task(history);
+                tasks.push(Task { artifacts: task.artifacts.filter(|_| with_artifacts), ..task });
             }
         }
     }
@@ -154,10 +162,7 @@ pub(super) async fn list(call: &Call, request: ListTasksRequest) -> Result<Answe
             last.ok_or_else(|| Refusal::invalid(format!("{token:?} is not the token of a page")))? + 1
         }
     };
-    let page = tasks.into_iter().skip(start).take(usize::try_from(size).unwrap_or(1));
-    let with_artifacts = request.include_artifacts == Some(true);
-    let page: Vec<Task> =
-        page.map(|task| Task { artifacts: task.artifacts.filter(|_| with_artifacts), ..task }).collect();
+    let page: Vec<Task> = tasks.into_iter().skip(start).take(usize::try_from(size).unwrap_or(1)).collect();
     let has_more = start + page.len() < total;
     let next_page_token = page.last().filter(|_| has_more).map(|task| task.id.clone()).unwrap_or_default();
     let total_size = i32::try_from(total).unwrap_or(i32::MAX);
@@ -171,28 +176,15 @@ fn matches(request: &ListTasksRequest, fold: &TaskFold) -> bool {
     is_of_state && request.status_timestamp_after.is_none_or(|after| status.timestamp >= Some(after))
 }
 
-/// Returns the sessions whose tasks are listed.
-async fn sessions(call: &Call, context: Option<&str>) -> Result<Vec<Session>, Refusal> {
+/// Returns the ids of the sessions whose tasks are listed.
+async fn contexts(call: &Call, context: Option<String>) -> Result<Vec<String>, Refusal> {
     if let Some(context) = context {
-        return match call.app.session(&call.caller, context).await {
-            Ok(session) => Ok(vec![session]),
-            Err(problem) if problem.is_not_found() => Ok(Vec::new()),
-            Err(problem) => Err(problem.into()),
-        };
+        return Ok(vec![context]);
     }
     let views = call.caller.harness.sessions().views().await;
     let mut views: Vec<SessionView> = views.map_err(|error| call.app.unreadable(&error))?;
     // The harness without a tenant lists those of tenants, too.
     views.retain(|session| session.id.tenant().is_none());
     views.sort_by_key(|session| std::cmp::Reverse(session.updated_at));
-    let mut sessions = Vec::new();
-    for view in views.iter().take(MAX_SESSIONS) {
-        match call.app.session(&call.caller, view.id.as_str()).await {
-            Ok(session) => sessions.push(session),
-            // Deleted meanwhile.
-            Err(problem) if problem.is_not_found() => {}
-            Err(problem) => return Err(problem.into()),
-        }
-    }
-    Ok(sessions)
+    Ok(views.iter().take(MAX_SESSIONS).map(|view| view.id.as_str().to_owned()).collect())
 }

@@ -44,9 +44,12 @@ pub(super) fn of(found: &FoundRun) -> Snapshot {
     }
 }
 
-/// Returns the requests for approval that wait while the task is running.
+/// Returns the requests for approval that wait while the task is running. A task that waits for its
+/// turn has none: those of its session are another task's.
 pub(super) fn pending(found: &FoundRun) -> BTreeMap<ConfirmId, Vec<ToolCall>> {
-    found.handle().map(|run| run.session().fleet().confirmations).unwrap_or_default()
+    let is_queued = describe(found).status == RunState::Queued;
+    let run = found.handle().filter(|_| !is_queued);
+    run.map(|run| run.session().fleet().confirmations).unwrap_or_default()
 }
 
 /// Returns the state of a task that does not exist.

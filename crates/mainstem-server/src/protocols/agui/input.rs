@@ -1,13 +1,16 @@
 //! `RunAgentInput`, as AG-UI 1.0 and its clients before that write it.
 
-use std::sync::Arc;
+use std::{mem, sync::Arc};
 
-use mainstem::{prelude::ExternalTool, tool::ToolSet};
+use mainstem::{policy::Tenant, prelude::ExternalTool, tool::ToolSet};
 use mainstem_api::Code;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::problem::Problem;
+use crate::{app::App, problem::Problem, runs::compile_with};
+
+/// The most tools of a frontend.
+const MAX_TOOLS: usize = 128;
 
 /// A request to run an agent. Fields that are not known are ignored, as the specification requires.
 #[derive(Debug, Deserialize)]
@@ -109,13 +112,29 @@ impl RunAgentInput {
         self.messages.iter().filter_map(|message| message.tool_call_id.as_deref())
     }
 
-    /// Returns the frontend's tools.
+    /// Takes the frontend's tools.
     ///
     /// # Errors
-    /// Two have the same name, or a schema is not valid.
-    pub(super) fn external_tools(&self) -> Result<ToolSet, Problem> {
+    /// There are too many, two have the same name, or a schema is not valid.
+    pub(super) async fn take_tools(&mut self, app: &App, tenant: &Tenant) -> Result<ToolSet, Problem> {
+        if self.tools.len() > MAX_TOOLS {
+            return Err(wrong("/tools", &format!("a request has at most {MAX_TOOLS} tools")));
+        }
+        let tools = Tools(mem::take(&mut self.tools));
+        if tools.0.is_empty() {
+            return Ok(ToolSet::new());
+        }
+        compile_with(app, tenant, move || tools.compile()).await?
+    }
+}
+
+/// The tools of a frontend.
+struct Tools(Vec<Tool>);
+
+impl Tools {
+    fn compile(self) -> Result<ToolSet, Problem> {
         let mut tools = ToolSet::new();
-        for (place, tool) in self.tools.iter().enumerate() {
+        for (place, tool) in self.0.iter().enumerate() {
             let parameters = match &tool.parameters {
                 Value::Null => json!({ "type": "object" }),
                 schema => schema.clone(),

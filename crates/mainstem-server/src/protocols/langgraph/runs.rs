@@ -258,35 +258,44 @@ async fn begin(
 ) -> Result<Begun, Problem> {
     request.check()?;
     if let Some(value) = request.resume() {
-        return resume(app, caller, thread, value).await;
+        return resume(app, caller, thread, value, is_read).await;
     }
     let run = request.to_run()?;
-    if request.active()? == Active::Cancels
-        && let Ok(session) = app.session(caller, thread).await
-        && let Some(active) = session.active()
-    {
-        active.cancel_because(CancelReason::user("another run of the thread"));
-    }
+    let active = match request.active()? {
+        Active::Cancels => app.session(caller, thread).await.ok().and_then(|session| session.active()),
+        _ => None,
+    };
     let key = idempotency::key(headers)?.map(|key| (key, digest));
     let begun = NewRunOf { session: thread, run, key, is_read }.begin(app, caller).await?;
     let BegunRun { run, is_new, reader } = begun;
+    // The new run waits for its turn. A request that is refused or repeated cancels nothing.
+    if is_new && let Some(active) = active {
+        active.cancel_because(CancelReason::user("another run of the thread"));
+    }
     Ok(Begun { run, is_new, reader, position: None, announces: true, answered: Vec::new() })
 }
 
 /// Answers what a thread's active run asks; what follows is read from there on.
-async fn resume(app: &Arc<App>, caller: &Caller, thread: &str, value: &Value) -> Result<Begun, Problem> {
+async fn resume(
+    app: &Arc<App>,
+    caller: &Caller,
+    thread: &str,
+    value: &Value,
+    is_read: bool,
+) -> Result<Begun, Problem> {
     let session = app.session(caller, thread).await?;
     let active = session.active().and_then(|run| session.find_run(run.id()));
     let run = active.ok_or_else(|| wrong("no run of this thread waits for an answer"))?;
     let asked = questions(&run).await.open;
     let decisions = decisions(value, &asked)?;
+    let reader = is_read.then(|| ReaderPermit::acquire(app, caller, run.session())).transpose()?;
     let first = asked.iter().find(|question| decisions.iter().any(|(id, _)| *id == question.id));
     let position = first.and_then(|question| FrameId::parse(&question.seq.to_string()));
     let answered = decisions.iter().map(|(id, _)| id.clone()).collect();
     for (id, decision) in decisions {
         session.confirm(&id, decision).map_err(|error| Problem::from(refusal::no_answer(&error)))?;
     }
-    Ok(Begun { run, is_new: true, reader: None, position, announces: true, answered })
+    Ok(Begun { run, is_new: true, reader, position, announces: true, answered })
 }
 
 /// Streams a run, or its end, up to its next question.
@@ -298,6 +307,7 @@ async fn follow(
     is_tied: bool,
 ) -> Result<Response, Problem> {
     let Begun { run, is_new, reader, position, announces, answered: by_request } = begun;
+    let tied = run.handle().filter(|_| is_tied && is_new).cloned().map(CancelOnDrop::new);
     let permit = match reader {
         Some(reader) => reader,
         None => ReaderPermit::acquire(app, caller, run.session())?,
@@ -322,7 +332,6 @@ async fn follow(
     };
     let until = Until::EndOrQuestion { run: run.id().clone(), handle: run.handle().cloned(), after: seen };
     let subscription = Subscription { follow: !has_stopped, ..Subscription::to(until) };
-    let tied = run.handle().filter(|_| is_tied && is_new).cloned().map(CancelOnDrop::new);
     let cursor = run.session().log().committed_from(run.first());
     caller.release_permit();
     Ok(respond(app, cursor, encoder, subscription, permit, tied))
