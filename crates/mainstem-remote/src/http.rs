@@ -330,9 +330,44 @@ fn reason(body: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    //! Addresses and reasons.
+    //! Addresses, reasons, and what is sent again.
+
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt},
+        net::TcpListener,
+    };
 
     use super::*;
+
+    #[tokio::test]
+    async fn an_unsafe_request_is_sent_once_through_a_proxy() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let serve = async {
+            let mut requests = 0;
+            loop {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                requests += 1;
+                let mut request = [0; 4096];
+                let _ = stream.read(&mut request).await.unwrap();
+                let answer =
+                    "HTTP/1.1 504 Gateway Timeout\r\ncontent-length: 4\r\nconnection: close\r\n\r\nlate";
+                stream.write_all(answer.as_bytes()).await.unwrap();
+                assert_eq!(requests, 1);
+            }
+        };
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let reach = Reach::public().with_host("127.0.0.1".parse().unwrap());
+        let connection = Connection::at(&url, &reach).unwrap();
+        let place = connection.url(&["x"]);
+        let sent = connection.send(Method::POST, &place, None, &[], Repeat::Unsafe);
+        let error = tokio::select! {
+            sent = sent => sent.unwrap_err(),
+            () = serve => unreachable!(),
+        };
+        assert!(matches!(error, RemoteError::Unreachable { .. }), "{error:?}");
+        assert!(error.to_string().ends_with("504 Gateway Timeout: late"), "{error}");
+    }
 
     #[test]
     fn segments_are_encoded() {

@@ -10,7 +10,7 @@ use axum::{
 };
 use mainstem::policy::Share;
 use serde::de::DeserializeOwned;
-use serde_json::json;
+use serde_json::{Value, json};
 use serde_path_to_error::{Path as JsonPath, Segment};
 use sha2::{Digest as _, Sha256};
 use tokio::time::timeout;
@@ -54,22 +54,41 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Body<T> {
     type Rejection = Response;
 
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Response> {
-        let is_json = request.headers().get(header::CONTENT_TYPE).is_some_and(|value| {
-            let media_type = value.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
-            let media_type = media_type.to_ascii_lowercase();
-            media_type == "application/json" || media_type == "application/a2a+json"
-        });
-        if !is_json {
-            let detail = "the body has to be JSON, with Content-Type: application/json";
-            return Err(Problem::new(Code::NotJson, detail).into_response());
+        let body = read_json(request, app).await?;
+        // serde reads a list as an object, by the order of the keys.
+        if body.bytes.trim_ascii_start().starts_with(b"[") {
+            let detail = "the body does not fit: it has to be an object, not a list";
+            return Err(Problem::new(Code::BadBody, detail).into_response());
         }
-        let path = request.uri().path().to_owned();
-        let ReadBody { bytes, share, .. } = read(request, app).await?;
-        let value = parse(&bytes).map_err(IntoResponse::into_response)?;
-        let digest = Digest::of(&path, &bytes);
-        drop((bytes, share));
+        let value = parse(&body.bytes).map_err(IntoResponse::into_response)?;
+        let digest = Digest::of(body.parts.uri.path(), &body.bytes);
         Ok(Self(value, digest))
     }
+}
+
+/// Any JSON as a body.
+pub(crate) struct JsonBody(pub(crate) Value);
+
+impl FromRequest<Arc<App>> for JsonBody {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Response> {
+        let body = read_json(request, app).await?;
+        parse(&body.bytes).map(Self).map_err(IntoResponse::into_response)
+    }
+}
+
+async fn read_json(request: Request, app: &Arc<App>) -> Result<ReadBody, Response> {
+    let is_json = request.headers().get(header::CONTENT_TYPE).is_some_and(|value| {
+        let media_type = value.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
+        let media_type = media_type.to_ascii_lowercase();
+        media_type == "application/json" || media_type == "application/a2a+json"
+    });
+    if !is_json {
+        let detail = "the body has to be JSON, with Content-Type: application/json";
+        return Err(Problem::new(Code::NotJson, detail).into_response());
+    }
+    read(request, app).await
 }
 
 /// A request whose body is read.
@@ -142,10 +161,6 @@ fn unread(error: &BytesRejection, most: usize) -> Problem {
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
-    // serde reads a list as an object, by the order of the keys.
-    if bytes.trim_ascii_start().starts_with(b"[") {
-        return Err(Problem::new(Code::BadBody, "the body does not fit: it has to be an object, not a list"));
-    }
     let mut json = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let (pointer, error) = (shortened(pointer(error.path())), error.into_inner());
@@ -230,7 +245,6 @@ mod tests {
         check("{} x", "the body is not JSON: trailing characters at line 1 column 4");
         check(r#"{"a": [1, 300]}"#, r#"at \"/a/1\": invalid value: integer `300`"#);
         check(r#"{"a/b": "x"}"#, r#"at \"/a~1b\": invalid type: string"#);
-        check(r#" [["a", [1]]]"#, "it has to be an object, not a list");
         let long = format!(r#"{{"{0}": "{0}"}}"#, "y".repeat(100_000));
         let problem = parse::<BTreeMap<String, Vec<u8>>>(long.as_bytes()).unwrap_err();
         assert!(format!("{problem:?}").len() < 6 * MAX_DETAIL, "{problem:?}");

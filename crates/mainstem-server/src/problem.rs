@@ -40,6 +40,7 @@ impl Problem {
     }
 
     /// Returns the refusal as an error of the API.
+    #[cfg(feature = "mcp")]
     pub(crate) fn into_error(self) -> Error {
         Error::from(*self.0)
     }

@@ -26,6 +26,11 @@ struct Noted {
 impl Noted {
     /// Serves a protocol, with `/v1` or without it.
     async fn start(harness: Harness, protocol: Option<Protocol>) -> Self {
+        Self::start_with(harness, protocol, StatusCode::NOT_FOUND).await
+    }
+
+    /// Answers so below `/v1` if another protocol is served.
+    async fn start_with(harness: Harness, protocol: Option<Protocol>, status: StatusCode) -> Self {
         let tokens = Tokens::new().with_token(TOKEN, None).unwrap();
         let server = Server::new(harness).with_tokens(tokens);
         let server =
@@ -37,7 +42,7 @@ impl Noted {
             noted.lock().unwrap().push(path.clone());
             async move {
                 match is_other && path.starts_with("/v1") {
-                    true => (StatusCode::NOT_FOUND, "no such page").into_response(),
+                    true => (status, "no such page").into_response(),
                     false => next.run(request).await,
                 }
             }
@@ -97,6 +102,15 @@ async fn a_server_is_asked_once_which_protocol_it_has() {
     check(Some(Protocol::LangGraph), "/lg", "/lg/info", "/runs/stream").await;
     check(Some(Protocol::AgentProtocol), "", "/tasks/no-such-task", "/tasks").await;
     check(Some(Protocol::A2a), "", "/v1/agents", "/a2a").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_fails_has_not_said_which_protocol_it_has() {
+    let server = Noted::start_with(far(), Some(Protocol::A2a), StatusCode::INTERNAL_SERVER_ERROR).await;
+    let text = two_turns(&server.url, HEADER).await;
+    assert!(text.contains("500 Internal Server Error: no such page"), "{text}");
+    let paths = server.paths.lock().unwrap().clone();
+    assert!(paths.iter().all(|path| path.starts_with("/v1/")), "{paths:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,7 +1,7 @@
 //! Agent2Agent: refusals in the forms of both bindings, cards, tenants, and where streams go on.
 //! The official clients are in `tests/protocols`.
 
-use mainstem::{model::scripted::Turn, prelude::ScriptedModel};
+use mainstem::{journal::SqliteJournal, model::scripted::Turn, prelude::ScriptedModel};
 use mainstem_server::{Builder, Protocol, Tokens};
 use reqwest::{Method, RequestBuilder, Response};
 use serde_json::{Value, json};
@@ -291,6 +291,44 @@ async fn notifications_stay_within_reach_and_bounds() {
     assert_eq!(listed["configs"].as_array().unwrap().len(), 8);
     result(rpc(&rig, "CancelTask", json!({ "id": task }))).await;
     refused(config("1"), "is over").await;
+}
+
+#[tokio::test]
+async fn a_message_that_is_refused_leaves_no_configuration() {
+    let rig = rig(script()).await;
+    let mut first = message("hang");
+    first["message"]["contextId"] = json!("talk");
+    first["configuration"] = json!({ "returnImmediately": true,
+        "taskPushNotificationConfig": { "url": format!("http://{HOOKS}:9/hook") } });
+    // What is sent again has one configuration.
+    let task = result(rpc(&rig, "SendMessage", first.clone())).await["task"]["id"].clone();
+    result(rpc(&rig, "SendMessage", first.clone())).await;
+    let configs = async || {
+        let listed = result(rpc(&rig, "ListTaskPushNotificationConfigs", json!({ "taskId": task }))).await;
+        listed["configs"].as_array().unwrap().len()
+    };
+    assert_eq!(configs().await, 1);
+    let mut more = first;
+    more["message"]["taskId"] = task.clone();
+    more["message"]["messageId"] = json!("m-more");
+    let refused: Value = rpc(&rig, "SendMessage", more).send().await.unwrap().json().await.unwrap();
+    assert!(refused["error"].is_object(), "a working task takes no message: {refused}");
+    assert_eq!(configs().await, 1);
+}
+
+#[tokio::test]
+async fn more_contexts_are_listed_than_sessions_may_be_open() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let model = ScriptedModel::new().agent("main", (0..12).map(|_| Turn::new().text("Hello.")));
+    let journal = SqliteJournal::open(dir.path().join("j.db")).unwrap();
+    let harness = fleet(model).with_journal(journal).build().unwrap();
+    let build = |server: Builder| server.with_protocol(Protocol::A2a).with_max_sessions(4);
+    let rig = Rig::start(harness, build).await;
+    for number in 0..12 {
+        rig.run(&format!("talk-{number}"), "Hi").await;
+    }
+    let listed = result(rpc(&rig, "ListTasks", json!({}))).await;
+    assert_eq!(listed["tasks"].as_array().unwrap().len(), 12, "{listed}");
 }
 
 #[tokio::test]

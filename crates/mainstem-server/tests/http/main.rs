@@ -12,6 +12,7 @@ mod kept;
 mod langgraph;
 mod limits;
 mod operate;
+mod protocols;
 mod rig;
 mod runs;
 mod steer;

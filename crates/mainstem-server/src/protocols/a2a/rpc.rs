@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{Call, card, messages, push, refusal::Refusal, tasks};
-use crate::body::Body;
+use crate::body::JsonBody;
 
 /// What an operation answers with.
 pub(super) enum Answer {
@@ -31,7 +31,7 @@ impl Answer {
     }
 }
 
-pub(super) async fn post(mut call: Call, Body(request, _): Body<Value>) -> Response {
+pub(super) async fn post(mut call: Call, JsonBody(request): JsonBody) -> Response {
     let id = request.get("id").cloned().and_then(|id| serde_json::from_value(id).ok());
     let id: JsonRpcId = id.unwrap_or(JsonRpcId::Null);
     call.framing = Framing::JsonRpc(id.clone());

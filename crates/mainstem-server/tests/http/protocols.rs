@@ -1,0 +1,102 @@
+//! What holds for each protocol of others: a refused request has no effect, a stop cuts no run, and
+//! a request's size costs its own tenant.
+
+use mainstem::{model::scripted::Turn, prelude::ScriptedModel};
+use mainstem_server::Protocol;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::rig::{Rig, fleet, ms};
+
+async fn rig(protocol: Protocol) -> Rig {
+    let model = ScriptedModel::new().agent_on("main", "hang", [Turn::new().text("I hang").hang()]).agent_on(
+        "main",
+        "slow",
+        [Turn::new().text("I am").wait(ms(1500)).text(" slow.")],
+    );
+    Rig::start(fleet(model).build().unwrap(), |builder| builder.with_protocol(protocol)).await
+}
+
+async fn status(rig: &Rig, run: &str) -> Value {
+    rig.get_json(&format!("/v1/runs/{run}")).await["status"].take()
+}
+
+#[tokio::test]
+async fn a_run_is_interrupted_only_by_one_that_begins() {
+    let rig = rig(Protocol::LangGraph).await;
+    let body = json!({ "input": "hang", "multitask_strategy": "interrupt" });
+    let begin = async |body: &Value, key: &str| {
+        let request = rig.ask(Method::POST, "/lg/threads/talk/runs").header("idempotency-key", key);
+        let response = request.json(body).send().await.unwrap();
+        let status = response.status().as_u16();
+        (status, response.json::<Value>().await.unwrap()["run_id"].as_str().unwrap_or_default().to_owned())
+    };
+    let (_, first) = begin(&body, "1").await;
+    let mut unknown = body.clone();
+    unknown["assistant_id"] = json!("no-such-agent");
+    assert_eq!(begin(&unknown, "2").await.0, 404);
+    assert_eq!(begin(&body, "1").await, (200, first.clone()), "a request that is sent again");
+    assert_eq!(status(&rig, &first).await, "running");
+    let (code, second) = begin(&body, "3").await;
+    assert_eq!(code, 200);
+    assert_ne!(first, second);
+    while status(&rig, &first).await == "running" {
+        tokio::time::sleep(ms(10)).await;
+    }
+    assert_eq!(status(&rig, &first).await, "cancelled");
+}
+
+#[tokio::test]
+async fn a_frontend_has_a_bounded_number_of_tools() {
+    let rig = rig(Protocol::AgUi).await;
+    let run = async |count: usize, parameters: Value| {
+        let tool =
+            |number| json!({ "name": format!("t{number}"), "description": "", "parameters": parameters });
+        let tools: Vec<_> = (0..count).map(tool).collect();
+        let message = json!({ "id": "m", "role": "user", "content": "hang" });
+        let body = json!({ "threadId": "talk", "runId": "r", "messages": [message], "tools": tools });
+        let response = rig.post("/ag-ui", body).await;
+        (response.status().as_u16(), response)
+    };
+    let (code, refused) = run(129, json!({})).await;
+    let refused: Value = refused.json().await.unwrap();
+    assert_eq!((code, &refused["errors"][0]["pointer"]), (422, &json!("/tools")), "{refused}");
+    let (code, refused) = run(2, json!({ "type": "nonsense" })).await;
+    let refused: Value = refused.json().await.unwrap();
+    assert_eq!((code, &refused["errors"][0]["pointer"]), (422, &json!("/tools/0")), "{refused}");
+    assert_eq!(run(128, json!({ "type": "object" })).await.0, 200);
+}
+
+#[tokio::test]
+async fn a_run_whose_reader_is_cut_by_a_stop_goes_on() {
+    let rig = rig(Protocol::AgUi).await;
+    let message = json!({ "id": "m", "role": "user", "content": "slow" });
+    let body = json!({ "threadId": "talk", "runId": "r", "messages": [message] });
+    let mut response = rig.post("/ag-ui", body).await;
+    assert_eq!(response.status(), 200);
+    while !String::from_utf8_lossy(&response.chunk().await.unwrap().unwrap()).contains("I am") {}
+    assert_eq!(rig.server.live_runs(), 1);
+    rig.stop.cancel();
+    while response.chunk().await.is_ok_and(|chunk| chunk.is_some()) {}
+    tokio::time::sleep(ms(300)).await;
+    assert_eq!(rig.server.live_runs(), 1, "the run goes on without its reader");
+}
+
+#[tokio::test]
+async fn a_refusal_has_its_text_however_large_the_body_is() {
+    for (protocol, path, text) in [
+        (Protocol::LangGraph, "/lg/threads/talk/runs", "detail"),
+        (Protocol::AgentProtocol, "/tasks", "error"),
+    ] {
+        let rig = rig(protocol).await;
+        let large = "y".repeat(200_000);
+        let body = json!({ "context": large, "metadata": large, "task_id": large, "config": large });
+        for body in [body, json!([large])] {
+            let response = rig.post(path, body).await;
+            assert_eq!(response.status(), 422, "{path}");
+            let answer: Value = response.json().await.unwrap();
+            assert!(answer[text].as_str().unwrap_or_default().contains("does not fit"), "{path}: {answer}");
+            assert!(answer.to_string().len() < 4_000, "{path}");
+        }
+    }
+}
