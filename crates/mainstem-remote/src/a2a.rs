@@ -25,7 +25,9 @@ use self::{
     wire::Wire,
 };
 use crate::{
-    BegunTurn, RemoteAgent, RemoteControl, RemoteError, RemoteTurn, agents::Declared, http::Connection,
+    BegunTurn, RemoteAgent, RemoteControl, RemoteError, RemoteTurn,
+    agents::{About, Declared},
+    http::Connection,
 };
 
 /// How many answers wait for their way to the remote.
@@ -100,12 +102,12 @@ impl Declared for A2aAgent {
 
     const PROTOCOL: Protocol = Protocol::A2a;
 
-    async fn describe(&self) -> Result<Option<String>, RemoteError> {
+    async fn describe(&self) -> Result<Option<About>, RemoteError> {
         let card = card::find(&self.connection).await?;
         let skills: Vec<_> = card.skills.iter().map(|skill| skill.name.as_str()).collect();
         let skills =
             if skills.is_empty() { String::new() } else { format!("; skills: {}", skills.join(", ")) };
-        Ok(Some(format!("{} {}: {}{skills}", card.name, card.version, card.description)))
+        Ok(Some(Ok(format!("{} {}: {}{skills}", card.name, card.version, card.description))))
     }
 
     fn with_expanded_header(

@@ -23,6 +23,9 @@ pub struct Remotes {
     trace: TraceContext,
 }
 
+/// What a server says of an agent, or why it would refuse the agent's turns.
+pub(crate) type About = Result<String, RemoteError>;
+
 /// An agent that a declaration describes by its address and headers.
 pub(crate) trait Declared: RemoteAgent + Sized {
     /// Creates the agent at a URL, which its declaration calls by this id.
@@ -38,7 +41,7 @@ pub(crate) trait Declared: RemoteAgent + Sized {
     ///
     /// # Errors
     /// The server can't be reached, or refuses to say.
-    fn describe(&self) -> impl Future<Output = Result<Option<String>, RemoteError>> + Send;
+    fn describe(&self) -> impl Future<Output = Result<Option<About>, RemoteError>> + Send;
 
     /// Adds a header whose value may have `${VARIABLE}`s, which are secrets.
     ///
@@ -97,7 +100,7 @@ impl Remotes {
     pub async fn describe(&self, spec: &AgentSpec) -> Result<RemoteDescription, RemoteError> {
         let url = spec.url.as_deref().ok_or_else(|| RemoteError::invalid("the agent has no `url`"))?;
         let spoken = ProbedAgent::new(Declaration::new(url, spec, &self.reach)?).ask().await?;
-        Ok(RemoteDescription { protocol: spoken.protocol, about: spoken.about })
+        Ok(RemoteDescription { protocol: spoken.protocol, about: spoken.about? })
     }
 
     /// Returns the agent of a declaration, in the protocol of its server.

@@ -25,7 +25,9 @@ use serde_json::Value;
 
 use self::{approvals::Approvals, fold::TaskFold, follow::Follow, task::Task};
 use crate::{
-    BegunTurn, RemoteAgent, RemoteControl, RemoteError, RemoteTurn, agents::Declared, http::Connection,
+    BegunTurn, RemoteAgent, RemoteControl, RemoteError, RemoteTurn,
+    agents::{About, Declared},
+    http::Connection,
 };
 
 /// The path below which an address names the agent.
@@ -102,12 +104,12 @@ impl Declared for AgentScopeAgent {
 
     const PROTOCOL: Protocol = Protocol::AgentScope;
 
-    async fn describe(&self) -> Result<Option<String>, RemoteError> {
+    async fn describe(&self) -> Result<Option<About>, RemoteError> {
         // The state of a task that does not exist is an answer, too.
         let state: Value = self.connection.get(self.connection.url(&["tasks", "no-such-task"])).await?;
         let is_spoken = state["status"].is_string() && state["task_id"].is_string();
         let agent = self.agent.as_deref().unwrap_or_default();
-        Ok(is_spoken.then(|| format!("its tasks are for {agent}")))
+        Ok(is_spoken.then(|| Ok(format!("its tasks are for {agent}"))))
     }
 
     fn with_expanded_header(

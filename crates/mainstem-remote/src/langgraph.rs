@@ -15,7 +15,11 @@ use mainstem_spec::Protocol;
 use serde_json::Value;
 
 use self::{driver::Driver, server::Server};
-use crate::{BegunTurn, RemoteAgent, RemoteError, RemoteTurn, agents::Declared, http::Connection};
+use crate::{
+    BegunTurn, RemoteAgent, RemoteError, RemoteTurn,
+    agents::{About, Declared},
+    http::Connection,
+};
 
 /// The path below which a server has its assistants.
 const ASSISTANTS: &str = "/assistants/";
@@ -64,12 +68,12 @@ impl Declared for LangGraphAgent {
 
     const PROTOCOL: Protocol = Protocol::LangGraph;
 
-    async fn describe(&self) -> Result<Option<String>, RemoteError> {
+    async fn describe(&self) -> Result<Option<About>, RemoteError> {
         let info: Value = self.connection.get(self.connection.url(&["info"])).await?;
         let is_spoken = info["flags"]["assistants"] == true || info.get("langgraph_py_version").is_some();
         let version = info["version"].as_str().unwrap_or("of an unknown version");
         let assistant = self.assistant.as_deref().unwrap_or("its only assistant");
-        Ok(is_spoken.then(|| format!("{assistant}, at a LangGraph server {version}")))
+        Ok(is_spoken.then(|| Ok(format!("{assistant}, at a LangGraph server {version}"))))
     }
 
     fn with_expanded_header(

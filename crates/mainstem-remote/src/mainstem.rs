@@ -13,7 +13,10 @@ use mainstem_spec::Protocol;
 use mainstem_tool::ToolOutput;
 use tokio::time::sleep;
 
-use crate::{BegunTurn, RemoteAgent, RemoteControl, RemoteError, RemoteEvent, RemoteTurn, agents::Declared};
+use crate::{
+    BegunTurn, RemoteAgent, RemoteControl, RemoteError, RemoteEvent, RemoteTurn,
+    agents::{About, Declared},
+};
 
 /// The largest response of a remote, in bytes.
 const MAX_RESPONSE: usize = 32 << 20;
@@ -88,22 +91,24 @@ impl Declared for MainstemAgent {
 
     const PROTOCOL: Protocol = Protocol::Mainstem;
 
-    async fn describe(&self) -> Result<Option<String>, RemoteError> {
+    async fn describe(&self) -> Result<Option<About>, RemoteError> {
         let is_ours = |error: &Error| [Code::NoToken, Code::BadToken].iter().any(|code| error.has_code(code));
         let agents = match self.server.agents().await {
             Ok(agents) => agents,
-            // It is a Mainstem server; the turn will say why it refuses.
-            Err(error) if is_ours(&error) => return Ok(Some(self.secrets.redact(&error.to_string()))),
+            // It is a Mainstem server, whose turns will be refused, too.
+            Err(error) if is_ours(&error) => return Ok(Some(Err(failed(&self.secrets, &error)))),
             Err(error) => return Err(failed(&self.secrets, &error)),
         };
         let id = self.agent.as_deref().unwrap_or(&agents.runs);
         let is_led = agents.runs == id;
         let view = agents.items.iter().find(|agent| agent.id == id);
         Ok(Some(match view {
-            Some(view) if view.runnable || is_led => format!("{id}: {}", view.description),
-            Some(_) => format!("{id} is there, and its operator does not let callers run it"),
-            None if is_led => format!("{id} leads its runs"),
-            None => format!("it has no agent {id:?}"),
+            Some(view) if view.runnable || is_led => Ok(format!("{id}: {}", view.description)),
+            Some(_) => {
+                Err(RemoteError::refused(format!("its operator does not let callers run the agent {id:?}")))
+            }
+            None if is_led => Ok(format!("{id} leads its runs")),
+            None => Err(RemoteError::refused(format!("the server has no agent {id:?}"))),
         }))
     }
 

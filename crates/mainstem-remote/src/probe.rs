@@ -10,7 +10,7 @@ use tokio::{sync::OnceCell, time::sleep};
 use crate::{
     A2aAgent, AgentScopeAgent, BegunTurn, LangGraphAgent, MainstemAgent, RemoteAgent, RemoteError,
     RemoteTurn,
-    agents::Declared,
+    agents::{About, Declared},
     http::{INTERVAL, RETRIES},
 };
 
@@ -70,8 +70,7 @@ pub(crate) struct ProbedAgent {
 /// An agent in the protocol of its server.
 pub(crate) struct Spoken {
     pub(crate) protocol: Protocol,
-    /// What the server says of it.
-    pub(crate) about: String,
+    pub(crate) about: About,
     agent: Arc<dyn RemoteAgent>,
 }
 

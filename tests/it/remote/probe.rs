@@ -108,7 +108,7 @@ async fn a_server_is_asked_once_which_protocol_it_has() {
 async fn a_server_that_fails_has_not_said_which_protocol_it_has() {
     let server = Noted::start_with(far(), Some(Protocol::A2a), StatusCode::INTERNAL_SERVER_ERROR).await;
     let text = two_turns(&server.url, HEADER).await;
-    assert!(text.contains("500 Internal Server Error: no such page"), "{text}");
+    assert!(text.contains("500 Internal Server Error"), "{text}");
     let paths = server.paths.lock().unwrap().clone();
     assert!(paths.iter().all(|path| path.starts_with("/v1/")), "{paths:?}");
 }

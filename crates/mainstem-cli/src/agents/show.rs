@@ -46,7 +46,9 @@ pub(super) fn show(
         };
         return Err(error).or_exit(Exit::Usage);
     };
-    let remote = if args.online { Some(remote(config, &args.id)?) } else { None };
+    let about = |found: &&Diagnostic| found.file() == path(spec);
+    let remote = args.online.then(|| remote(config, &args.id)).transpose();
+    let remote = remote.inspect_err(|_| say(found.iter().filter(about), terminal))?;
     match args.listing.output {
         Form::Json => {
             let mut object = object(spec, &parsed);
@@ -60,7 +62,6 @@ pub(super) fn show(
             print(&(text(spec, &parsed) + &line.unwrap_or_default()))?;
         }
     }
-    let about = |found: &&Diagnostic| found.file() == path(spec);
     say(found.iter().filter(about), terminal);
     Ok(Exit::Reply)
 }

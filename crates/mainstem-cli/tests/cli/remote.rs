@@ -135,16 +135,17 @@ fn a_server_that_is_killed_and_comes_back_ends_its_child_once() {
 #[test]
 fn a_server_is_asked_what_it_says_of_an_agent() {
     let (_serving, url) = serve("--demo-pace 0 --protocol a2a --allow-agent tester");
-    let ask = |command: &str, url: &str, more: &str| {
+    let with_token = |token: &str, command: &str, url: &str, more: &str| {
         let far = format!(
             "---\ndescription: Compares\nurl: {url}\n{more}headers:\n  Authorization: Bearer ${{FAR_TOKEN}}\n---\n"
         );
-        let cli = mainstem(&format!("{command} --trust")).env("FAR_TOKEN", TOKEN);
+        let cli = mainstem(&format!("{command} --trust")).env("FAR_TOKEN", token);
         let cli = cli.file("mainstem.toml", "remote_hosts = ['127.0.0.1']\n").file("subagents/far.md", &far);
         let done = cli.run();
         assert!(!format!("{done:?}").contains(TOKEN), "{done:?}");
         done
     };
+    let ask = |command: &str, url: &str, more: &str| with_token(TOKEN, command, url, more);
     let check = |url: &str, more: &str, expected: &str| {
         let done = ask("doctor --online -m demo", url, more);
         let line = done.stdout.lines().find(|line| line.contains("agent far: "));
@@ -153,8 +154,12 @@ fn a_server_is_asked_what_it_says_of_an_agent() {
     };
     check(&url, "", "speaks mainstem: main");
     check(&format!("{url}/v1/agents/tester"), "", "speaks mainstem: tester: ");
-    check(&format!("{url}/v1/agents/runner"), "", "its operator does not let callers run it");
-    check(&format!("{url}/v1/agents/nemo"), "", "it has no agent \"nemo\"");
+    check(
+        &format!("{url}/v1/agents/runner"),
+        "",
+        "✘ agent far: its operator does not let callers run the agent \"runner\"",
+    );
+    check(&format!("{url}/v1/agents/nemo"), "", "✘ agent far: the server has no agent \"nemo\"");
     check(&url, "protocol: a2a\n", "speaks a2a: ");
     check(&url, "protocol: langgraph\n", "the server does not speak langgraph");
     check("http://127.0.0.1:1", "protocol: mainstem\n", "can't be reached");
@@ -162,6 +167,10 @@ fn a_server_is_asked_what_it_says_of_an_agent() {
     assert!(shown.stdout.contains("\nThe server speaks mainstem: main"), "{shown:?}");
     let silent = ask("agents show far --online", "http://127.0.0.1:1", "");
     assert_eq!((silent.code, silent.stdout.as_str()), (Some(1), ""), "{silent:?}");
+    let denied = with_token("another-token-than-theirs", "agents show far --online", &url, "");
+    assert!(denied.code == Some(1) && denied.stderr.ends_with("invalid token\n"), "{denied:?}");
+    let unset = with_token("", "agents show far --online", &url, "");
+    assert!(unset.code == Some(2) && unset.stderr.contains("FAR_TOKEN"), "{unset:?}");
 }
 
 /// `docs/examples/two-machines` as it is.
