@@ -56,7 +56,7 @@ pub enum Answer {
     },
 }
 
-/// A message is no answer to what a task waits for.
+/// A message does not answer what a task waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoAnswer(String);
 
@@ -96,7 +96,7 @@ fn input(call: &ToolCall) -> Value {
 /// Reads the answers to pending requests from a client's message.
 ///
 /// # Errors
-/// The message is no answer, or answers a request that is not pending.
+/// The message contains no answer, or answers a request that is not pending.
 pub fn answers(message: &Message, pending: &[Request]) -> Result<Vec<Answer>, NoAnswer> {
     let data = message.parts.iter().filter_map(|part| match &part.content {
         PartContent::Data(data) => Some(data),

@@ -88,7 +88,8 @@ impl AgentServer {
     /// cancels them.
     ///
     /// # Errors
-    /// The streams fail before the client has introduced itself, or it is no MCP client.
+    /// The streams fail before the client has initialized the connection, or the client does not
+    /// speak MCP.
     pub async fn serve(
         &self,
         input: impl AsyncRead + Send + Unpin + 'static,

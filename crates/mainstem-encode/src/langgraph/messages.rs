@@ -173,7 +173,7 @@ pub(super) fn result(id: &str, call: &str, name: &str, content: Value, is_error:
     })
 }
 
-/// Returns a message that is no answer of a model and no result.
+/// Returns a message of the system or the user.
 pub(super) fn said(id: &str, name: Option<&str>, message: &Message) -> Value {
     let kind = if message.role == Role::System { "system" } else { "human" };
     let blocks: Vec<_> = message.content.iter().filter_map(block).collect();

@@ -32,7 +32,7 @@ pub(super) enum Binding {
 /// Reads the card at the address of a connection: there, below it, or on its host.
 ///
 /// # Errors
-/// There is no card, or it is not one of this version.
+/// The server has no card, or its card has another version.
 pub(super) async fn find(connection: &Connection) -> Result<AgentCard, RemoteError> {
     let base = connection.url(&[]);
     if base.path().ends_with(".json") {

@@ -85,8 +85,8 @@ async fn begin(call: &Call, request: SendMessageRequest, shown: Shown) -> Result
     let input = input::from_message(&message);
     let input = input.ok_or_else(|| Refusal::invalid("the role of a message to an agent is ROLE_USER"))?;
     let context = message.context_id.clone().filter(|id| !id.is_empty());
-    // A message that is sent again begins one task. Without a context there is no saying that it is
-    // the same one.
+    // A message that is sent again does not begin a second task. This needs a context: the id of a
+    // message is unique in its context only.
     let key = context.as_ref().map(|context| once(context, &message.message_id));
     let digest = Digest::of(&message.message_id, &serde_json::to_vec(&message).unwrap_or_default());
     let run = new_run(input.clone(), metadata, tenant);
