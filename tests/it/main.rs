@@ -3,7 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a test says what it found by failing")]
 #![expect(clippy::too_many_lines, reason = "a timeline is as long as it is")]
 
-mod anywhere;
 mod artifacts;
 mod background;
 mod budget;
@@ -15,12 +14,10 @@ mod diagnostics;
 mod encoders;
 mod fleet;
 mod generate;
-mod http;
 mod journal;
 mod leader;
 mod limits;
 mod many;
-mod mcp_agents;
 mod middleware;
 mod models;
 mod output;
@@ -34,7 +31,6 @@ mod random_tasks;
 mod readers;
 mod reasons;
 mod reload;
-mod remote;
 mod restart;
 mod resume;
 mod schema;

@@ -1,4 +1,7 @@
-//! What the tests share: a harness with a fake clock and counted ids, a few tools, milliseconds.
+//! What the tests share: a harness with a fake clock and counted ids, and a few tools.
+
+#[path = "../common.rs"]
+mod common;
 
 use std::{
     collections::BTreeMap,
@@ -10,29 +13,15 @@ use std::{
 
 use mainstem::{
     message::ToolState,
-    model::{ModelRequest, ModelStream, scripted::Turn},
+    model::{ModelRequest, ModelStream},
     prelude::*,
 };
 use mainstem_testing::{CountedIds, FakeClock, laws, render};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
 use tempfile::TempDir;
 
-pub(crate) fn ms(millis: u64) -> Duration {
-    Duration::from_millis(millis)
-}
-
-/// Opens a session where nothing has to be waited for.
-pub(crate) trait OpenNow {
-    fn session(&self, id: &str) -> Session;
-}
-
-impl OpenNow for Harness {
-    fn session(&self, id: &str) -> Session {
-        futures_executor::block_on(self.open_session(id)).unwrap()
-    }
-}
+pub(crate) use self::common::{OpenNow, Spawns, ms, spawn_args};
 
 /// Returns a harness whose root is `main`; the same every time.
 pub(crate) fn harness(model: impl Model) -> HarnessBuilder {
@@ -74,21 +63,6 @@ pub(crate) fn flaky() -> impl Tool {
         assert_ne!(how, "panic", "as asked");
         Err::<ToolOutput, _>(ToolError::new("no luck"))
     })
-}
-
-/// A call of `agent_spawn`.
-pub(crate) trait Spawns {
-    fn spawn(self, agent_id: &str, task: &str) -> Self;
-}
-
-impl Spawns for Turn {
-    fn spawn(self, agent_id: &str, task: &str) -> Self {
-        self.call("agent_spawn", spawn_args(agent_id, task))
-    }
-}
-
-pub(crate) fn spawn_args(agent_id: &str, task: &str) -> Value {
-    json!({ "agent_id": agent_id, "task": task })
 }
 
 /// Notes the instructions that each agent's model gets.

@@ -11,12 +11,9 @@ use anyhow::{Context, Result, anyhow, bail};
 use crate::built::Program;
 use crate::cargo::{cargo, has, program, run as exec};
 
-/// How often the timelines run: often enough to detect a random order.
-const TIMELINE_RUNS: usize = 20;
-
-/// The binary `tests/it`.
-const TIMELINES: Program<'static> =
-    Program { package: "tests", kind: "test", name: "it", by: ["--test", "it"] };
+/// The binaries of timelines, and how often each runs: often enough to detect a random order. What
+/// goes over HTTP takes half of the time of one run.
+const TIMELINES: [(&str, usize); 2] = [("it", 20), ("remote", 3)];
 
 /// Set for tests whose loops are sampled without it.
 pub(crate) const SLOW: &str = "RUN_SLOW_TESTS";
@@ -44,20 +41,27 @@ pub(crate) fn neighbour(root: &Path) -> Result<()> {
     exec(command.args(["neighbour", "--", "--nocapture"]).env(SLOW, "1"))
 }
 
-/// Runs the timelines [`TIMELINE_RUNS`] times, two at a time, and prints the closing line of the
-/// last. One alone leaves a processor idle while its longest test runs.
+/// Runs the timelines, two runs at a time, and prints the closing line of the last of each binary.
+/// One alone leaves a processor idle while its longest test runs.
 pub(crate) fn timelines(root: &Path) -> Result<()> {
-    let binary = TIMELINES.build(root)?;
-    let folder = root.join("tests");
+    for (name, runs) in TIMELINES {
+        let timelines = Program { package: "tests", kind: "test", name, by: ["--test", name] };
+        repeat(&root.join("tests"), &timelines.build(root)?, name, runs)?;
+    }
+    Ok(())
+}
+
+fn repeat(folder: &Path, binary: &Path, name: &str, runs: usize) -> Result<()> {
     let next = AtomicUsize::new(1);
     let work = || -> Result<Option<String>> {
         let mut closing = None;
         loop {
             let run = next.fetch_add(1, Ordering::Relaxed);
-            if run > TIMELINE_RUNS {
+            if run > runs {
                 return Ok(closing);
             }
-            closing = Some(timelines_once(&folder, &binary, run)?);
+            let ran = run_once(folder, binary);
+            closing = Some(ran.with_context(|| format!("run {run} of {runs} of `{name}` failed"))?);
         }
     };
     let (one, other) = thread::scope(|scope| {
@@ -66,18 +70,18 @@ pub(crate) fn timelines(root: &Path) -> Result<()> {
     });
     let other = other.map_err(|_| anyhow!("a thread that runs the timelines panicked"))??;
     let closing = one?.or(other).context("no run")?;
-    println!("{TIMELINE_RUNS} runs passed, the last with\n{closing}");
+    println!("{runs} runs of `{name}` passed, the last with\n{closing}");
     Ok(())
 }
 
-/// Runs the timelines and returns the closing line.
-fn timelines_once(folder: &Path, binary: &Path, run: usize) -> Result<String> {
+/// Runs the timelines of a binary and returns the closing line.
+fn run_once(folder: &Path, binary: &Path) -> Result<String> {
     let mut command = program(folder, binary);
     let output = command.env("INSTA_UPDATE", "no").env("CARGO_MANIFEST_DIR", folder).output()?;
     let text = String::from_utf8_lossy(&output.stdout);
     if !output.status.success() {
         println!("{text}{}", String::from_utf8_lossy(&output.stderr));
-        bail!("run {run} of {TIMELINE_RUNS} failed");
+        bail!("{}", output.status);
     }
     let closing = text.lines().rev().find(|line| line.starts_with("test result:"));
     closing.map(String::from).context("no test ran")

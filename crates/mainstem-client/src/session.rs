@@ -55,9 +55,14 @@ impl RemoteSession {
         run.agent = run.agent.or_else(|| self.agent.as_deref().map(str::to_owned));
         let request = self.post(Endpoint::BeginRun, &[]).header("idempotency-key", key).json(&run);
         let begun: RunView = self.server.0.post(request, Retry::Lost).await?;
-        let query = EventQuery::after(begun.first_seq.saturating_sub(1)).with_run(&begun.id);
-        let run = Arc::new(RemoteRun { server: self.server.clone(), id: begun.id });
-        Ok(Begun { run, events: self.events(query) })
+        Ok(self.begun(&begun))
+    }
+
+    /// Returns a run of the session, with its events from the first one on.
+    pub fn begun(&self, run: &RunView) -> Begun {
+        let query = EventQuery::after(run.first_seq.saturating_sub(1)).with_run(&run.id);
+        let run = Arc::new(RemoteRun { server: self.server.clone(), id: run.id.clone() });
+        Begun { run, events: self.events(query) }
     }
 
     fn post(&self, endpoint: Endpoint, more: &[&str]) -> RequestBuilder {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mainstem_event::{CancelReason, EventKind, Outcome, Rollup, Timestamp};
+use mainstem_event::{CancelReason, EventKind, Outcome, Rollup, Timestamp, fold::RecordedInvocation};
 use mainstem_message::{Failure, Message, Role, StopReason};
 
 use crate::{AgentError, RunContext, RunOutcome, facts};
@@ -17,6 +17,8 @@ use crate::{AgentError, RunContext, RunOutcome, facts};
 pub struct Bracket {
     cx: RunContext,
     started: Timestamp,
+    /// Whether its result is recorded.
+    has_result: bool,
     over: bool,
 }
 
@@ -33,7 +35,13 @@ impl Bracket {
                 .with_spec_version(spec_version)
                 .with_spec(spec),
         );
-        Self { cx: cx.clone(), started, over: false }
+        Self { cx: cx.clone(), started, has_result: false, over: false }
+    }
+
+    /// Continues the invocation of a [recorded child](RunContext::recorded_child).
+    pub fn recorded(cx: &RunContext, recorded: &RecordedInvocation) -> Self {
+        let RecordedInvocation { began: started, has_result, .. } = *recorded;
+        Self { cx: cx.clone(), started, has_result, over: false }
     }
 
     /// Ends the invocation: closes what is open, emits the answer of a success, and `AGENT_END`.
@@ -67,7 +75,7 @@ impl Bracket {
         self.over = true;
         let cx = &self.cx;
         cx.close(&reason);
-        if let Some(result) = answer {
+        if let Some(result) = answer.filter(|_| !self.has_result) {
             cx.emit(EventKind::AgentResult { result });
         }
         let duration_ms = cx.now().millis_since(self.started);

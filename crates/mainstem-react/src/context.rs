@@ -13,7 +13,10 @@ use std::{
     sync::{Arc, Mutex, OnceLock, atomic::AtomicU64},
 };
 
-use mainstem_event::{CancelReason, EventSink, EventSource, Ids, RunSettings, Timestamp, fold::Transcript};
+use mainstem_event::{
+    CancelReason, EventSink, EventSource, Ids, RunSettings, Timestamp,
+    fold::{RecordedInvocation, Transcript},
+};
 use mainstem_message::{ReplyId, ToolCallId, Usage};
 use mainstem_policy::{Price, Prices};
 use mainstem_tool::{Artifacts, ToolContext};
@@ -102,6 +105,36 @@ impl RunContext {
         self.child_with(source, reply_id, declaration, cancel)
     }
 
+    /// Returns the context of a child's invocation that another process has begun, with the
+    /// conversation and the usage that were recorded: its events continue those of the record.
+    #[must_use]
+    pub fn recorded_child(&self, recorded: &RecordedInvocation) -> Self {
+        self.recorded_with(recorded, self.invocation.cancel.below(self.agent()))
+    }
+
+    /// Returns the context of a [recorded child](Self::recorded_child) that may outlive this
+    /// invocation, as [`detachable_child`](Self::detachable_child) does.
+    #[must_use]
+    pub fn detachable_recorded_child(&self, recorded: &RecordedInvocation) -> Self {
+        self.recorded_with(recorded, Cancellation::below_token(&self.shared.lifetime, CancelReason::Shutdown))
+    }
+
+    fn recorded_with(&self, recorded: &RecordedInvocation, cancel: Cancellation) -> Self {
+        let source = recorded.origin.source.as_ref();
+        let (latest, latest_at) = recorded.latest;
+        self.below(Invocation {
+            agent: source.map_or_else(|| self.agent().clone(), |source| source.agent_id.clone()),
+            transcript: Mutex::new(recorded.transcript.clone()),
+            sink: self.invocation.sink.resumed_child(&recorded.origin),
+            cancel,
+            latest: AtomicU64::new(latest),
+            latest_at: AtomicU64::new(latest_at.as_micros()),
+            meter: Meter::from(recorded.usage),
+            above: Some(self.invocation.meter.clone()),
+            declaration: None,
+        })
+    }
+
     fn child_with(
         &self,
         source: EventSource,
@@ -109,9 +142,8 @@ impl RunContext {
         declaration: Option<Arc<Declaration>>,
         cancel: Cancellation,
     ) -> Self {
-        let agent = source.agent_id.clone();
-        let invocation = Invocation {
-            agent,
+        self.below(Invocation {
+            agent: source.agent_id.clone(),
             transcript: Mutex::new(Transcript::new(reply_id.clone())),
             sink: self.invocation.sink.child(source, reply_id),
             cancel,
@@ -120,7 +152,10 @@ impl RunContext {
             meter: Meter::default(),
             above: Some(self.invocation.meter.clone()),
             declaration,
-        };
+        })
+    }
+
+    fn below(&self, invocation: Invocation) -> Self {
         Self { invocation: Arc::new(invocation), call: None, ..self.clone() }
     }
 

@@ -47,9 +47,16 @@ impl Meter {
     }
 }
 
+impl From<Rollup> for Meter {
+    /// Creates a meter that starts with this usage.
+    fn from(used: Rollup) -> Self {
+        Self(Arc::new(Mutex::new(used)))
+    }
+}
+
 impl Default for Meter {
     fn default() -> Self {
-        Self(Arc::new(Mutex::new(Rollup::nothing())))
+        Self::from(Rollup::nothing())
     }
 }
 

@@ -56,6 +56,8 @@ pub(crate) enum Admitted {
     Ask { invocation: usize, id: ConfirmId, calls: Vec<ToolCall> },
     /// A request was answered, here or elsewhere.
     Answered { id: ConfirmId, results: Vec<ConfirmResult> },
+    /// The results of calls were given, here or elsewhere.
+    Executed { calls: Vec<ToolCallId> },
     /// The caller has to run these calls.
     Execute { invocation: usize, calls: Vec<ToolCall> },
 }
@@ -128,6 +130,12 @@ impl Admission {
             .map_err(|what| RemoteError::Unlawful { what: format!("{name}: {}", shortened(&what)) })
     }
 
+    /// Returns `true` if a call of an invocation has no result yet.
+    pub(crate) fn is_open(&self, invocation: usize, call: &ToolCallId) -> bool {
+        let invocation = &self.invocations[invocation];
+        !invocation.is_over && invocation.grammar.is_open(call)
+    }
+
     fn decide(&mut self, RemoteEvent { source, kind, .. }: RemoteEvent) -> Result<Admitted, String> {
         use EventKind::*;
         if matches!(
@@ -152,8 +160,11 @@ impl Admission {
         self.invocations[invocation].grammar.apply(&kind)?;
         Ok(match kind {
             AgentEnd { outcome, error, .. } => return self.end(invocation, outcome, error),
-            // Both follow from what is emitted here.
-            AgentResult { .. } | ExternalExecutionResult { .. } => Admitted::Nothing,
+            // It follows from what is emitted here.
+            AgentResult { .. } => Admitted::Nothing,
+            ExternalExecutionResult { tool_results } => Admitted::Executed {
+                calls: tool_results.into_iter().map(|result| result.tool_call_id).collect(),
+            },
             RequireUserConfirm { confirm_id, tool_calls, .. } => {
                 self.request(invocation, &tool_calls)?;
                 Admitted::Ask { invocation, id: confirm_id, calls: tool_calls }

@@ -25,6 +25,23 @@ pub trait RemoteAgent: fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// The remote can't be reached, or refuses the turn.
     async fn begin(&self, turn: RemoteTurn) -> Result<BegunTurn, RemoteError>;
+
+    /// Returns `true` if turns can be [found again](Self::find).
+    fn can_find(&self) -> bool {
+        false
+    }
+
+    /// Finds a turn again that another process has begun, by its id. Its events are those that the
+    /// other process was sent, from the first one on. `latest` is the [id](RemoteEvent::id) of the
+    /// latest one that was recorded. If the request of the other process has never arrived, this
+    /// begins the turn.
+    ///
+    /// # Errors
+    /// The remote can't be reached, or no longer has the turn.
+    async fn find(&self, turn: RemoteTurn, latest: Option<&str>) -> Result<BegunTurn, RemoteError> {
+        let _ = (turn, latest);
+        Err(RemoteError::refused("the protocol can't find a turn again that another process has begun"))
+    }
 }
 
 /// What a remote agent is asked to do, and within which bounds.

@@ -126,8 +126,7 @@ impl Declared for AgentScopeAgent {
 #[async_trait]
 impl RemoteAgent for AgentScopeAgent {
     async fn begin(&self, turn: RemoteTurn) -> Result<BegunTurn, RemoteError> {
-        let task =
-            Arc::new(Task::new(self.connection.of_trace(turn.trace_parent.as_deref()), turn.id.as_str()));
+        let task = self.task(&turn);
         let is_continued = turn.history.is_empty() || task.can_continue().await?;
         let input = if is_continued {
             turn.task.clone()
@@ -135,11 +134,34 @@ impl RemoteAgent for AgentScopeAgent {
             conversation::with_history(&turn.history, &turn.task)
         };
         task.submit(&self.submission(&turn, input)).await?;
+        Ok(self.follow(task, turn))
+    }
+
+    fn can_find(&self) -> bool {
+        true
+    }
+
+    /// A task has the turn's id, and a server that has it ignores a further request.
+    async fn find(&self, turn: RemoteTurn, latest: Option<&str>) -> Result<BegunTurn, RemoteError> {
+        match latest {
+            Some(_) => Ok(self.follow(self.task(&turn), turn)),
+            None => self.begin(turn).await,
+        }
+    }
+}
+
+impl AgentScopeAgent {
+    fn task(&self, turn: &RemoteTurn) -> Arc<Task> {
+        Arc::new(Task::new(self.connection.of_trace(turn.trace_parent.as_deref()), turn.id.as_str()))
+    }
+
+    /// Reads the events of a task from the first one on.
+    fn follow(&self, task: Arc<Task>, turn: RemoteTurn) -> BegunTurn {
         let approvals = Arc::new(Approvals::default());
         let name = self.agent.as_deref().unwrap_or("remote");
         let fold = TaskFold::new(name, turn.session, approvals.clone());
         let events = Follow::new(task.clone(), fold).into_events();
-        Ok(BegunTurn::new(events, Arc::new(Control { task, approvals })))
+        BegunTurn::new(events, Arc::new(Control { task, approvals }))
     }
 }
 

@@ -1,8 +1,11 @@
 //! The invocations of a remote agent in the session's log.
 
-use std::sync::Arc;
+use std::{collections::VecDeque, sync::Arc};
 
-use mainstem_event::{EventKind, EventSource, Outcome};
+use mainstem_event::{
+    EventKind, EventSource, Outcome,
+    fold::{RecordedInvocation, RecordedTurn},
+};
 use mainstem_message::{AgentKey, Failure, Message, ReplyId, SessionId, StopReason, Usage};
 use mainstem_policy::{Amount, Cost};
 use mainstem_react::{AgentError, Bracket, RunContext, RunOutcome};
@@ -22,6 +25,10 @@ const MAX_ID: usize = 512;
 /// those that are open, the deepest first.
 pub(crate) struct Invocations {
     invocations: Vec<RemoteInvocation>,
+    /// Whether another process has begun the turn.
+    is_recorded: bool,
+    /// Those that another process has begun, until the remote repeats their start.
+    recorded: VecDeque<RemoteInvocation>,
 }
 
 struct RemoteInvocation {
@@ -30,13 +37,56 @@ struct RemoteInvocation {
     bracket: Option<Bracket>,
     /// The model of the open call.
     model: Option<Arc<str>>,
+    /// How many of its next events the record has already.
+    repeats: u64,
+    /// The latest event in the record that has an id of the remote: how many events come after it,
+    /// and the id.
+    latest: Option<(u64, String)>,
 }
 
 impl Invocations {
     /// Begins the invocation of the agent that is asked.
     pub(crate) fn open(cx: RunContext, name: &Arc<str>, task: &str) -> Self {
         let bracket = Bracket::open(&cx, name, vec![Arc::new(Message::user(task))]);
-        Self { invocations: vec![RemoteInvocation::new(cx, bracket)] }
+        let invocations = vec![RemoteInvocation::new(cx, bracket)];
+        Self { invocations, is_recorded: false, recorded: VecDeque::new() }
+    }
+
+    /// Continues the invocations of a turn that another process has begun. The remote repeats it
+    /// from its beginning.
+    pub(crate) fn recorded(cx: RunContext, RecordedTurn { own, below, .. }: RecordedTurn) -> Self {
+        let mut recorded = Self {
+            invocations: vec![RemoteInvocation::recorded(cx, &own)],
+            is_recorded: true,
+            recorded: VecDeque::with_capacity(below.len()),
+        };
+        for one in below {
+            let parent = one.origin.source.as_ref().map(|source| &source.parent_session_id);
+            let mut known = recorded.invocations.iter().chain(&recorded.recorded).rev();
+            let above = known.find(|above| Some(above.cx.session_id()) == parent);
+            // A turn has those whose parent it has.
+            let Some(above) = above else { continue };
+            let cx = above.cx.recorded_child(&one);
+            recorded.recorded.push_back(RemoteInvocation::recorded(cx, &one));
+        }
+        recorded
+    }
+
+    /// Returns `true` if another process has begun the turn.
+    pub(crate) fn are_recorded(&self) -> bool {
+        self.is_recorded
+    }
+
+    /// Returns `true` if the remote repeats what the record has.
+    pub(crate) fn are_repeated(&self) -> bool {
+        !self.recorded.is_empty() || self.invocations.iter().any(|one| one.repeats > 0)
+    }
+
+    /// Returns the id at the remote of the latest recorded event that has one.
+    pub(crate) fn latest_remote_id(&self) -> Option<String> {
+        let with_id = self.invocations.iter().chain(&self.recorded).filter(|one| one.latest.is_some());
+        let latest = with_id.max_by_key(|one| one.cx.last_event())?;
+        latest.latest.as_ref().map(|(_, id)| id.clone())
     }
 
     /// Begins an invocation below another.
@@ -51,21 +101,37 @@ impl Invocations {
         name: &Arc<str>,
         input: Vec<Arc<Message>>,
     ) -> Result<(), AgentError> {
-        Fleet::check_budget(&self.invocations[ROOT].cx, Amount::spawn())?;
-        Fleet::count_spent(&self.invocations[ROOT].cx, Amount::spawn());
         let above = &self.invocations[parent].cx;
         let asked = self.invocations[ROOT].cx.sink().origin().reply_id.clone();
         let source = placed(above, asked.as_ref(), source);
-        let cx = self.invocations[caller].cx.child(source, ReplyId::from_lossy(above.new_id("reply-")));
+        let reply = ReplyId::from_lossy(above.new_id("reply-"));
+        if let Some(recorded) = self.take_recorded(&source) {
+            self.invocations.push(recorded);
+            return Ok(());
+        }
+        Fleet::check_budget(&self.invocations[ROOT].cx, Amount::spawn())?;
+        Fleet::count_spent(&self.invocations[ROOT].cx, Amount::spawn());
+        let cx = self.invocations[caller].cx.child(source, reply);
         let bracket = Bracket::open(&cx, name, input);
         self.invocations.push(RemoteInvocation::new(cx, bracket));
         Ok(())
     }
 
+    fn take_recorded(&mut self, source: &EventSource) -> Option<RemoteInvocation> {
+        let is_same = |one: &RemoteInvocation| {
+            let recorded = one.cx.source();
+            recorded.is_some_and(|recorded| {
+                (&recorded.agent_key, recorded.turn) == (&source.agent_key, source.turn)
+            })
+        };
+        self.recorded.remove(self.recorded.iter().position(is_same)?)
+    }
+
     /// Emits an event of an open invocation.
     ///
     /// # Errors
-    /// A model call begins that no budget covers.
+    /// A model call begins that no budget covers; or the remote repeats another event than the
+    /// record has.
     pub(crate) fn emit(
         &mut self,
         invocation: usize,
@@ -73,6 +139,12 @@ impl Invocations {
         id: Option<String>,
     ) -> Result<(), AgentError> {
         let one = &mut self.invocations[invocation];
+        if one.repeats > 0 {
+            return Ok(one.repeat(&kind, id)?);
+        }
+        if one.bracket.is_none() {
+            return Err(differs(kind.name()).into());
+        }
         match &kind {
             EventKind::ModelCallStart { model_name, .. } => {
                 Fleet::check_budget(&one.cx, Amount::tokens(1))?;
@@ -116,6 +188,9 @@ impl Invocations {
         error: Option<Failure>,
     ) -> Result<Result<Outcome, AgentError>, RemoteError> {
         let unlawful = |what: &str| Err(RemoteError::Unlawful { what: format!("AGENT_END: {what}") });
+        if self.invocations[invocation].repeats > 0 {
+            return Err(differs("AGENT_END"));
+        }
         let (has_answer, is_open) = self.context(invocation).with_transcript(|transcript| {
             (transcript.last_answer().is_some(), transcript.next_closing(StopReason::Stop).is_some())
         });
@@ -145,6 +220,9 @@ impl Invocations {
     }
 
     fn close_below(&mut self) {
+        while let Some(mut one) = self.recorded.pop_back() {
+            drop(one.take());
+        }
         for one in self.invocations[ROOT + 1..].iter_mut().rev() {
             drop(one.take());
         }
@@ -160,7 +238,31 @@ impl Drop for Invocations {
 
 impl RemoteInvocation {
     fn new(cx: RunContext, bracket: Bracket) -> Self {
-        Self { cx, bracket: Some(bracket), model: None }
+        Self { cx, bracket: Some(bracket), model: None, repeats: 0, latest: None }
+    }
+
+    fn recorded(cx: RunContext, recorded: &RecordedInvocation) -> Self {
+        let bracket = (!recorded.is_over).then(|| Bracket::recorded(&cx, recorded));
+        let latest = recorded.remote_id.as_ref();
+        let latest = latest.map(|(event, id)| (recorded.events - event, id.clone()));
+        Self { cx, bracket, model: None, repeats: recorded.events, latest }
+    }
+
+    /// Takes in an event that the record has.
+    ///
+    /// # Errors
+    /// The record has another one.
+    fn repeat(&mut self, kind: &EventKind, id: Option<String>) -> Result<(), RemoteError> {
+        match kind {
+            EventKind::ModelCallStart { model_name, .. } => self.model = Some(model_name.clone()),
+            EventKind::ModelCallEnd { .. } => self.model = None,
+            _ => {}
+        }
+        self.repeats -= 1;
+        match (self.latest.take_if(|(left, _)| *left == self.repeats), id) {
+            (Some((_, recorded)), Some(id)) if recorded != id => Err(differs(kind.name())),
+            _ => Ok(()),
+        }
     }
 
     /// Counts the open model call; what it used is unknown if it is cut.
@@ -181,6 +283,11 @@ impl RemoteInvocation {
         self.count(None);
         self.bracket.take()
     }
+}
+
+/// Returns the error of a turn that is not repeated as it was recorded.
+fn differs(event: &str) -> RemoteError {
+    RemoteError::Unlawful { what: format!("{event}: the turn had another event here before") }
 }
 
 /// Returns the source of a remote's agent in this session, below the agent of `above`.

@@ -127,20 +127,43 @@ impl Declared for MainstemAgent {
 #[async_trait]
 impl RemoteAgent for MainstemAgent {
     async fn begin(&self, turn: RemoteTurn) -> Result<BegunTurn, RemoteError> {
+        let (server, session) = self.session(&turn)?;
+        let begun = begin(&session, &turn, self.new_run(&turn)).await;
+        Ok(self.follow(server, session, begun.map_err(|error| failed(&self.secrets, &error))?))
+    }
+
+    fn can_find(&self) -> bool {
+        true
+    }
+
+    async fn find(&self, turn: RemoteTurn, latest: Option<&str>) -> Result<BegunTurn, RemoteError> {
+        let (server, session) = self.session(&turn)?;
+        let begun = find(&session, &turn, self.new_run(&turn), latest).await;
+        let begun = begun.map_err(|error| failed(&self.secrets, &error))?;
+        let begun = begun.ok_or_else(|| RemoteError::refused("the server no longer has the turn"))?;
+        Ok(self.follow(server, session, begun))
+    }
+}
+
+impl MainstemAgent {
+    fn session(&self, turn: &RemoteTurn) -> Result<(Server, RemoteSession), RemoteError> {
         let error = |error: Error| failed(&self.secrets, &error);
         let mut server = self.server.clone();
         if let Some(trace) = &turn.trace_parent {
             server = server.with_header("traceparent", trace).map_err(error)?;
         }
         let session = server.open(turn.session.clone()).map_err(error)?;
-        let Begun { run, events } = begin(&session, &turn, self.new_run(&turn)).await.map_err(error)?;
+        Ok((server, session))
+    }
+
+    fn follow(&self, server: Server, session: RemoteSession, Begun { run, events }: Begun) -> BegunTurn {
         let secrets = self.secrets.clone();
         let events = events.map(move |event| match event {
             Ok(event) => Ok(received(&event)),
             Err(error) => Err(failed(&secrets, &error)),
         });
         let control = Control { server, run, session, secrets: self.secrets.clone() };
-        Ok(BegunTurn::new(events.boxed(), Arc::new(control)))
+        BegunTurn::new(events.boxed(), Arc::new(control))
     }
 }
 
@@ -160,6 +183,28 @@ async fn begin(session: &RemoteSession, turn: &RemoteTurn, mut run: NewRun) -> R
             begun => return begun,
         }
     }
+}
+
+/// Finds the run of a turn: the latest of the session that began before the event with the id
+/// `latest`. Without a recorded event, the request may not have arrived, and is repeated; if its key
+/// is known with another body, the budget of which has changed, the session's latest run is the
+/// turn's.
+async fn find(
+    session: &RemoteSession,
+    turn: &RemoteTurn,
+    run: NewRun,
+    latest: Option<&str>,
+) -> Result<Option<Begun>, Error> {
+    let seq = latest.and_then(|id| id.rsplit_once('.')?.1.parse().ok());
+    let seq = match seq {
+        Some(seq) => seq,
+        None => match begin(session, turn, run).await {
+            Err(error) if error.has_code(&Code::IdempotencyKeyReused) => u64::MAX,
+            begun => return begun.map(Some),
+        },
+    };
+    let runs = session.runs().await?;
+    Ok(runs.iter().rfind(|run| run.first_seq <= seq).map(|run| session.begun(run)))
 }
 
 /// Returns `true` if a server refuses the depth, because its own limit is lower.

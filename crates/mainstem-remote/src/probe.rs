@@ -79,9 +79,14 @@ impl ProbedAgent {
         Self { declaration, found: OnceCell::new() }
     }
 
+    /// Returns the agent in the protocol of its server, which is asked once.
+    async fn found(&self) -> Result<&Arc<dyn RemoteAgent>, RemoteError> {
+        self.found.get_or_try_init(|| self.probe()).await
+    }
+
     /// Returns the agent in the protocol of its server. An address below `/v1/agents` is one of
     /// Mainstem's.
-    async fn find(&self) -> Result<Arc<dyn RemoteAgent>, RemoteError> {
+    async fn probe(&self) -> Result<Arc<dyn RemoteAgent>, RemoteError> {
         let mut attempt = 0;
         loop {
             match self.ask().await {
@@ -151,7 +156,16 @@ impl ProbedAgent {
 #[async_trait]
 impl RemoteAgent for ProbedAgent {
     async fn begin(&self, turn: RemoteTurn) -> Result<BegunTurn, RemoteError> {
-        self.found.get_or_try_init(|| self.find()).await?.begin(turn).await
+        self.found().await?.begin(turn).await
+    }
+
+    fn can_find(&self) -> bool {
+        // A protocol that can't says so when it is known.
+        self.found.get().is_none_or(|found| found.can_find())
+    }
+
+    async fn find(&self, turn: RemoteTurn, latest: Option<&str>) -> Result<BegunTurn, RemoteError> {
+        self.found().await?.find(turn, latest).await
     }
 }
 

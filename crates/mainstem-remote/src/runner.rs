@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use mainstem_subagent::{Runner, RunningTurn, TurnInput};
+use mainstem_event::fold::RecordedTurn;
+use mainstem_subagent::{ContinuesTurns, Runner, RunningTurn, TurnInput};
 
 use crate::{RemoteAgent, TraceContext, turn};
 
@@ -35,6 +36,17 @@ impl RemoteRunner {
 impl Runner for RemoteRunner {
     fn run_turn(&self, input: TurnInput) -> RunningTurn {
         let cx = input.cx.clone();
-        Box::pin(cx.in_span(&self.name, turn::run(self.clone(), input)))
+        Box::pin(cx.in_span(&self.name, turn::run(self.clone(), input, None)))
+    }
+
+    fn continues(&self) -> Option<&dyn ContinuesTurns> {
+        self.agent.can_find().then_some(self)
+    }
+}
+
+impl ContinuesTurns for RemoteRunner {
+    fn continue_turn(&self, input: TurnInput, recorded: RecordedTurn) -> RunningTurn {
+        let cx = input.cx.clone();
+        Box::pin(cx.in_span(&self.name, turn::run(self.clone(), input, Some(recorded))))
     }
 }

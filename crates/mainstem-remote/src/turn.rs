@@ -5,7 +5,7 @@ mod answers;
 use std::{future::pending, panic::AssertUnwindSafe, pin::Pin, sync::Arc, time::Duration};
 
 use futures_util::{FutureExt, StreamExt, future::BoxFuture};
-use mainstem_event::{CancelReason, ConfirmResult, Decision, Outcome};
+use mainstem_event::{CancelReason, ConfirmResult, Decision, Outcome, fold::RecordedTurn};
 use mainstem_message::{ConfirmId, Message, ReplyId, ToolCall};
 use mainstem_react::{AgentError, RunContext, RunOutcome};
 use mainstem_subagent::{Fleet, TurnInput};
@@ -16,7 +16,7 @@ use tokio::{
 
 use self::answers::Answers;
 use crate::{
-    BegunTurn, RemoteAgent, RemoteControl, RemoteError, RemoteEvent, RemoteRunner, RemoteTurn,
+    BegunTurn, RemoteControl, RemoteError, RemoteEvent, RemoteRunner, RemoteTurn,
     admission::{Admission, Admitted, ROOT},
     invocations::Invocations,
 };
@@ -27,10 +27,18 @@ const GRACE: Duration = Duration::from_secs(2);
 /// How long a request to stop may take once this side has stopped waiting.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Runs a turn from its `AGENT_START` to its `AGENT_END`.
-pub(crate) async fn run(runner: RemoteRunner, input: TurnInput) -> RunOutcome {
+/// Runs a turn from its `AGENT_START` to its `AGENT_END`. One that another process has begun is
+/// read again from its beginning, and goes on behind what is recorded.
+pub(crate) async fn run(
+    runner: RemoteRunner,
+    input: TurnInput,
+    recorded: Option<RecordedTurn>,
+) -> RunOutcome {
     let TurnInput { cx, task, history, mut watchdog, .. } = input;
-    let mut invocations = Invocations::open(cx.clone(), &runner.name, &task);
+    let mut invocations = match recorded {
+        None => Invocations::open(cx.clone(), &runner.name, &task),
+        Some(recorded) => Invocations::recorded(cx.clone(), recorded),
+    };
     let work = async {
         let watched = async {
             watchdog.as_mut().await;
@@ -65,15 +73,24 @@ async fn follow(
     request: RemoteTurn,
 ) -> Result<Outcome, AgentError> {
     let request = RemoteTurn { trace_parent: runner.trace.trace_parent(), ..request };
+    let agent = runner.agent.clone();
     let admission = Admission::new(request.session.clone(), request.levels);
-    let mut begin = Beginning::new(cx, runner.agent.clone(), request);
+    let latest = invocations.latest_remote_id();
+    let is_recorded = invocations.are_recorded();
+    let mut begin = Beginning::new(cx, async move {
+        match is_recorded {
+            true => agent.find(request, latest.as_deref()).await,
+            false => agent.begin(request).await,
+        }
+    });
     let BegunTurn { mut events, control } = tokio::select! {
         biased;
         () = cx.cancelled() => return Err(AgentError::cancelled(cx)),
         begun = begin.wait() => begun?,
     };
     let cancel_on_drop = CancelOnDrop { control: Some(control.clone()), cx };
-    let mut turn = Turn { cx, invocations, admission, control, answers: Answers::default(), stopping: None };
+    let (answers, deferred, stopping) = Default::default();
+    let mut turn = Turn { cx, invocations, admission, control, answers, deferred, stopping };
     loop {
         tokio::select! {
             biased;
@@ -118,8 +135,17 @@ struct Turn<'a> {
     admission: Admission,
     control: Arc<dyn RemoteControl>,
     answers: Answers,
+    /// What the remote asked for while its events are those of the record.
+    deferred: Vec<Request>,
     /// How long the remote still has, once it was asked to stop.
     stopping: Option<Pin<Box<Sleep>>>,
+}
+
+/// What a remote asks for: an approval, if it has an id, or the results of calls.
+struct Request {
+    invocation: usize,
+    id: Option<ConfirmId>,
+    calls: Vec<ToolCall>,
 }
 
 /// What happens on this side.
@@ -175,11 +201,38 @@ impl Turn<'_> {
                 self.answers.withdraw_of(invocation);
                 self.invocations.end(invocation, outcome, error)?;
             }
-            Admitted::Ask { invocation, id, calls } => self.ask(invocation, id, calls),
-            Admitted::Answered { id, results } => self.answers.decided_elsewhere(&id, results),
-            Admitted::Execute { invocation, calls } => self.execute(invocation, calls),
+            Admitted::Ask { invocation, id, calls } => {
+                self.deferred.push(Request { invocation, id: Some(id), calls });
+            }
+            Admitted::Answered { id, results } => {
+                self.deferred.retain(|request| request.id.as_ref() != Some(&id));
+                self.answers.decided_elsewhere(&id, results);
+            }
+            Admitted::Executed { calls } => {
+                for request in self.deferred.iter_mut().filter(|request| request.id.is_none()) {
+                    request.calls.retain(|call| !calls.contains(&call.id));
+                }
+            }
+            Admitted::Execute { invocation, calls } => {
+                self.deferred.push(Request { invocation, id: None, calls });
+            }
+        }
+        if !self.deferred.is_empty() && !self.invocations.are_repeated() {
+            self.pass_on();
         }
         Ok(None)
+    }
+
+    /// Passes on what the remote has asked for and still waits for.
+    fn pass_on(&mut self) {
+        for Request { invocation, id, mut calls } in std::mem::take(&mut self.deferred) {
+            calls.retain(|call| self.admission.is_open(invocation, &call.id));
+            match id {
+                _ if calls.is_empty() => {}
+                Some(id) => self.ask(invocation, id, calls),
+                None => self.execute(invocation, calls),
+            }
+        }
     }
 
     /// Asks a person here, and tells the remote.
@@ -287,8 +340,11 @@ struct Beginning<'a> {
 }
 
 impl<'a> Beginning<'a> {
-    fn new(cx: &'a RunContext, agent: Arc<dyn RemoteAgent>, request: RemoteTurn) -> Self {
-        Self { begun: Some(Box::pin(async move { agent.begin(request).await })), cx }
+    fn new(
+        cx: &'a RunContext,
+        begun: impl Future<Output = Result<BegunTurn, RemoteError>> + Send + 'static,
+    ) -> Self {
+        Self { begun: Some(Box::pin(begun)), cx }
     }
 
     async fn wait(&mut self) -> Result<BegunTurn, RemoteError> {

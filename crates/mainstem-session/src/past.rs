@@ -3,6 +3,9 @@
 //! from its beginning.
 
 mod closing;
+mod continued;
+
+pub(crate) use self::continued::Continued;
 
 use std::{collections::BTreeMap, sync::Arc};
 

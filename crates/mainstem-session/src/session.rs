@@ -14,8 +14,7 @@ use mainstem_event::{
 };
 use mainstem_message::{AgentKey, ConfirmId, Message, Role, RunId, SessionId, ToolCallId};
 use mainstem_policy::{PlanMode, Prices};
-use mainstem_react::Cancellation;
-use mainstem_subagent::{AnswerError, Carried, ChildSummary, Decision, Fleet, SpawnError};
+use mainstem_subagent::{AnswerError, ChildSummary, Decision, Fleet, SpawnError};
 use mainstem_task::{TaskError, TaskFilter, TaskRecord, TaskSet};
 use mainstem_tool::ToolOutput;
 use serde_json::{Map, Value};
@@ -146,9 +145,7 @@ impl Session {
         // Before the first run there are no children.
         let unknown = || SpawnError::UnknownChild { name: key.to_string(), known: Vec::new() };
         let agents = lock(&self.0.agents).clone().ok_or_else(unknown)?;
-        let Carried { user, attributes, options: spawn, .. } = self.0.fleet.carried(key).unwrap_or_default();
-        let options = RunOptions { user, attributes, spawn, ..RunOptions::new() };
-        let cx = self.context(&agents, self.new_run_id(), &options, Arc::default(), Cancellation::new());
+        let cx = self.context_of_child(&agents, key);
         self.0.fleet.tell(cx, key, message.into(), mode)
     }
 

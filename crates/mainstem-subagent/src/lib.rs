@@ -41,6 +41,6 @@ pub use options::SpawnOptions;
 pub use spawn::{
     report::RESTARTED,
     roster::{Carried, recorded::RecordedRoster},
-    runner::{Runner, RunningTurn, TurnInput},
+    runner::{ContinuesTurns, Runner, RunningTurn, TurnInput},
 };
 pub use tools::agent_tool::{AgentTool, IntoTool};

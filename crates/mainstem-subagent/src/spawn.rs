@@ -13,6 +13,7 @@ pub(crate) mod roster;
 pub(crate) mod runner;
 pub(crate) mod send;
 pub(crate) mod start_order;
+pub(crate) mod take_over;
 pub(crate) mod unlisted;
 pub(crate) mod versions;
 pub(crate) mod wait;

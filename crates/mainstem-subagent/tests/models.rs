@@ -77,6 +77,7 @@ fn new_task(sink: EventSink) -> NewTask {
         agent_id: "child".into(),
         label: None,
         task: "dig".to_owned(),
+        is_resumable: false,
         sink,
         cancel: CancelTask::new(|_| {}),
     }

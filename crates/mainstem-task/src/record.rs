@@ -36,6 +36,10 @@ pub struct TaskRecord {
     pub status: TaskStatus,
     /// Rises by one with each change.
     pub version: u64,
+    /// Whether another executor can continue it when its executor has ended, because the child
+    /// runs elsewhere.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_resumable: bool,
     /// Who executes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub executor: Option<ExecutorId>,

@@ -35,7 +35,8 @@ const AGAIN: Duration = Duration::from_millis(10);
 ///
 /// A task runs until it ends, is cancelled, or the set is [shut down](Self::shutdown). Dropping the
 /// set stops nothing; when the runtime is dropped, its tasks are dropped with it. In a shared store
-/// the tasks are lost when the process or its [lease](crate::LEASE_DURATION) ends.
+/// the tasks are lost when the process or its [lease](crate::LEASE_DURATION) ends, except for those
+/// that are resumable: these wait for an executor that [takes them over](Self::take_over).
 #[derive(Clone)]
 pub struct TaskSet(pub(crate) Arc<Inner>);
 
@@ -109,6 +110,8 @@ pub struct NewTask {
     pub label: Option<String>,
     /// The child's instructions.
     pub task: String,
+    /// Whether another executor can [continue](TaskSet::take_over) it.
+    pub is_resumable: bool,
     /// The child's sink, which moves to the background when the task is recorded.
     pub sink: EventSink,
     /// Cancels the child.

@@ -140,6 +140,7 @@ impl Rig {
             agent_id: "kid".into(),
             label: None,
             task: "dig".to_owned(),
+            is_resumable: false,
             sink: EventSink::root(self.log.clone(), origin).child(source, ReplyId::from_lossy("reply-1")),
             cancel: CancelTask::new(|_| {}),
         }
@@ -235,7 +236,7 @@ async fn an_orphan_that_is_being_cancelled_has_ended_all_the_same() {
     rig.store.is_shared.store(true, Ordering::Relaxed);
     rig.set.begin(rig.task(), Box::pin(pending())).await.map_err(|(error, _)| error).unwrap();
     let next = TaskSet::new(rig.store.clone(), Arc::new(SystemClock), ExecutorId::new("next"));
-    let lost = |_: &TaskId| TaskEnd::Failed(Failure::new("restarted", "gone"));
+    let lost = |_: &TaskId| Some(TaskEnd::Failed(Failure::new("restarted", "gone")));
     let statuses = async || {
         let records = next.end_orphans(&SessionId::from_lossy("s"), lost).await.unwrap();
         records.into_iter().map(|record| (record.status, record.cancel.is_some())).collect::<Vec<_>>()

@@ -51,6 +51,19 @@ impl EventSink {
         sink
     }
 
+    /// Returns the sink of an invocation below this one that has begun before, in another process
+    /// perhaps. It can move to the background without its parent, whether or not it was there.
+    #[must_use]
+    pub fn resumed_child(&self, origin: &Origin) -> Self {
+        let mut origin = origin.clone();
+        if let Some(source) = &mut origin.source {
+            Arc::make_mut(source).task_id = None;
+        }
+        let sink = Self::new(self.0.log.clone(), origin.clone(), self.0.mode.below());
+        let _ = sink.0.origin.set(Arc::new(origin));
+        sink
+    }
+
     fn new(log: Arc<SessionLog>, origin: Origin, mode: Mode) -> Self {
         Self(Arc::new(Lane {
             log,

@@ -4,6 +4,7 @@
 //! so that the fold of a stream and the conversation of the agent are the same.
 
 mod conversation;
+mod recorded;
 mod results;
 mod transcript;
 
@@ -11,10 +12,13 @@ use std::{collections::HashMap, sync::Arc};
 
 use mainstem_message::{AgentKey, Message, ReplyId};
 
-pub use self::conversation::{Conversation, ROOT};
 use self::results::Results;
 pub(crate) use self::results::append_text;
-pub use self::transcript::{BlockKind, Transcript};
+pub use self::{
+    conversation::{Conversation, ROOT},
+    recorded::{RecordedInvocation, RecordedTurn},
+    transcript::{BlockKind, Transcript},
+};
 use crate::{AgentEvent, EventKind, EventSource};
 
 /// One invocation, folded from its events.

@@ -50,12 +50,19 @@ impl Past {
 
     /// Emits the ends of tasks that the log lacks, as their records have them. A task without a
     /// record ends as [`task_end`](Self::task_end) decides; a task that a living executor runs
-    /// stays open until its end is read. Invocations are ended before.
-    pub(crate) fn close_tasks(&self, log: &Arc<SessionLog>, tasks: &TaskSet, records: &[TaskRecord]) {
+    /// stays open until its end is read, as does one that this process continues. Invocations are
+    /// ended before.
+    pub(crate) fn close_tasks(
+        &self,
+        log: &Arc<SessionLog>,
+        tasks: &TaskSet,
+        records: &[TaskRecord],
+        is_continued: impl Fn(&TaskId) -> bool,
+    ) {
         let update = |id: &TaskId, from, to, error| {
             log.emit(EventKind::task_updated(id.clone(), from, to).with_error(error));
         };
-        for (id, from) in self.fleet.tasks.iter().filter(|(_, status)| !status.is_terminal()) {
+        for (id, from) in self.open_tasks().filter(|(id, _)| !is_continued(id)) {
             match records.iter().find(|record| record.id == *id) {
                 Some(record) if record.is_over() => update(id, *from, record.status, record.error.clone()),
                 Some(_) => tasks.follow(id, *from, log),
@@ -73,9 +80,18 @@ impl Past {
 
     /// Leaves the tasks open whose records can't be read: they end in the log as soon as their ends
     /// are read.
-    pub(crate) fn follow_tasks(&self, log: &Arc<SessionLog>, tasks: &TaskSet) {
-        let open = self.fleet.tasks.iter().filter(|(_, status)| !status.is_terminal());
+    pub(crate) fn follow_tasks(
+        &self,
+        log: &Arc<SessionLog>,
+        tasks: &TaskSet,
+        is_continued: impl Fn(&TaskId) -> bool,
+    ) {
+        let open = self.open_tasks().filter(|(id, _)| !is_continued(id));
         open.for_each(|(id, from)| tasks.follow(id, *from, log));
+    }
+
+    fn open_tasks(&self) -> impl Iterator<Item = (&TaskId, &TaskStatus)> {
+        self.fleet.tasks.iter().filter(|(_, status)| !status.is_terminal())
     }
 
     /// Returns `true` if a task is over and the log has lost all of its events. Events of a task

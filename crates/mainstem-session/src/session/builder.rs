@@ -7,15 +7,20 @@ use std::{
 
 use mainstem_event::{Clock, Ids, LogOptions, RandomIds, SessionLog, SystemClock};
 use mainstem_journal::{Journal, JournalError};
-use mainstem_message::SessionId;
+use mainstem_message::{SessionId, TaskId};
 use mainstem_policy::{Budget, PlanMode, Prices};
 use mainstem_subagent::{Fleet, Limits};
 use mainstem_task::TaskSet;
 use serde_json::{Map, Value};
+use tokio::runtime::Handle;
 
 use super::{Begun, Inner, Session, lock};
 use crate::{
-    AgentSource, OnTaskFinished, checkpoints::Checkpoints, deferred::Deferred, past::Past, turn::Turns,
+    AgentSource, OnTaskFinished,
+    checkpoints::Checkpoints,
+    deferred::Deferred,
+    past::{Continued, Past},
+    turn::Turns,
     wake::Wake,
 };
 
@@ -128,16 +133,32 @@ impl SessionBuilder {
             None => Begun { at: self.clock.now(), first: 1 },
         };
         let mut past = Past::read(&**journal, &id, last).await?;
+        // Each run reads its agents again.
+        let agents = match self.source.known() {
+            Some(agents) => Some(agents),
+            None => self.source.agents(None).await.ok(),
+        };
+        let tasks = self.tasks.get_or_insert_with(TaskSet::in_memory).clone();
+        let continued = match &agents {
+            // Tasks run in a runtime.
+            Some(agents) if Handle::try_current().is_ok() => {
+                past.take_continued(&**journal, &id, agents, &tasks, &self.prices).await
+            }
+            _ => Vec::new(),
+        };
+        let is_continued = |task: &TaskId| continued.iter().any(|one| one.task.id == *task);
         let log = SessionLog::with_record(id, self.clock.clone(), self.log.clone(), record);
         past.close(&log);
         // A task ends in its record first; the log repeats what the record has.
-        let tasks = self.tasks.get_or_insert_with(TaskSet::in_memory).clone();
-        let records = tasks.end_orphans(log.session_id(), |task| past.task_end(task)).await;
-        match records {
-            Ok(records) => past.close_tasks(&log, &tasks, &records),
+        let end = |task: &TaskId| (!is_continued(task)).then(|| past.task_end(task));
+        match tasks.end_orphans(log.session_id(), end).await {
+            Ok(mut records) => {
+                records.retain(|record| !is_continued(&record.id));
+                past.close_tasks(&log, &tasks, &records, is_continued);
+            }
             Err(error) => {
                 tracing::warn!(session = %log.session_id(), %error, "tasks of an earlier process could not be ended");
-                past.follow_tasks(&log, &tasks);
+                past.follow_tasks(&log, &tasks, is_continued);
             }
         }
         // Readers see an ending once it is committed: who opens the session sees those that it has
@@ -148,16 +169,14 @@ impl SessionBuilder {
             tracing::warn!(session = %log.session_id(), %error, "the endings of an earlier process are not committed yet");
         }
         let children = std::mem::take(&mut past.children);
-        // Each run reads its agents again.
-        let agents = match self.source.known() {
-            Some(agents) => Some(agents),
-            None => self.source.agents(None).await.ok(),
-        };
         let checkpoints = Checkpoints::new(journal.clone(), past.checkpoint);
         let session = self.assemble(log, begun, past, Some(checkpoints), None);
         if let Some(agents) = agents {
             session.0.fleet.restore(agents.shared(), children);
             *lock(&session.0.agents) = Some(agents);
+        }
+        for Continued { task, turn } in continued {
+            session.continue_task(task, turn).await;
         }
         session.checkpoint();
         Ok(session)

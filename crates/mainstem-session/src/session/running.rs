@@ -2,10 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use mainstem_event::{EventKind, EventSink, Origin, RunSettings};
-use mainstem_message::{Failure, Message, ReplyId, RunId};
+use mainstem_event::{EventKind, EventSink, Origin, RunSettings, fold::RecordedTurn};
+use mainstem_message::{AgentKey, Failure, Message, ReplyId, RunId};
 use mainstem_react::{Cancellation, RunContext};
-use mainstem_subagent::Fleet;
+use mainstem_subagent::{Carried, Fleet};
+use mainstem_task::TaskRecord;
 
 use super::{Session, lock};
 use crate::{RunAgents, RunEnd, RunOptions, RunRecord, turn::Turns, wake::Wake};
@@ -93,6 +94,23 @@ impl Session {
     /// Adds the messages of a run to the history.
     pub(crate) fn extend_history(&self, messages: Vec<Arc<Message>>) {
         lock(&self.0.history).extend(messages);
+    }
+
+    /// Continues a task of an earlier process whose child runs elsewhere.
+    pub(crate) async fn continue_task(&self, task: TaskRecord, turn: RecordedTurn) {
+        let Some(agents) = lock(&self.0.agents).clone() else { return };
+        let (id, cx) = (task.id.clone(), self.context_of_child(&agents, &task.agent_key));
+        if let Err(error) = self.0.fleet.take_over(cx, task, turn).await {
+            tracing::error!(task = %id, %error, "a task of an earlier process can't be continued");
+        }
+    }
+
+    /// Returns a context without a run, with what a child was spawned with.
+    pub(super) fn context_of_child(&self, agents: &RunAgents, child: &AgentKey) -> RunContext {
+        let Carried { user, attributes, options: spawn, .. } =
+            self.0.fleet.carried(child).unwrap_or_default();
+        let options = RunOptions { user, attributes, spawn, ..RunOptions::new() };
+        self.context(agents, self.new_run_id(), &options, Arc::default(), Cancellation::new())
     }
 
     /// Returns the context of a run's root.

@@ -128,17 +128,31 @@ impl Member {
         let declared = if source.turn > 1 { None } else { self.fleet.versions.declaration(&spec) };
         let cx = cx.detachable_child(source.clone(), ReplyId::from_lossy(cx.new_id("reply-")), declared);
         let cx = cx.with_attachment(member.clone());
-        self.fleet.roster.set_context(&source.agent_key, &cx, &member.waits);
-        let presence = Presence { member, cx: cx.clone() };
         let ready = start.as_ref().map(|start| Box::pin(start.turn()) as _);
-        let watchdog = Box::pin(async move {
+        let watchdog = member.present(&cx, start);
+        let turn = runner.run_turn(TurnInput { cx: cx.clone(), history, task: task.clone(), watchdog });
+        Child { source, cx, task, start: ready, turn }
+    }
+}
+
+impl Member {
+    /// Puts a turn of this member into the roster. Returns its watchdog, which removes it from the
+    /// roster when it is dropped.
+    pub(crate) fn present(
+        self: Arc<Self>,
+        cx: &RunContext,
+        start: Option<StartTicket>,
+    ) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        if let Some(key) = cx.agent_key() {
+            self.fleet.roster.set_context(key, cx, &self.waits);
+        }
+        let presence = Presence { member: self, cx: cx.clone() };
+        Box::pin(async move {
             // First polled after the child has started.
             drop(start);
             let Presence { member, cx } = &presence;
             watch(cx, &member.waits, member.fleet.limits().idle).await;
-        });
-        let turn = runner.run_turn(TurnInput { cx: cx.clone(), history, task: task.clone(), watchdog });
-        Child { source, cx, task, start: ready, turn }
+        })
     }
 }
 

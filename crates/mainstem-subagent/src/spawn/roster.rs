@@ -128,18 +128,39 @@ impl Roster {
         now: Timestamp,
         call: Option<ToolCallId>,
     ) -> Result<Seat, SpawnError> {
+        self.start_turn(key, |child| {
+            let before = child.record.source.clone();
+            let source = EventSource { turn: before.turn + 1, parent_tool_call_id: call, ..before };
+            child.record.start(source, now);
+        })
+    }
+
+    /// Continues the latest turn of a restored child, which another process has begun.
+    ///
+    /// # Errors
+    /// It is unknown, closed or running.
+    pub(crate) fn continue_turn(&self, key: &AgentKey) -> Result<Seat, SpawnError> {
+        self.start_turn(key, |_| ())
+    }
+
+    fn start_turn(&self, key: &AgentKey, change: impl FnOnce(&mut Child)) -> Result<Seat, SpawnError> {
         let mut child = self.children.get_mut(key).ok_or_else(|| self.unknown(key.as_str(), None))?;
         match child.status {
             ChildStatus::Idle => {}
             ChildStatus::Closed => return Err(SpawnError::Closed { key: key.to_string() }),
             _ => return Err(SpawnError::Busy { key: key.to_string() }),
         }
-        let before = child.record.source.clone();
-        let source = EventSource { turn: before.turn + 1, parent_tool_call_id: call, ..before };
-        child.record.start(source.clone(), now);
+        change(&mut child);
         child.status = ChildStatus::Running;
         child.turn = Some(Turn::Starting(Cancellation::new()));
-        Ok(Seat { lineage: child.lineage.clone(), source, history: child.record.history.clone() })
+        let ChildRecord { source, history, .. } = child.record.clone();
+        Ok(Seat { lineage: child.lineage.clone(), source, history })
+    }
+
+    /// Returns `true` if another process could continue the turns of a child.
+    pub(crate) fn can_continue(&self, key: &AgentKey) -> bool {
+        let continues = |child: &Child| child.lineage.entry.agent.runner().continues().is_some();
+        self.children.get(key).is_some_and(|child| continues(&child))
     }
 
     /// Sets the context in which a child's present turn runs.

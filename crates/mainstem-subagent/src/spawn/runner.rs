@@ -2,7 +2,7 @@
 
 use std::{fmt, pin::Pin, sync::Arc};
 
-use mainstem_event::Decision;
+use mainstem_event::{Decision, fold::RecordedTurn};
 use mainstem_message::{Message, ToolCall};
 use mainstem_policy::{PlanMode, Rules};
 use mainstem_react::{Agent, RunContext, RunOutcome};
@@ -37,6 +37,23 @@ pub trait Runner: fmt::Debug + Send + Sync {
     fn reads_messages(&self) -> bool {
         false
     }
+
+    /// Returns what continues a turn after the process that began it has ended; `None` if the turn
+    /// ends with its process.
+    fn continues(&self) -> Option<&dyn ContinuesTurns> {
+        None
+    }
+}
+
+/// A [`Runner`] whose turns go on elsewhere when this process ends.
+pub trait ContinuesTurns: Send + Sync {
+    /// Continues a turn that another process has begun, when the returned future is first polled.
+    ///
+    /// The context of the input is that of a
+    /// [recorded child](mainstem_react::RunContext::recorded_child): the turn is emitted again from
+    /// its beginning, and what the record has is not recorded twice. Otherwise the guarantees are
+    /// those of [`run_turn`](Runner::run_turn).
+    fn continue_turn(&self, input: TurnInput, recorded: RecordedTurn) -> RunningTurn;
 }
 
 /// The input of a turn.

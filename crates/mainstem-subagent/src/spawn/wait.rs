@@ -166,6 +166,7 @@ impl Member {
             agent_id: source.agent_id.clone(),
             label: source.label.as_deref().map(str::to_owned),
             task,
+            is_resumable: self.fleet.roster.can_continue(&source.agent_key),
             sink: child_cx.sink().clone(),
             cancel: cancel_of(&child_cx),
         };
@@ -240,7 +241,8 @@ async fn tethered<T>(cx: &RunContext, child: &RunContext, work: impl Future<Outp
     }
 }
 
-fn end_of(outcome: RunOutcome) -> TaskEnd {
+/// Returns how a task ends whose child has this outcome.
+pub(crate) fn end_of(outcome: RunOutcome) -> TaskEnd {
     let failure = || {
         let nothing = || Failure::new("error", "it ended without an answer");
         outcome.error.as_ref().map_or_else(nothing, Failure::from)
@@ -260,7 +262,7 @@ fn end_of(outcome: RunOutcome) -> TaskEnd {
 }
 
 /// Returns what cancels the agent of a context.
-fn cancel_of(cx: &RunContext) -> CancelTask {
+pub(crate) fn cancel_of(cx: &RunContext) -> CancelTask {
     let cancellation = cx.cancellation().clone();
     CancelTask::new(move |reason| cancellation.cancel(reason))
 }

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use mainstem_event::{CancelReason, TaskStatus};
-use mainstem_message::{SessionId, TaskId};
+use mainstem_message::{Failure, SessionId, TaskId};
 use tokio::time::{sleep, timeout};
 
-use super::{TaskSet, begin::updated};
+use super::{TaskEnd, TaskSet, begin::updated};
 use crate::{Expected, TaskChange, TaskError, TaskFilter, TaskRecord};
 
 /// How often the records of tasks that other processes execute are read.
@@ -40,7 +40,12 @@ impl TaskSet {
     /// # Errors
     /// If one can't be removed; those before it are removed.
     pub async fn forget_below(&self, root: &SessionId) -> Result<usize, TaskError> {
-        let mut over = self.list(&TaskFilter::of_root(root.clone())).await?;
+        // No session will continue one that is resumable.
+        let lost = |_: &TaskId| {
+            let why = "the session was deleted after its executor had ended";
+            Some(TaskEnd::Failed(Failure::new("executor_lost", why)))
+        };
+        let mut over = self.end_orphans(root, lost).await?;
         over.retain(TaskRecord::is_over);
         for record in &over {
             match self.0.store.remove(&record.id).await {

@@ -9,11 +9,11 @@ use std::{
 };
 
 use futures_util::FutureExt;
-use mainstem_event::{CancelReason, EventKind, TaskStatus};
+use mainstem_event::{CancelReason, EventKind, EventSink, TaskStatus};
 use mainstem_message::{Failure, SessionId, TaskId};
 use tokio::{sync::oneshot, time::sleep};
 
-use super::{Inner, Live, NewTask, TaskEnd, TaskSet};
+use super::{CancelTask, Inner, Live, NewTask, TaskEnd, TaskSet};
 use crate::{Expected, TaskChange, TaskError, TaskRecord, lease_renewal, sync::spawn};
 
 /// The pauses before an end is recorded again.
@@ -47,24 +47,57 @@ impl TaskSet {
         if inner.stop.is_cancelled() {
             return Err((TaskError::Closed, work));
         }
-        let (id, record) = (task.id.clone(), inner.record(&task));
-        let NewTask { parent_session_id: parent, sink, cancel, .. } = task;
-        inner.live.insert(id.clone(), Live::new(parent, cancel, sink, record.fence));
-        let (begun, answer) = oneshot::channel();
-        let life = inner.clone().live(record, work, begun);
-        let abort = spawn(&inner.tracker, life);
-        if let Some(mut live) = inner.live.get_mut(&id) {
-            live.abort = Some(abort);
-        }
+        let record = inner.record(&task);
+        let NewTask { sink, cancel, .. } = task;
+        let answer = inner.spawn_life(Start::New(record), sink, cancel, work);
         drop(beginning);
-        // Only a task that was dropped with its runtime does not answer.
-        answer.await.unwrap_or_else(|_| {
-            Err((
-                TaskError::Closed,
-                Box::pin(async { TaskEnd::Cancelled { by: CancelReason::Shutdown.by() } }),
-            ))
-        })
+        answer.await.unwrap_or_else(|_| Err(dropped()))
     }
+
+    /// Continues a task whose executor has ended: records that this set executes it, moves the sink
+    /// of its child to the background, and drives the work. Returns when that is recorded; dropping
+    /// the future does not stop the task. If a cancel was requested meanwhile, it is passed on.
+    ///
+    /// # Errors
+    /// The record was changed, perhaps by another executor that continues the task; it could not be
+    /// written; or the set is shut down. The work is returned as it was.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub async fn take_over(
+        &self,
+        record: TaskRecord,
+        sink: EventSink,
+        cancel: CancelTask,
+        work: Work,
+    ) -> Begun {
+        let inner = &self.0;
+        let beginning = inner.tracker.token();
+        if inner.stop.is_cancelled() {
+            return Err((TaskError::Closed, work));
+        }
+        let answer = inner.spawn_life(Start::TakenOver(record), sink, cancel.clone(), work);
+        drop(beginning);
+        let record = answer.await.unwrap_or_else(|_| Err(dropped()))?;
+        if let Some(request) = &record.cancel {
+            let by = request.by.as_str().into();
+            cancel.cancel(CancelReason::Task { task: record.id.clone(), by });
+        }
+        Ok(record)
+    }
+}
+
+/// How the life of a task begins in this set: with the record to create, or with that of a task
+/// whose executor has ended.
+enum Start {
+    New(TaskRecord),
+    TakenOver(TaskRecord),
+}
+
+/// Returns the answer of a task that was dropped with its runtime.
+fn dropped() -> (TaskError, Work) {
+    let ended = async { TaskEnd::Cancelled { by: CancelReason::Shutdown.by() } };
+    (TaskError::Closed, Box::pin(ended))
 }
 
 impl Inner {
@@ -79,6 +112,7 @@ impl Inner {
             agent_id: task.agent_id.clone(),
             label: task.label.clone(),
             task: task.task.clone(),
+            is_resumable: task.is_resumable,
             status: TaskStatus::Running,
             version: 1,
             executor: Some(self.executor.clone()),
@@ -92,17 +126,43 @@ impl Inner {
         }
     }
 
-    async fn live(self: Arc<Self>, record: TaskRecord, work: Work, begun: oneshot::Sender<Begun>) {
-        let id = record.id.clone();
-        if let Err(error) = self.create(&record).await {
-            self.live.remove(&id);
-            // The caller may have been dropped; the work is dropped with the message.
-            let _ = begun.send(Err((error, work)));
-            return;
+    fn spawn_life(
+        self: &Arc<Self>,
+        start: Start,
+        sink: EventSink,
+        cancel: CancelTask,
+        work: Work,
+    ) -> oneshot::Receiver<Begun> {
+        let (Start::New(record) | Start::TakenOver(record)) = &start;
+        let (id, parent) = (record.id.clone(), record.parent_session_id.clone());
+        self.live.insert(id.clone(), Live::new(parent, cancel, sink, record.fence));
+        let (begun, answer) = oneshot::channel();
+        let abort = spawn(&self.tracker, self.clone().live(id.clone(), start, work, begun));
+        if let Some(mut live) = self.live.get_mut(&id) {
+            live.abort = Some(abort);
         }
+        answer
+    }
+
+    async fn live(self: Arc<Self>, id: TaskId, start: Start, work: Work, begun: oneshot::Sender<Begun>) {
+        let started = match start {
+            Start::New(record) => self.create(&record).await.map(|()| (TaskStatus::Pending, record)),
+            Start::TakenOver(record) => self.claim(record).await,
+        };
+        let (from, record) = match started {
+            Ok(started) => started,
+            Err(error) => {
+                self.live.remove(&id);
+                // The caller may have been dropped; the work is dropped with the message.
+                let _ = begun.send(Err((error, work)));
+                return;
+            }
+        };
         let Some(sink) = self.live.get(&id).map(|live| live.sink.clone()) else { return };
         sink.move_to_background(id.clone());
-        sink.log().emit(updated(&id, TaskStatus::Pending, TaskStatus::Running, None));
+        if from != record.status {
+            sink.log().emit(updated(&id, from, record.status, None));
+        }
         let _ = begun.send(Ok(record));
         let end = AssertUnwindSafe(work).catch_unwind().await;
         let end = end.unwrap_or_else(|_| TaskEnd::Failed(Failure::new("panic", "the task panicked")));
@@ -117,6 +177,27 @@ impl Inner {
         self.created.fetch_add(1, Ordering::AcqRel);
         self.without_tasks.remove(&record.parent_session_id);
         Ok(())
+    }
+
+    /// Makes this set the executor of a task. Returns the status that the task had, and its record:
+    /// running, because what it waited for was asked by the process that has ended.
+    async fn claim(self: &Arc<Self>, record: TaskRecord) -> Result<(TaskStatus, TaskRecord), TaskError> {
+        if self.store.is_shared() {
+            lease_renewal::ensure_started(self).await?;
+        }
+        let (id, from, fence) = (record.id, record.status, record.fence);
+        // A cancel may be requested meanwhile; another executor has another fence.
+        let change = TaskChange::Claim { executor: self.executor.clone() };
+        let mut record = self.store.update(&id, Expected::fence(fence), change, self.now()).await?;
+        if record.status == TaskStatus::WaitingConfirm {
+            let expected = Expected::fence(record.fence);
+            record = self.store.update(&id, expected, TaskChange::Run, self.now()).await?;
+        }
+        if let Some(mut live) = self.live.get_mut(&id) {
+            live.fence = record.fence;
+        }
+        self.without_tasks.remove(&record.parent_session_id);
+        Ok((from, record))
     }
 
     pub(super) fn created(&self) -> u64 {

@@ -14,7 +14,8 @@ pub(crate) type Follower = (Weak<SessionLog>, TaskStatus);
 
 impl TaskSet {
     /// Ends the tasks of a root session whose executor has ended, each as `end` decides, and
-    /// returns the records of all tasks of the session.
+    /// returns the records of all tasks of the session. A task for which `end` returns `None` stays
+    /// as it is.
     ///
     /// A task whose executor may be alive stays as it is, whichever process has the session open.
     /// In a store that is not [shared](crate::TaskStore::is_shared), an executor other than this
@@ -29,14 +30,14 @@ impl TaskSet {
     pub async fn end_orphans(
         &self,
         root: &SessionId,
-        end: impl Fn(&TaskId) -> TaskEnd,
+        end: impl Fn(&TaskId) -> Option<TaskEnd>,
     ) -> Result<Vec<TaskRecord>, TaskError> {
         let mut records = Vec::new();
         for record in self.0.store.list(&TaskFilter::of_root(root.clone())).await? {
             // Another process may have recorded ends that are yet to be delivered to this parent.
             self.0.without_tasks.remove(&record.parent_session_id);
             let id = record.id.clone();
-            match self.end_if_lost(record.clone(), |_| end(&id).into()).await {
+            match self.end_if_lost(record.clone(), |_| end(&id).map(TaskChange::from)).await {
                 Ok(ended) => records.extend(ended),
                 Err(error) => {
                     tracing::warn!(task = %id, %error, "the end of a task could not be recorded");
@@ -45,6 +46,18 @@ impl TaskSet {
             }
         }
         Ok(records)
+    }
+
+    /// Returns the record of a task that is resumable and whose executor has ended; `None` for every
+    /// other task.
+    ///
+    /// # Errors
+    /// The record can't be read.
+    pub async fn find_resumable(&self, id: &TaskId) -> Result<Option<TaskRecord>, TaskError> {
+        let Some(record) = self.0.store.get(id).await?.filter(|record| record.is_resumable) else {
+            return Ok(None);
+        };
+        Ok(self.loss(&record).await?.map(|_| record))
     }
 
     /// Emits the end of a task that another executor runs to the log that names it, as soon as this
@@ -57,8 +70,10 @@ impl TaskSet {
 
     /// Returns the record, failed first if its executor has ended.
     pub(super) async fn found_lost(&self, record: TaskRecord) -> Result<TaskRecord, TaskError> {
+        // Another executor can continue a resumable task, until its session ends it.
+        let waits = record.is_resumable && record.executor.as_ref() != Some(&self.0.executor);
         let may_be_lost = !record.is_over() && self.0.store.is_shared() && record.executor.is_some();
-        let record = match may_be_lost {
+        let record = match may_be_lost && !waits {
             true => self.end_if_lost(record.clone(), lost).await?.unwrap_or(record),
             false => record,
         };
@@ -66,17 +81,18 @@ impl TaskSet {
         Ok(record)
     }
 
-    /// Returns the record, changed first if no executor runs its task; `None` if it was removed
-    /// meanwhile.
+    /// Returns the record, changed first if no executor runs its task and there is a change for it;
+    /// `None` if it was removed meanwhile.
     async fn end_if_lost(
         &self,
         mut record: TaskRecord,
-        change: impl Fn(String) -> TaskChange,
+        change: impl Fn(String) -> Option<TaskChange>,
     ) -> Result<Option<TaskRecord>, TaskError> {
         let store = &self.0.store;
         while let Some(why) = self.loss(&record).await? {
+            let Some(change) = change(why) else { break };
             let expected = Expected::version(record.version);
-            match store.update(&record.id, expected, change(why), self.0.now()).await {
+            match store.update(&record.id, expected, change, self.0.now()).await {
                 // Another process has ended the task meanwhile, or has only requested a cancel.
                 Err(TaskError::Conflict { .. }) => match store.get(&record.id).await? {
                     Some(changed) => record = changed,
@@ -124,6 +140,7 @@ impl TaskSet {
     }
 }
 
-fn lost(why: String) -> TaskChange {
-    TaskChange::Fail { error: Failure::new("executor_lost", format!("executor lost: {why}")) }
+#[expect(clippy::unnecessary_wraps, reason = "a change for a task that is lost")]
+fn lost(why: String) -> Option<TaskChange> {
+    Some(TaskChange::Fail { error: Failure::new("executor_lost", format!("executor lost: {why}")) })
 }

@@ -81,6 +81,13 @@ impl RecordedRoster {
         self.calls.amend(session, closing);
     }
 
+    /// Returns what a child was spawned as: its agent's id, the version and the declaration.
+    pub(crate) fn spawned_as(&self, key: &AgentKey) -> Option<(&str, &str, Option<&Value>)> {
+        let child = self.places.get(key).and_then(|place| self.children.get(*place)?.as_ref())?;
+        let spec = self.specs.get(&child.version).map(Arc::as_ref);
+        Some((&child.record.source.agent_id, &child.version, spec))
+    }
+
     /// Returns the children in the order of their start, and the declarations by version.
     pub(crate) fn into_parts(self) -> (impl Iterator<Item = RecordedChild>, BTreeMap<Arc<str>, Arc<Value>>) {
         (self.children.into_iter().flatten(), self.specs)

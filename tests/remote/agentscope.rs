@@ -14,8 +14,11 @@ use mainstem_testing::{
 use serde_json::json;
 use tokio::{net::TcpListener, task::JoinHandle};
 
-use super::{builder, child_end, events, local, nameless, remote, scripts, steered};
-use crate::{anywhere::TOKEN, support::Spawns};
+use crate::{
+    anywhere::TOKEN,
+    chain::{builder, child_end, events, local, nameless, remote, scripts, steered},
+    support::Spawns,
+};
 
 /// Serves a harness over the Agent Protocol.
 pub(super) async fn serve(harness: Harness) -> (String, JoinHandle<()>) {
@@ -118,7 +121,7 @@ async fn two_turns(url: &str) -> Vec<String> {
     let main =
         ScriptedModel::new().agent("main", [Turn::new().spawn(FAR, "first"), Turn::new().text("All done.")]);
     let first = builder("main", main).with_subagent(far(FAR, url)).build().unwrap();
-    let turns = super::two_turns(&first, FAR, "second <b>").await;
+    let turns = crate::chain::two_turns(&first, FAR, "second <b>").await;
     turns.into_iter().map(|(_, answer)| answer).collect()
 }
 

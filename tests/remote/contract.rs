@@ -3,8 +3,7 @@
 use mainstem::{prelude::*, spec::Protocol};
 use mainstem_testing::remote::{Act, FAR, FarSide, check};
 
-use super::{agentscope, remote};
-use crate::anywhere::serve;
+use crate::{agentscope, anywhere::serve, chain::remote};
 
 /// Mainstem's own protocol.
 struct Mainstem;

@@ -1,11 +1,5 @@
 //! Children on other servers: their events are those of local children.
 
-mod agentscope;
-mod contract;
-mod probe;
-mod protocols;
-mod random;
-
 use std::time::Duration;
 
 use mainstem::{message::Usage, model::scripted::Turn, prelude::*, spec::Permission};
@@ -19,7 +13,7 @@ use crate::{
 };
 
 /// The scripts of three agents, of which each spawns the next.
-fn scripts(name: &str, model: ScriptedModel) -> ScriptedModel {
+pub(crate) fn scripts(name: &str, model: ScriptedModel) -> ScriptedModel {
     let turns = match name {
         "main" => vec![Turn::new().spawn("second", "find out"), Turn::new().text("All done.")],
         "second" => vec![
@@ -36,7 +30,7 @@ fn script(name: &str) -> ScriptedModel {
     scripts(name, ScriptedModel::new())
 }
 
-fn builder(root: &str, model: ScriptedModel) -> HarnessBuilder {
+pub(crate) fn builder(root: &str, model: ScriptedModel) -> HarnessBuilder {
     let echo = |_, given: serde_json::Map<String, serde_json::Value>| async move {
         Ok::<_, ToolError>(serde_json::Value::Object(given).to_string())
     };
@@ -45,11 +39,11 @@ fn builder(root: &str, model: ScriptedModel) -> HarnessBuilder {
         .with_tool(tool_fn("echo", "Echoes", echo))
 }
 
-fn local(id: &str) -> AgentSpec {
+pub(crate) fn local(id: &str) -> AgentSpec {
     AgentSpec::new(id, "Helps").with_tools(["echo", "agent_spawn"])
 }
 
-fn remote(id: &str, url: &str) -> AgentSpec {
+pub(crate) fn remote(id: &str, url: &str) -> AgentSpec {
     AgentSpec::new(id, "Helps")
         .with_url(url)
         .with_header("Authorization", "Bearer ${MAINSTEM_TEST_TOKEN:-the-token-of-the-harness}")
@@ -84,12 +78,15 @@ impl Drop for Chain {
     }
 }
 
-async fn events(harness: &Harness) -> Vec<AgentEvent> {
+pub(crate) async fn events(harness: &Harness) -> Vec<AgentEvent> {
     steered(harness, async |_, _| {}).await
 }
 
 /// Reads a run to the end of its background tasks and calls a function with each event.
-async fn steered(harness: &Harness, mut steer: impl AsyncFnMut(&RunHandle, &AgentEvent)) -> Vec<AgentEvent> {
+pub(crate) async fn steered(
+    harness: &Harness,
+    mut steer: impl AsyncFnMut(&RunHandle, &AgentEvent),
+) -> Vec<AgentEvent> {
     let options = RunOptions::new().with_background(Background::Wait);
     let mut run = harness.stream_events(RunRequest::new("go").with_options(options));
     let (handle, mut events) = (run.handle(), Vec::new());
@@ -133,7 +130,7 @@ async fn a_chain_of_servers_is_the_fleet_that_one_process_has() {
 }
 
 /// Returns a timeline without times, ids, and the tokens that depend on the length of ids.
-fn nameless(events: &[AgentEvent]) -> String {
+pub(crate) fn nameless(events: &[AgentEvent]) -> String {
     let lines = timeless(events);
     let lines = lines.lines().map(|line| {
         let (line, tokens) = match line.split_once(" tok") {
@@ -171,7 +168,7 @@ async fn idle(harness: &Harness) {
     panic!("a run is still active");
 }
 
-fn child_end<'a>(events: &'a [AgentEvent], agent: &str) -> (Outcome, &'a str) {
+pub(crate) fn child_end<'a>(events: &'a [AgentEvent], agent: &str) -> (Outcome, &'a str) {
     let ends: Vec<_> = events.iter().filter(|event| event.agent_id() == agent).collect();
     match &ends.last().unwrap().kind {
         EventKind::AgentEnd { outcome, error, .. } => {
@@ -242,7 +239,7 @@ async fn a_drop_stops_the_last_server_within_a_second() {
 
 /// Has the root call an agent, then sends that one a further message; returns its turns and
 /// answers.
-async fn two_turns(first: &Harness, agent: &str, message: &str) -> Vec<(u32, String)> {
+pub(crate) async fn two_turns(first: &Harness, agent: &str, message: &str) -> Vec<(u32, String)> {
     let session = first.open_session("s").await.unwrap();
     let events: Vec<_> = session.run("go").unwrap().collect().await;
     laws(&events).unwrap();

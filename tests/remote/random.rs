@@ -15,7 +15,10 @@ use mainstem_testing::{laws, render};
 use proptest::{prelude::*, test_runner::Config};
 use serde_json::json;
 
-use super::{builder, events, local, protocols::Deaf, scripts};
+use crate::{
+    chain::{builder, events, local, scripts},
+    protocols::Deaf,
+};
 
 /// The events of a fleet, as its server would send them.
 #[derive(Clone, Debug)]

@@ -1,0 +1,165 @@
+//! A turn and all below it as their session's record has them: what a process needs to continue a
+//! turn that an earlier one began.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use mainstem_message::{ConfirmId, ReplyId, SessionId, ToolCall, Usage};
+
+use super::Transcript;
+use crate::{AgentEvent, EventKind, Origin, Rollup, Timestamp};
+
+/// A turn of a child, folded from the events of its session.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct RecordedTurn {
+    /// The invocation of the child.
+    pub own: RecordedInvocation,
+    /// Those below it, in the order of their start.
+    pub below: Vec<RecordedInvocation>,
+}
+
+/// An invocation, folded from the events of its session.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct RecordedInvocation {
+    /// Its reply.
+    pub reply_id: ReplyId,
+    /// The origin of its latest event.
+    pub origin: Arc<Origin>,
+    /// When it began.
+    pub began: Timestamp,
+    /// The number and the time of its latest event.
+    pub latest: (u64, Timestamp),
+    /// How many events it has that follow from what the agent did, between its start and its end or
+    /// result. Requests to the caller and their answers depend on the process that asked.
+    pub events: u64,
+    /// Its conversation.
+    pub transcript: Transcript,
+    /// What its model calls and its children that ended have used.
+    pub usage: Rollup,
+    /// The requests for approval that wait.
+    pub requests: BTreeMap<ConfirmId, Vec<ToolCall>>,
+    /// The latest event whose metadata has a `remoteId`: which of the [events](Self::events) it is,
+    /// from 1 on, and the id.
+    pub remote_id: Option<(u64, String)>,
+    /// Whether it has its result.
+    pub has_result: bool,
+    /// Whether it has ended.
+    pub is_over: bool,
+    /// The model of its latest call.
+    model: Option<Arc<str>>,
+}
+
+impl RecordedTurn {
+    /// Creates the turn that this `AGENT_START` begins; `None` if the event is another, or of a
+    /// root.
+    pub fn begun_by(start: &AgentEvent) -> Option<Self> {
+        let own = RecordedInvocation::begun_by(start).filter(|own| own.origin.source.is_some())?;
+        Some(Self { own, below: Vec::new() })
+    }
+
+    /// Applies the next event of the session; those of other turns change nothing. `cost` returns
+    /// what a call of a model costs, in millionths of a US dollar.
+    pub fn apply(&mut self, event: &AgentEvent, cost: impl Fn(&str, &Usage) -> Option<u64>) {
+        let Some(reply) = event.reply_id() else { return };
+        let Some(source) = event.source() else { return };
+        let known = self.all_mut().find(|known| known.reply_id == *reply);
+        if known.map(|known| known.apply(event, cost)).is_none() {
+            let is_below = self.has(&source.parent_session_id);
+            self.below.extend(RecordedInvocation::begun_by(event).filter(|_| is_below));
+        } else if let EventKind::AgentEnd { usage, .. } = &event.kind {
+            self.add_to_parent(&source.parent_session_id, usage);
+        }
+    }
+
+    fn all_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut RecordedInvocation> {
+        std::iter::once(&mut self.own).chain(&mut self.below)
+    }
+
+    fn has(&self, session: &SessionId) -> bool {
+        std::iter::once(&self.own).chain(&self.below).any(|known| known.session() == session)
+    }
+
+    fn add_to_parent(&mut self, parent: &SessionId, usage: &Rollup) {
+        let mut latest = self.all_mut().rev();
+        if let Some(parent) = latest.find(|known| !known.is_over && known.session() == parent) {
+            parent.usage.add_child(usage);
+        }
+    }
+}
+
+impl RecordedInvocation {
+    fn begun_by(start: &AgentEvent) -> Option<Self> {
+        let EventKind::AgentStart { .. } = start.kind else { return None };
+        let reply_id = start.reply_id()?.clone();
+        let mut transcript = Transcript::new(reply_id.clone());
+        transcript.apply(&start.kind);
+        Some(Self {
+            reply_id,
+            origin: start.origin.clone(),
+            began: start.at,
+            latest: (start.seq, start.at),
+            events: 0,
+            transcript,
+            usage: Rollup::nothing(),
+            requests: BTreeMap::new(),
+            remote_id: None,
+            has_result: false,
+            is_over: false,
+            model: None,
+        })
+    }
+
+    fn apply(&mut self, event: &AgentEvent, cost: impl Fn(&str, &Usage) -> Option<u64>) {
+        self.origin = event.origin.clone();
+        self.latest = (event.seq, event.at);
+        self.transcript.apply(&event.kind);
+        if !is_of_caller(&event.kind) {
+            self.events += 1;
+        }
+        let remote_id = event.metadata.as_deref().and_then(|metadata| metadata.get("remoteId")?.as_str());
+        if let Some(id) = remote_id {
+            self.remote_id = Some((self.events, id.to_owned()));
+        }
+        match &event.kind {
+            EventKind::ModelCallStart { model_name, .. } => self.model = Some(model_name.clone()),
+            EventKind::ModelCallEnd { usage: Some(usage), .. } => {
+                let cost = self.model.as_ref().and_then(|model| cost(model, usage));
+                self.usage.add_own(*usage, cost);
+            }
+            // What a call used that was cut is unknown.
+            EventKind::ModelCallEnd { usage: None, .. } => self.usage.add_own(Usage::default(), None),
+            EventKind::RequireUserConfirm { confirm_id, tool_calls, .. } => {
+                self.requests.insert(confirm_id.clone(), tool_calls.clone());
+            }
+            EventKind::UserConfirmResult { confirm_id, .. } => {
+                self.requests.remove(confirm_id);
+            }
+            EventKind::AgentResult { .. } => self.has_result = true,
+            EventKind::AgentEnd { .. } => self.is_over = true,
+            _ => {}
+        }
+    }
+
+    /// Returns the agent's own session.
+    fn session(&self) -> &SessionId {
+        self.origin.source.as_ref().map_or(&self.origin.session_id, |source| &source.session_id)
+    }
+}
+
+/// Returns `true` if an event is the caller's: of the bracket around the invocation, a request to
+/// the caller, or an answer.
+fn is_of_caller(kind: &EventKind) -> bool {
+    matches!(
+        kind,
+        EventKind::AgentResult { .. }
+            | EventKind::AgentEnd { .. }
+            | EventKind::RequireUserConfirm { .. }
+            | EventKind::UserConfirmResult { .. }
+            | EventKind::RequireExternalExecution { .. }
+            | EventKind::ExternalExecutionResult { .. }
+    )
+}
+
+#[cfg(test)]
+mod tests;

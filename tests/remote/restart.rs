@@ -1,0 +1,339 @@
+//! A background task at a remote outlives the process that began it: the next process finds the
+//! remote's turn again and goes on behind the last event that was recorded.
+
+use std::{sync::Arc, time::Duration};
+
+use mainstem::{
+    event::{TaskStatus, fold::fold},
+    journal::{Journal, MemoryJournal},
+    model::scripted::Turn,
+    prelude::*,
+    spec::Protocol,
+    task::{MemoryTaskStore, TaskRecord, TaskStore},
+};
+use mainstem_testing::{laws, render};
+use serde_json::json;
+use tokio::task::JoinHandle;
+
+use crate::{
+    agentscope,
+    anywhere::{serve, timeless},
+    chain::{builder, local, remote},
+    support::ms,
+};
+
+/// How a server of the far agent is reached.
+#[derive(Clone, Copy, Debug)]
+enum Speaks {
+    Mainstem,
+    AgentScope,
+}
+
+/// A far agent that thinks, calls a tool, asks another agent, and answers slowly.
+fn far() -> HarnessBuilder {
+    let model = ScriptedModel::new()
+        .agent(
+            "far",
+            [
+                Turn::new().thinking("Hm.").text("I look ").call("echo", json!({ "say": "a" })),
+                Turn::new()
+                    .text("I ask.")
+                    .call("agent_spawn", json!({ "agent_id": "third", "task": "look" })),
+                Turn::new().pace(ms(2)).say("It is so, as I have seen"),
+            ],
+        )
+        .agent("third", [Turn::new().call("echo", json!({ "say": "b" })), Turn::new().text("I see.")]);
+    builder("far", model).with_subagent(local("third"))
+}
+
+/// The caller's process.
+fn near(speaks: Speaks, url: &str, store: MemoryTaskStore, journal: &Arc<MemoryJournal>) -> Harness {
+    let spawn = json!({ "agent_id": "far", "task": "find out", "timeout_seconds": 0 });
+    let main = [Turn::new().call("agent_spawn", spawn), Turn::new().text("Begun.")];
+    let far = match speaks {
+        Speaks::Mainstem => remote("far", url),
+        Speaks::AgentScope => remote("far", url).with_protocol(Protocol::AgentScope),
+    };
+    builder("main", ScriptedModel::new().agent("main", main))
+        .with_subagent(far)
+        .with_journal(journal.clone())
+        .with_task_store(store)
+        .build()
+        .unwrap()
+}
+
+async fn all_is_done(harness: &Harness) {
+    let done = async {
+        while harness.tasks().live() > 0 {
+            tokio::time::sleep(ms(2)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), done).await.expect("a task is running");
+}
+
+/// Returns the events so far; a turn may be open.
+async fn so_far(journal: &MemoryJournal) -> Vec<AgentEvent> {
+    journal.read(&"s".parse().unwrap(), 1, 10_000).await.unwrap()
+}
+
+async fn all(journal: &MemoryJournal) -> Vec<AgentEvent> {
+    let events = so_far(journal).await;
+    laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
+    events
+}
+
+/// Returns what a process leaves that is killed after these events: its journal, and the record of
+/// its task.
+async fn killed_after(events: &[AgentEvent], task: &TaskRecord) -> (Arc<MemoryJournal>, MemoryTaskStore) {
+    let (journal, store) = (Arc::new(MemoryJournal::new()), MemoryTaskStore::new());
+    let record = journal.open(&"s".parse().unwrap()).await.unwrap();
+    events.iter().for_each(|event| record.append(event));
+    let mut open = serde_json::to_value(task).unwrap();
+    let fields = open.as_object_mut().unwrap();
+    ["result", "error", "cancel", "deliveredAt"].iter().for_each(|field| _ = fields.remove(*field));
+    fields.extend([("status".to_owned(), json!("running")), ("executor".to_owned(), json!("killed"))]);
+    store.create(serde_json::from_value(open).unwrap()).await.unwrap();
+    (journal, store)
+}
+
+/// What a whole run leaves: its events, its task's record, and the server of the far agent.
+struct Whole {
+    events: Vec<AgentEvent>,
+    task: TaskRecord,
+    url: String,
+    far: Harness,
+    serving: JoinHandle<()>,
+}
+
+impl Whole {
+    async fn run(speaks: Speaks) -> Self {
+        let far = far().build().unwrap();
+        let (url, serving) = match speaks {
+            Speaks::Mainstem => serve(far.clone()).await,
+            Speaks::AgentScope => agentscope::serve(far.clone()).await,
+        };
+        let (journal, store) = (Arc::new(MemoryJournal::new()), MemoryTaskStore::new());
+        let harness = near(speaks, &url, store, &journal);
+        let session = harness.open_session("s").await.unwrap();
+        session.run("go").unwrap().reply().await.unwrap();
+        all_is_done(&harness).await;
+        let task = session.tasks().await.unwrap().remove(0);
+        assert_eq!((task.status, task.is_resumable), (TaskStatus::Completed, true), "{task:?}");
+        Self { events: all(&journal).await, task, url, far, serving }
+    }
+
+    /// Returns after how many events the task runs and its child has begun and not answered.
+    fn while_it_runs(&self) -> std::ops::Range<usize> {
+        let is_of_child = |event: &AgentEvent| event.agent_id() == "far";
+        let begun = self.events.iter().position(is_of_child).unwrap();
+        let running = self.events.iter().position(|event| event.kind.name() == "TASK_UPDATED").unwrap();
+        let ended = self.events.iter().rposition(is_of_child).unwrap();
+        // Behind its result, only its end is missing.
+        begun.max(running) + 1..ended
+    }
+}
+
+impl Drop for Whole {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+/// Returns the events of children, without numbers and times.
+fn of_children(events: &[AgentEvent]) -> String {
+    let of_children: Vec<_> = events.iter().filter(|event| event.source().is_some()).cloned().collect();
+    timeless(&of_children)
+}
+
+async fn check_each_cut(speaks: Speaks) {
+    let whole = Whole::run(speaks).await;
+    let every = if std::env::var_os("RUN_SLOW_TESTS").is_some() { 1 } else { 3 };
+    for cut in whole.while_it_runs().step_by(every) {
+        let (journal, store) = killed_after(&whole.events[..cut], &whole.task).await;
+        let next = near(speaks, &whole.url, store, &journal);
+        let session = next.open_session("s").await.unwrap();
+        all_is_done(&next).await;
+        let events = all(&journal).await;
+        let text = render(&events);
+        assert_eq!(of_children(&events), of_children(&whole.events), "cut after {cut}\n{text}");
+        let task = session.tasks().await.unwrap().remove(0);
+        assert_eq!(
+            (task.status, &task.result, task.fence),
+            (TaskStatus::Completed, &whole.task.result, 2),
+            "{task:?}"
+        );
+        // Its child has the conversation, and goes on with a further turn.
+        let usage = |events: &[AgentEvent]| match &events
+            .iter()
+            .rfind(|event| event.agent_id() == "far")
+            .unwrap()
+            .kind
+        {
+            EventKind::AgentEnd { usage, .. } => *usage,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(usage(&events), usage(&whole.events), "cut after {cut}");
+        assert_eq!(fold(&events).len(), fold(&whole.events).len());
+        assert_eq!(next.tasks().live(), 0);
+    }
+    // The remote has run it once.
+    let id = &whole.events.iter().find_map(|event| event.source()).unwrap().session_id;
+    let sessions = whole.far.sessions().opened();
+    let far = sessions.iter().find(|session| session.id() == id).unwrap();
+    assert_eq!(far.runs().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_task_at_a_remote_goes_on_behind_each_event_at_which_its_process_was_killed() {
+    check_each_cut(Speaks::Mainstem).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_task_of_agentscopes_protocol_goes_on_behind_each_event() {
+    check_each_cut(Speaks::AgentScope).await;
+}
+
+/// A process that was killed while its remote child was running, and the one after it.
+struct Killed {
+    far: Harness,
+    serving: JoinHandle<()>,
+    journal: Arc<MemoryJournal>,
+    next: Harness,
+    session: Session,
+}
+
+impl Killed {
+    /// Kills a process once the child has emitted an event of this kind, and starts the next one.
+    async fn after(kind: &str, far: HarnessBuilder) -> Self {
+        let far = far.build().unwrap();
+        let (url, serving) = serve(far.clone()).await;
+        let (journal, store) = (Arc::new(MemoryJournal::new()), MemoryTaskStore::new());
+        let first = near(Speaks::Mainstem, &url, store, &journal);
+        let session = first.open_session("s").await.unwrap();
+        session.run("go").unwrap().reply().await.unwrap();
+        let seen = async {
+            let is_it = |event: &AgentEvent| event.source().is_some() && event.kind.name() == kind;
+            while !so_far(&journal).await.iter().any(is_it) {
+                tokio::time::sleep(ms(5)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(10), seen).await.expect("no such event");
+        let task = session.tasks().await.unwrap().remove(0);
+        let (journal, store) = killed_after(&so_far(&journal).await, &task).await;
+        let next = near(Speaks::Mainstem, &url, store, &journal);
+        let session = next.open_session("s").await.unwrap();
+        Self { far, serving, journal, next, session }
+    }
+
+    async fn events(&self) -> Vec<AgentEvent> {
+        all(&self.journal).await
+    }
+
+    async fn task(&self) -> TaskRecord {
+        self.session.tasks().await.unwrap().remove(0)
+    }
+
+    /// Returns the number of runs that the server has begun, and of those that are active.
+    fn far_runs(&self) -> (usize, usize) {
+        let sessions = self.far.sessions().opened();
+        let active = sessions.iter().filter(|session| session.active().is_some()).count();
+        (sessions.iter().map(|session| session.runs().len()).sum(), active)
+    }
+}
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+/// A far agent with one turn.
+fn far_with(turn: Turn) -> HarnessBuilder {
+    builder("far", ScriptedModel::new().agent("far", [turn, Turn::new().text("Done.")]))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_task_goes_on_live_while_its_remote_still_answers() {
+    let words = "one two three four five six seven eight nine ten eleven twelve";
+    let killed = Killed::after("TEXT_BLOCK_DELTA", far_with(Turn::new().pace(ms(60)).say(words))).await;
+    assert_eq!(killed.task().await.status, TaskStatus::Running);
+    let before = so_far(&killed.journal).await.len();
+    all_is_done(&killed.next).await;
+    let events = killed.events().await;
+    let deltas = |events: &[AgentEvent]| {
+        events
+            .iter()
+            .filter(|event| event.kind.name() == "TEXT_BLOCK_DELTA" && event.source().is_some())
+            .count()
+    };
+    assert!(deltas(&events[before..]) > 3, "{}", render(&events));
+    assert_eq!(deltas(&events), 12, "{}", render(&events));
+    assert_eq!(killed.task().await.result.as_deref(), Some(words));
+    assert_eq!(killed.far_runs(), (1, 0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cancel_after_the_restart_stops_the_remote() {
+    let killed = Killed::after("TEXT_BLOCK_DELTA", far_with(Turn::new().text("I hang").hang())).await;
+    let id = killed.task().await.id;
+    let task = killed.next.tasks().cancel(&id, "the test", Duration::from_secs(1)).await.unwrap();
+    assert_eq!(task.status, TaskStatus::Cancelled, "{}", render(&killed.events().await));
+    let stopped = async {
+        while killed.far_runs() != (1, 0) {
+            tokio::time::sleep(ms(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(1), stopped).await.expect("the remote goes on");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_remote_asked_before_the_restart_is_asked_again() {
+    let far = far_with(Turn::new().call("echo", json!({ "say": "a" })));
+    let far = far.with_permissions(RuleSet::default().with_pattern(Effect::Ask, "echo").unwrap());
+    let killed = Killed::after("REQUIRE_USER_CONFIRM", far).await;
+    let requests = |events: &[AgentEvent]| {
+        let asked = |event: &AgentEvent| match &event.kind {
+            EventKind::RequireUserConfirm { confirm_id, .. } => Some(confirm_id.clone()),
+            _ => None,
+        };
+        events.iter().filter_map(asked).collect::<Vec<_>>()
+    };
+    let asked_again = async {
+        let is_asked = async || requests(&so_far(&killed.journal).await).len() == 2;
+        while !is_asked().await || killed.task().await.status != TaskStatus::WaitingConfirm {
+            tokio::time::sleep(ms(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), asked_again).await.expect("it is not asked again");
+    let [old, new] = <[_; 2]>::try_from(requests(&so_far(&killed.journal).await)).unwrap();
+    assert!(killed.session.confirm(&old, Decision::Allow).is_err(), "it was withdrawn");
+    killed.session.confirm(&new, Decision::Allow).unwrap();
+    all_is_done(&killed.next).await;
+    let text = render(&killed.events().await);
+    assert_eq!(killed.task().await.result.as_deref(), Some("Done."), "{text}");
+    assert_eq!(killed.far_runs(), (1, 0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_task_whose_remote_has_lost_it_fails_once_with_all_that_was_recorded() {
+    let whole = Whole::run(Speaks::Mainstem).await;
+    let session = &whole.events.iter().find_map(|event| event.source()).unwrap().session_id;
+    whole.far.delete_session(session).await.unwrap();
+    let range = whole.while_it_runs();
+    for cut in [range.end - 12, range.end - 1] {
+        let (journal, store) = killed_after(&whole.events[..cut], &whole.task).await;
+        let next = near(Speaks::Mainstem, &whole.url, store, &journal);
+        let session = next.open_session("s").await.unwrap();
+        all_is_done(&next).await;
+        let (events, task) = (all(&journal).await, session.tasks().await.unwrap().remove(0));
+        let error = task.error.as_ref().map(|error| error.message.clone()).unwrap_or_default();
+        assert_eq!(
+            (task.status, error.contains("there is no session")),
+            (TaskStatus::Failed, true),
+            "{error}"
+        );
+        assert_eq!(render(&events[..cut]), render(&whole.events[..cut]));
+        let ends = events.iter().filter(|event| matches!(event.kind, EventKind::AgentEnd { .. })).count();
+        assert_eq!(ends, 3, "{}", render(&events));
+    }
+}
