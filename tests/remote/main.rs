@@ -1,6 +1,5 @@
 //! One binary of integration tests: a harness that is reached over HTTP, and agents that are.
 #![expect(clippy::unwrap_used, reason = "a test says what it found by failing")]
-#![expect(clippy::too_many_lines, reason = "a timeline is as long as it is")]
 
 mod agentscope;
 mod anywhere;

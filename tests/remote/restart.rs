@@ -1,23 +1,24 @@
 //! A background task at a remote outlives the process that began it: the next process finds the
 //! remote's turn again and goes on behind the last event that was recorded.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use mainstem::{
     event::{TaskStatus, fold::fold},
-    journal::{Journal, MemoryJournal},
+    journal::{Journal, MemoryJournal, SqliteJournal},
     model::scripted::Turn,
     prelude::*,
     spec::Protocol,
-    task::{MemoryTaskStore, TaskRecord, TaskStore},
+    task::{MemoryTaskStore, TaskFilter, TaskRecord, TaskStore},
 };
+use mainstem_server::Tokens;
 use mainstem_testing::{laws, render};
 use serde_json::json;
-use tokio::task::JoinHandle;
+use tokio::{net::TcpListener, task::JoinHandle};
 
 use crate::{
     agentscope,
-    anywhere::{serve, timeless},
+    anywhere::{TOKEN, serve, timeless},
     chain::{builder, local, remote},
     support::ms,
 };
@@ -336,4 +337,79 @@ async fn a_task_whose_remote_has_lost_it_fails_once_with_all_that_was_recorded()
         let ends = events.iter().filter(|event| matches!(event.kind, EventKind::AgentEnd { .. })).count();
         assert_eq!(ends, 3, "{}", render(&events));
     }
+}
+
+/// A server whose agents run children at a remote, with its records in a folder.
+struct Node {
+    harness: Harness,
+    serving: JoinHandle<()>,
+}
+
+impl Node {
+    async fn start(folder: &Path, url: &str) -> Self {
+        let spawn = json!({ "agent_id": "far", "task": "find out", "timeout_seconds": 0 });
+        let main = [Turn::new().call("agent_spawn", spawn), Turn::new().text("Begun.")];
+        let harness = builder("main", ScriptedModel::new().agent("main", main))
+            .with_subagent(remote("far", url))
+            .with_workspace(folder)
+            .with_journal(SqliteJournal::open(folder.join("sessions.db")).unwrap())
+            .build()
+            .unwrap();
+        let tokens = Tokens::new().with_token(TOKEN, None).unwrap();
+        let tokens = tokens.with_token("the-token-of-the-tenant", Some("acme")).unwrap();
+        let server = mainstem_server::Server::new(harness.clone()).with_tokens(tokens).build().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        #[expect(clippy::disallowed_methods, reason = "aborted by the test")]
+        let serving = tokio::spawn(async move { server.serve(listener, Default::default()).await.unwrap() });
+        Self { harness, serving }
+    }
+
+    /// Stops as `mainstem serve` does.
+    async fn stop(self) -> usize {
+        self.serving.abort();
+        let left = self.harness.leave_tasks();
+        self.harness.shutdown(ms(500)).await;
+        left
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_is_replaced_leaves_its_tasks_at_remotes_to_the_next() {
+    let folder = tempfile::tempdir().unwrap();
+    let words = "one two three four five six seven eight nine ten eleven twelve";
+    let far = far_with(Turn::new().pace(ms(60)).say(words)).build().unwrap();
+    let (url, serving) = serve(far.clone()).await;
+    let first = Node::start(folder.path(), &url).await;
+    let tenant = first.harness.tenant("acme").unwrap();
+    for harness in [&first.harness, &tenant] {
+        let session = harness.open_session("s").await.unwrap();
+        session.run("go").unwrap().reply().await.unwrap();
+    }
+    drop(tenant);
+    tokio::time::sleep(ms(200)).await;
+    assert_eq!(first.stop().await, 2);
+    assert!(
+        far.sessions().opened().iter().all(|session| session.active().is_some()),
+        "it stopped the remote"
+    );
+    let next = Node::start(folder.path(), &url).await;
+    for harness in [next.harness.clone(), next.harness.tenant("acme").unwrap()] {
+        let over = async {
+            let tasks = async || harness.tasks().list(&TaskFilter::all()).await.unwrap();
+            while tasks().await.is_empty() || !tasks().await.iter().all(TaskRecord::is_over) {
+                tokio::time::sleep(ms(5)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(5), over).await.expect("no server continues the task");
+        let session = harness.open_session("s").await.unwrap();
+        let task = session.tasks().await.unwrap().remove(0);
+        assert_eq!((task.status, task.result.as_deref()), (TaskStatus::Completed, Some(words)), "{task:?}");
+        let events = harness.journal().unwrap().read(session.id(), 1, 10_000).await.unwrap();
+        laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
+        let deltas =
+            events.iter().filter(|event| event.kind.name() == "TEXT_BLOCK_DELTA" && event.depth() == 1);
+        assert_eq!(deltas.count(), 12, "{}", render(&events));
+    }
+    next.stop().await;
+    serving.abort();
 }

@@ -147,6 +147,11 @@ async fn end(server: &Server, harness: &Harness, until: Instant, terminal: Termi
     if left > 0 {
         progress::say(&format!("cancelling {}", counted(left, "run")), terminal);
     }
+    let left = harness.leave_tasks();
+    if left > 0 {
+        let left = counted(left, "task");
+        progress::say(&format!("leaving {left} at remote agents to the next server"), terminal);
+    }
     // The shutdown ends children by itself, so it has its own limit.
     let _ = timeout(Duration::from_secs(10), harness.shutdown(Duration::from_secs(2))).await;
     store::close(harness, terminal).await;

@@ -186,8 +186,8 @@ async fn begin(session: &RemoteSession, turn: &RemoteTurn, mut run: NewRun) -> R
 }
 
 /// Finds the run of a turn: the latest of the session that began before the event with the id
-/// `latest`. Without a recorded event, the request may not have arrived, and is repeated; if its key
-/// is known with another body, the budget of which has changed, the session's latest run is the
+/// `latest`. Without a recorded event, the request may not have arrived, and is repeated; if its
+/// key is known with another body, the budget of which has changed, the session's latest run is the
 /// turn's.
 async fn find(
     session: &RemoteSession,

@@ -176,6 +176,18 @@ impl App {
         }
     }
 
+    /// Continues the background tasks that go on at remote agents since another server has ended.
+    pub(crate) async fn continue_tasks(&self) {
+        let tenants = self.tokens.tenants().filter_map(|tenant| self.harness.tenant(tenant).ok());
+        for harness in std::iter::once(self.harness.clone()).chain(tenants) {
+            match harness.continue_tasks().await {
+                Ok(0) => {}
+                Ok(sessions) => tracing::info!(sessions, "continuing tasks at remote agents"),
+                Err(error) => tracing::warn!(%error, "can't read which tasks go on at remote agents"),
+            }
+        }
+    }
+
     /// Deletes a caller's session permanently, unless it is in use.
     pub(crate) async fn delete(&self, caller: &Caller, id: &str) -> Result<(), Problem> {
         let deleted = caller.harness.delete_session(&id.parse()?).await;

@@ -207,6 +207,9 @@ impl Server {
     /// Serves until the token is cancelled. Then runs are refused and streams end; a call over MCP
     /// ends with its run. Active runs continue; [`Harness::shutdown`] stops them.
     ///
+    /// Background tasks that go on at remote agents since an earlier process has ended are
+    /// [continued](Harness::continue_tasks).
+    ///
     /// # Errors
     /// [`ServerError::Open`] if the address can be reached from other machines and no token is
     /// required; [`ServerError::Io`] if the listener has no address.
@@ -217,6 +220,7 @@ impl Server {
         }
         let app = self.0.clone();
         let stopped = async move {
+            stop.run_until_cancelled(app.continue_tasks()).await;
             stop.run_until_cancelled(app.close_idle_sessions()).await;
             app.stop.cancel();
         };

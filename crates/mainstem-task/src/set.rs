@@ -24,7 +24,7 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    ExecutorId, MemoryTaskStore, TaskChange, TaskStore, lease_renewal,
+    ExecutorId, MemoryTaskStore, TaskChange, TaskRecord, TaskStore, lease_renewal,
     sync::{AbortHandle, AtomicU64, AtomicUsize, spawn},
 };
 
@@ -65,14 +65,17 @@ pub(crate) struct Live {
     pub(crate) cancel: CancelTask,
     sink: EventSink,
     fence: u64,
+    is_resumable: bool,
     abort: Option<AbortHandle>,
     /// The number of its parts that wait for a person.
     waiting: AtomicUsize,
 }
 
 impl Live {
-    fn new(parent: SessionId, cancel: CancelTask, sink: EventSink, fence: u64) -> Self {
-        Self { parent, cancel, sink, fence, abort: None, waiting: AtomicUsize::new(0) }
+    fn new(record: &TaskRecord, cancel: CancelTask, sink: EventSink) -> Self {
+        let (parent, fence) = (record.parent_session_id.clone(), record.fence);
+        let (is_resumable, abort) = (record.is_resumable, None);
+        Self { parent, cancel, sink, fence, is_resumable, abort, waiting: AtomicUsize::new(0) }
     }
 
     /// Returns the status that was emitted last.
@@ -238,6 +241,20 @@ impl TaskSet {
     /// Returns the number of running tasks.
     pub fn live(&self) -> usize {
         self.0.live.len()
+    }
+
+    /// Stops executing the [resumable](crate::TaskRecord::is_resumable) tasks and leaves them to
+    /// the process that opens their sessions next: their records stay as they are, and their
+    /// further events are discarded. Call it before a [`shutdown`](Self::shutdown), which cancels
+    /// what it finds. Returns the number of tasks.
+    pub fn leave_resumable(&self) -> usize {
+        let inner = &*self.0;
+        let left = inner.live_where(|live| live.is_resumable);
+        for (_, live) in left.iter().filter_map(|id| inner.live.remove(id)) {
+            live.sink.leave();
+            live.abort.iter().for_each(AbortHandle::abort);
+        }
+        left.len()
     }
 
     /// Stops everything: cancels all tasks, waits for at most `grace`, then aborts those that are

@@ -285,3 +285,76 @@ async fn nothing_that_begins_during_a_shutdown_outlives_it() {
         }
     }
 }
+
+/// Begins a task that another executor can continue, in a shared store.
+async fn begin_resumable(rig: &Rig) -> TaskRecord {
+    rig.store.is_shared.store(true, Ordering::Relaxed);
+    let task = NewTask { is_resumable: true, ..rig.task() };
+    rig.set.begin(task, Box::pin(pending())).await.map_err(|(error, _)| error).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_resumable_task_waits_for_an_executor_where_another_has_failed() {
+    for (is_resumable, status) in [(true, TaskStatus::Running), (false, TaskStatus::Failed)] {
+        let rig = Rig::new();
+        rig.store.is_shared.store(true, Ordering::Relaxed);
+        let task = NewTask { is_resumable, ..rig.task() };
+        rig.set.begin(task, Box::pin(pending())).await.map_err(|(error, _)| error).unwrap();
+        let next = TaskSet::new(rig.store.clone(), Arc::new(SystemClock), ExecutorId::new("next"));
+        let (id, root) = (TaskId::from_lossy("task-1"), SessionId::from_lossy("s"));
+        assert!(next.find_resumable(&id).await.unwrap().is_none(), "its executor is alive");
+        rig.store.release(&ExecutorId::new("me")).await.unwrap();
+        assert_eq!(next.find_resumable(&id).await.unwrap().is_some(), is_resumable);
+        assert_eq!(next.resumable_sessions().await.unwrap().contains(&root), is_resumable);
+        assert_eq!(next.get(&id).await.unwrap().status, status, "{is_resumable}");
+        // A session that is deleted leaves no record of it.
+        assert_eq!(next.forget_below(&root).await.unwrap(), 1);
+        assert!(rig.store.get(&id).await.unwrap().is_none());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_executor_takes_a_task_over() {
+    let rig = Rig::new();
+    let record = begin_resumable(&rig).await;
+    rig.set.set_waiting(&record.id, true).await;
+    let record = rig.store.get(&record.id).await.unwrap().unwrap();
+    rig.store.release(&ExecutorId::new("me")).await.unwrap();
+    let sets = ["one", "other"]
+        .map(|name| TaskSet::new(rig.store.clone(), Arc::new(SystemClock), ExecutorId::new(name)));
+    let request = TaskChange::RequestCancel { by: "the user".to_owned() };
+    rig.store.update(&record.id, Expected::any(), request, Timestamp::from_micros(1)).await.unwrap();
+    let cancelled = Arc::new(AtomicUsize::new(0));
+    let take_over = async |set: &TaskSet| {
+        let told = cancelled.clone();
+        let cancel = CancelTask::new(move |_| _ = told.fetch_add(1, Ordering::Relaxed));
+        let work = Box::pin(async { TaskEnd::Completed("gold".to_owned()) });
+        let taken = set.take_over(record.clone(), rig.task().sink, cancel, work).await;
+        taken.map(|record| record.executor.unwrap()).map_err(|(error, _)| error)
+    };
+    let [one, other] = &sets;
+    let (one_took, other_took) = tokio::join!(take_over(one), take_over(other));
+    let (taken, refused) = if one_took.is_ok() { (one_took, other_took) } else { (other_took, one_took) };
+    assert!(matches!(refused, Err(TaskError::Fenced { .. })), "{refused:?}");
+    assert_eq!(cancelled.load(Ordering::Relaxed), 1, "a cancel that was requested meanwhile is passed on");
+    let id = std::slice::from_ref(&record.id);
+    let end = one.wait(id, Duration::from_secs(1)).await.unwrap().unwrap().remove(0);
+    assert_eq!((end.status, end.fence, end.executor), (TaskStatus::Completed, 2, Some(taken.unwrap())));
+    let waits = (TaskStatus::Running, TaskStatus::WaitingConfirm);
+    let goes_on = (TaskStatus::WaitingConfirm, TaskStatus::Running);
+    let completes = (TaskStatus::Running, TaskStatus::Completed);
+    assert_eq!(rig.changes(), [BEGUN, waits, goes_on, completes]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_is_left_has_no_end_and_no_further_events() {
+    let rig = Rig::new();
+    let record = begin_resumable(&rig).await;
+    assert_eq!(rig.set.leave_resumable(), 1);
+    assert_eq!((rig.set.live(), rig.set.leave_resumable()), (0, 0));
+    rig.set.shutdown(Duration::ZERO).await;
+    let left = rig.store.get(&record.id).await.unwrap().unwrap();
+    assert_eq!((left.status, left.fence), (TaskStatus::Running, 1));
+    assert_eq!(rig.changes(), [BEGUN]);
+    assert_eq!(rig.store.lease(&ExecutorId::new("me")).await.unwrap(), None);
+}

@@ -19,7 +19,7 @@ use mainstem_session::{
 };
 use mainstem_spec::is_name;
 use mainstem_subagent::Limits;
-use mainstem_task::TaskSet;
+use mainstem_task::{TaskError, TaskSet};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
@@ -237,6 +237,42 @@ impl Harness {
     /// Returns all background tasks, of all sessions; those of a tenant are its own harness's.
     pub fn tasks(&self) -> &TaskSet {
         self.0.sessions.tasks()
+    }
+
+    /// Opens the sessions, including those of tenants, whose background tasks go on at remote
+    /// agents after the process that executed them has ended, so that this process continues them.
+    /// Returns their number. A session that can't be opened is logged, and continued when it is
+    /// opened later.
+    ///
+    /// # Errors
+    /// The records of the tasks can't be read.
+    pub async fn continue_tasks(&self) -> Result<usize, TaskError> {
+        let sessions = self.tasks().resumable_sessions().await?;
+        for id in &sessions {
+            if let Err(error) = self.open_anywhere(id).await {
+                tracing::warn!(session = %id, %error, "a session with a task at a remote can't be opened");
+            }
+        }
+        Ok(sessions.len())
+    }
+
+    /// Opens a session of this harness or, by its id in the whole journal, of a tenant.
+    async fn open_anywhere(&self, id: &SessionId) -> Result<Session, Box<dyn std::error::Error>> {
+        match id.as_str().split_once('/').filter(|_| self.0.tenant.is_none()) {
+            Some((tenant, own)) => Ok(self.tenant(tenant)?.open_session(own).await?),
+            None => Ok(self.open_session(id.as_str()).await?),
+        }
+    }
+
+    /// Leaves the background tasks that go on at remote agents, including those of tenants, to the
+    /// process that [continues](Self::continue_tasks) them: they have no end here. Call it before
+    /// [`shutdown`](Self::shutdown), which cancels what it finds. Returns the number of tasks.
+    ///
+    /// A task can be continued if the session is in a journal, and the agent's protocol can find a
+    /// turn again.
+    pub fn leave_tasks(&self) -> usize {
+        let tenants = self.0.tenants.iter().map(|tenant| tenant.tasks().leave_resumable());
+        tenants.sum::<usize>() + self.tasks().leave_resumable()
     }
 
     /// Stops all background work, including that of tenants: cancels it, waits for at most `grace`,

@@ -26,7 +26,7 @@ fn serve(journal: &Path) -> (Running, String) {
 }
 
 /// Asks for events as lines; returns those before the end of the connection, up to a number.
-fn read(address: &str, request: &str, body: &str, most: usize) -> Vec<AgentEvent> {
+pub(crate) fn read(address: &str, request: &str, body: &str, most: usize) -> Vec<AgentEvent> {
     let mut stream = TcpStream::connect(address).unwrap();
     write!(
         stream,

@@ -5,6 +5,7 @@ use mainstem_testing::{laws, render};
 use serde_json::json;
 
 use crate::{
+    kills::read,
     server::{Server, Step},
     support::{Cli, Running, events, mainstem},
 };
@@ -130,6 +131,70 @@ fn a_server_that_is_killed_and_comes_back_ends_its_child_once() {
         assert_eq!(done.code, Some(0), "{done:?}");
     }
     assert!(restarted > 2, "{restarted} were cut, {answered} had their answer");
+}
+
+#[test]
+fn a_task_at_a_remote_goes_on_when_its_server_is_killed_or_replaced() {
+    let model = Server::start(|request| {
+        let last = request["messages"].as_array().unwrap().last().unwrap();
+        let spawn = json!({ "agent_id": "far", "task": "compare", "timeout_seconds": 0 });
+        match last["role"].as_str() {
+            Some("tool") => vec![Step::Text("Begun.")],
+            _ => vec![Step::Call(vec![("agent_spawn", spawn)])],
+        }
+    });
+    for signal in ["KILL", "TERM"] {
+        let (_far, far_url) = serve("--demo-pace 0.15");
+        let dir = tempfile::tempdir().unwrap();
+        let far = format!(
+            "---\ndescription: Compares\nurl: {far_url}\nheaders:\n  Authorization: Bearer ${{FAR_TOKEN}}\n---\n"
+        );
+        std::fs::create_dir(dir.path().join("subagents")).unwrap();
+        std::fs::write(dir.path().join("subagents/far.md"), far).unwrap();
+        std::fs::write(dir.path().join("tokens"), TOKEN).unwrap();
+        let near = || {
+            let line = "serve -m openai:m --bind 127.0.0.1:0 --log off --token-file tokens --no-files --trust \
+                        --remote-host 127.0.0.1 --journal j.db --grace 0s";
+            let cli = mainstem(line).within(dir.path()).env("FAR_TOKEN", TOKEN);
+            let cli = cli.env("OPENAI_BASE_URL", &model.url()).env("OPENAI_API_KEY", "sk-secret-123456");
+            let mut running = cli.start();
+            let url = running.line();
+            (running, url.trim().trim_start_matches("http://").to_owned())
+        };
+        let (first, address) = near();
+        read(
+            &address,
+            "POST /v1/sessions/s/runs",
+            r#"{"input": "go", "options": {"background": "detach"}}"#,
+            usize::MAX,
+        );
+        let before = read(&address, "GET /v1/sessions/s/events", "", 40);
+        assert!(before.iter().any(|event| event.agent_id() == "far"), "{}", render(&before));
+        first.signal(signal);
+        let done = first.done();
+        let said = "leaving 1 task at remote agents to the next server";
+        assert_eq!(done.stderr.contains(said), signal == "TERM", "{done:?}");
+        let (next, address) = near();
+        let is_over = |event: &AgentEvent| match &event.kind {
+            EventKind::TaskUpdated { to, .. } => to.is_terminal(),
+            _ => false,
+        };
+        let mut events = Vec::new();
+        while !events.iter().any(is_over) {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            events = read(&address, "GET /v1/sessions/s/events?follow=false", "", usize::MAX);
+        }
+        laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
+        assert_eq!(events[..before.len()], before, "{}", render(&events));
+        let end = end_of(&events, "far").to_string();
+        assert!(end.starts_with("AGENT_END success"), "{signal}: {end}\n{}", render(&events));
+        let starts = events.iter().filter(|event| matches!(event.kind, EventKind::AgentStart { .. }));
+        let agents: Vec<_> = starts.map(|event| (event.agent_id().to_owned(), event.depth())).collect();
+        assert_eq!(agents.iter().filter(|(agent, _)| agent == "far").count(), 1, "{agents:?}");
+        assert!(agents.iter().any(|(_, depth)| *depth > 1), "{agents:?}");
+        next.signal("INT");
+        assert_eq!(next.done().code, Some(0));
+    }
 }
 
 #[test]

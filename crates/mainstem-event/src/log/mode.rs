@@ -16,6 +16,8 @@ pub(crate) struct Mode(Arc<Cell>);
 #[derive(Default)]
 struct Cell {
     task: OnceLock<TaskId>,
+    /// Set when another process continues the subtree.
+    left: OnceLock<()>,
     above: Option<Mode>,
 }
 
@@ -28,12 +30,22 @@ impl Mode {
     /// Returns a new cell below this one.
     #[must_use]
     pub(crate) fn below(&self) -> Self {
-        Self(Arc::new(Cell { task: OnceLock::new(), above: Some(self.clone()) }))
+        Self(Arc::new(Cell { task: OnceLock::new(), left: OnceLock::new(), above: Some(self.clone()) }))
     }
 
     /// Moves the subtree to a background task for good; returns `false` if it is one already.
     pub(crate) fn move_to(&self, task: TaskId) -> bool {
         self.0.task.set(task).is_ok()
+    }
+
+    /// Leaves the subtree to another process, for good.
+    pub(crate) fn leave(&self) {
+        let _ = self.0.left.set(());
+    }
+
+    /// Returns `true` if another process continues the subtree.
+    pub(crate) fn is_left(&self) -> bool {
+        self.0.left.get().is_some() || self.0.above.as_ref().is_some_and(Self::is_left)
     }
 
     /// Returns the background task that the subtree belongs to.

@@ -100,6 +100,8 @@ impl EventSink {
         let what = (kind, metadata);
         match (lane.origin.get(), lane.mode.task()) {
             (Some(origin), None) => lane.log.append(origin, what),
+            // Another process records what follows.
+            (_, Some(_)) if lane.mode.is_left() => (lane.log.last_seq(), lane.log.clock().now()),
             (_, task) => lane.log.append_in(what, |mut now| {
                 let origin = lane.origin.get_or_init(|| lane.start(&mut now));
                 task.map_or_else(|| origin.clone(), |task| lane.in_task(origin, task, now.run))
@@ -127,6 +129,13 @@ impl EventSink {
         let moved = self.0.mode.move_to(task);
         self.0.log.release();
         moved
+    }
+
+    /// Leaves this invocation and all below it to another process: their further events are
+    /// discarded. For a background task whose work goes on elsewhere.
+    pub fn leave(&self) {
+        self.0.mode.leave();
+        self.0.log.release();
     }
 
     /// Waits until the caller is near enough, in turn with its siblings. Await it after each delta.

@@ -1,5 +1,5 @@
-//! Finds the background tasks of an earlier process that go on elsewhere, so that this one continues
-//! them.
+//! Finds the background tasks of an earlier process that go on elsewhere, so that this one
+//! continues them.
 
 use mainstem_event::fold::RecordedTurn;
 use mainstem_journal::{Journal, JournalError};

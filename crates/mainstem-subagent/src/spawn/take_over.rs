@@ -36,9 +36,9 @@ impl RecordedRoster {
 }
 
 impl Fleet {
-    /// Continues a [resumable](TaskRecord::is_resumable) task of an earlier process, whose child was
-    /// [restored](Self::restore). The context is that of a root. Returns when this process executes
-    /// the task, or another one does: then the child's turn ends here.
+    /// Continues a [resumable](TaskRecord::is_resumable) task of an earlier process, whose child
+    /// was [restored](Self::restore). The context is that of a root. Returns when this process
+    /// executes the task, or another one does: then the child's turn ends here.
     ///
     /// # Errors
     /// The child does not exist or is running, its turns can't be continued, or the context has no

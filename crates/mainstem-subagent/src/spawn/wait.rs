@@ -166,7 +166,8 @@ impl Member {
             agent_id: source.agent_id.clone(),
             label: source.label.as_deref().map(str::to_owned),
             task,
-            is_resumable: self.fleet.roster.can_continue(&source.agent_key),
+            is_resumable: child_cx.sink().log().committed().is_some()
+                && self.fleet.roster.can_continue(&source.agent_key),
             sink: child_cx.sink().clone(),
             cancel: cancel_of(&child_cx),
         };

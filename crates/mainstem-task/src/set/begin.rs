@@ -134,8 +134,8 @@ impl Inner {
         work: Work,
     ) -> oneshot::Receiver<Begun> {
         let (Start::New(record) | Start::TakenOver(record)) = &start;
-        let (id, parent) = (record.id.clone(), record.parent_session_id.clone());
-        self.live.insert(id.clone(), Live::new(parent, cancel, sink, record.fence));
+        let id = record.id.clone();
+        self.live.insert(id.clone(), Live::new(record, cancel, sink));
         let (begun, answer) = oneshot::channel();
         let abort = spawn(&self.tracker, self.clone().live(id.clone(), start, work, begun));
         if let Some(mut live) = self.live.get_mut(&id) {

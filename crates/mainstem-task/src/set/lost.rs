@@ -1,7 +1,10 @@
 //! Tasks whose executor has ended: failed when they are read, or ended when their session is
 //! opened.
 
-use std::sync::{Arc, Weak};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Weak},
+};
 
 use mainstem_event::{SessionLog, TaskStatus};
 use mainstem_message::{Failure, SessionId, TaskId};
@@ -58,6 +61,20 @@ impl TaskSet {
             return Ok(None);
         };
         Ok(self.loss(&record).await?.map(|_| record))
+    }
+
+    /// Returns the root sessions with resumable tasks whose executor has ended.
+    ///
+    /// # Errors
+    /// The records can't be read.
+    pub async fn resumable_sessions(&self) -> Result<BTreeSet<SessionId>, TaskError> {
+        let mut sessions = BTreeSet::new();
+        for record in self.0.store.list(&TaskFilter::all()).await? {
+            if record.is_resumable && self.loss(&record).await?.is_some() {
+                sessions.insert(record.root_session_id);
+            }
+        }
+        Ok(sessions)
     }
 
     /// Emits the end of a task that another executor runs to the log that names it, as soon as this

@@ -363,3 +363,33 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_is_left_to_another_process_emits_nothing_more() {
+    let log = fixture::log(64, 64);
+    let [left, other] = children(&log);
+    let below = fixture::child(&left, "a0/b");
+    for sink in [&left, &other] {
+        sink.move_to_background("task".parse().unwrap());
+        pass(sink);
+    }
+    left.leave();
+    let last = log.last_seq();
+    assert_eq!((left.emit(kind()), below.emit(kind()), log.last_seq()), (last, last, last));
+    assert_eq!(other.emit(kind()), last + 1);
+}
+
+#[test]
+fn a_resumed_child_is_stamped_as_it_was_and_moves_to_the_background_again() {
+    let log = fixture::log(64, 64);
+    let mut reader = log.subscribe_from(1);
+    let root = fixture::root(&log);
+    let before = fixture::child(&root, "a");
+    before.move_to_background("task-1".parse().unwrap());
+    before.emit(kind());
+    let origin = reader.try_next().unwrap().origin.clone();
+    let resumed = root.resumed_child(&origin);
+    resumed.move_to_background("task-1".parse().unwrap());
+    resumed.emit(kind());
+    assert_eq!(reader.try_next().unwrap().origin, origin);
+}
