@@ -287,6 +287,7 @@ async fn nothing_that_begins_during_a_shutdown_outlives_it() {
 }
 
 /// Begins a task that another executor can continue, in a shared store.
+#[expect(clippy::unwrap_used, reason = "a test says what it found by failing")]
 async fn begin_resumable(rig: &Rig) -> TaskRecord {
     rig.store.is_shared.store(true, Ordering::Relaxed);
     let task = NewTask { is_resumable: true, ..rig.task() };

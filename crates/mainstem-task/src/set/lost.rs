@@ -51,8 +51,8 @@ impl TaskSet {
         Ok(records)
     }
 
-    /// Returns the record of a task that is resumable and whose executor has ended; `None` for every
-    /// other task.
+    /// Returns the record of a task that is resumable and whose executor has ended; `None` for
+    /// every other task.
     ///
     /// # Errors
     /// The record can't be read.
