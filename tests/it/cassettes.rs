@@ -9,7 +9,7 @@ use std::{
 
 use mainstem::{
     message::Message,
-    model::{Model, ModelError, ModelRequest, scripted::Turn},
+    model::{Model, ModelError, ModelOptions, ModelRequest, OnCut, scripted::Turn},
     prelude::*,
     provider::{PROVIDERS, Provider, Setup},
 };
@@ -80,7 +80,10 @@ impl Shelf {
 /// Returns a model's answer to this, delta by delta, up to its end or its error.
 async fn deltas(model: &Arc<dyn Model>, said: &str) -> Vec<String> {
     let messages = vec![Arc::new(Message::user(said))];
-    let stream = model.stream(ModelRequest { messages, ..ModelRequest::default() });
+    let mut options = ModelOptions::new();
+    options.on_cut = Some(OnCut::Fail);
+    let options = Arc::new(options);
+    let stream = model.stream(ModelRequest { messages, options, ..ModelRequest::default() });
     // The address in the error is not the vendor's.
     let shown = |delta: Result<_, ModelError>| match delta {
         Ok(delta) => format!("{delta:?}"),

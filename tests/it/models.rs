@@ -1,10 +1,11 @@
-//! Decorated models: retries and fallbacks are events, and no text comes twice.
+//! Decorated models: retries and fallbacks are events, and say what they take back.
 
 use mainstem::{
-    model::{Fallback, IdleTimeout, Retry, RetryPolicy, scripted::Turn},
+    model::{Fallback, IdleTimeout, ModelOptions, OnCut, Retry, RetryPolicy, scripted::Turn},
     prelude::*,
 };
-use mainstem_testing::timeline;
+use mainstem_testing::{laws, render, timeline};
+use serde_json::json;
 
 use crate::support::{harness, ms};
 
@@ -52,12 +53,28 @@ async fn a_fallback_is_an_event() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_said_is_never_said_again() {
+async fn an_answer_that_is_cut_is_taken_back_and_given_again() {
+    let call = || Turn::new().thinking("Hm.").text("Once ").call("lookup", json!({ "word": "time" }));
+    let model = ScriptedModel::new().agent("main", [call().cut_first(1), Turn::new().text("Done.")]);
+    let run = harness(Retry::with_policy(model, policy())).build().unwrap().stream_events("go");
+    insta::assert_snapshot!(timeline(run).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_answers_for_another_takes_back_what_that_has_said() {
     let model = ScriptedModel::new().agent("main", [Turn::new().text("Once ").cut()]);
     let spare = ScriptedModel::named("spare").agent("main", [Turn::new().text("twice")]);
-    let model = Fallback::new(Retry::with_policy(model, policy()), spare);
-    let run = harness(model).build().unwrap().stream_events("go");
-    insta::assert_snapshot!(timeline(run).await, @r#"
+    let run = harness(Fallback::new(model, spare)).build().unwrap().stream_events("go");
+    insta::assert_snapshot!(timeline(run).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_may_not_be_repeated_keeps_the_part_that_was_said() {
+    let model = ScriptedModel::new().agent("main", [Turn::new().text("Once ").cut()]);
+    let mut options = ModelOptions::new();
+    options.on_cut = Some(OnCut::Fail);
+    let agent = harness(Retry::with_policy(model, policy())).with_model_options(options);
+    insta::assert_snapshot!(timeline(agent.build().unwrap().stream_events("go")).await, @r#"
     0 main AGENT_START main "go"
     0 main MODEL_CALL_START scripted #1
     0 main TEXT_BLOCK_START
@@ -66,4 +83,18 @@ async fn what_was_said_is_never_said_again() {
     0 main MODEL_CALL_END error
     0 main AGENT_END error 0/0 tok (transport: the connection was cut)
     "#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_whose_answers_are_always_cut_ends() {
+    let turns =
+        (0..40).map(|_| Turn::new().text("Once ").call("lookup", json!({ "word": "time" })).cut_first(1));
+    let model = ScriptedModel::new().agent("main", turns);
+    let harness = harness(Retry::with_policy(model, policy())).with_max_iterations(50).build().unwrap();
+    let events: Vec<_> = harness.stream_events("go").collect().await;
+    laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
+    let EventKind::AgentEnd { error: Some(error), .. } = &events.last().unwrap().kind else {
+        panic!("{}", render(&events))
+    };
+    assert_eq!(error.code, "cut_too_often");
 }

@@ -126,7 +126,7 @@ fn says(text: &str) -> [EventKind; 5] {
         EventKind::model_call_start("m", 1),
         EventKind::TextBlockStart { block_id: block() },
         EventKind::TextBlockDelta { block_id: block(), delta: text.to_owned() },
-        EventKind::TextBlockEnd { block_id: block(), opaque: Default::default() },
+        EventKind::TextBlockEnd { block_id: block(), opaque: Default::default(), discarded: false },
         EventKind::model_call_end(StopReason::Stop, 0),
     ]
 }

@@ -6,7 +6,8 @@
 use std::{sync::Arc, time::Duration};
 
 use mainstem::{
-    message::{StopReason, Usage},
+    event::fold::fold,
+    message::{ContentBlock, StopReason, Usage},
     model::{Fallback, IdleTimeout, Model, ModelDelta, Retry, RetryPolicy, scripted::Turn},
     prelude::*,
 };
@@ -149,49 +150,60 @@ async fn a_cut_before_the_first_byte_is_tried_again() {
     assert!(seen.contains("Grüße an alle") && seen.contains("AGENT_END success"), "{seen}");
 }
 
-/// What was said until the cut, and how the run ended.
-struct Cut {
-    text: String,
-    is_error: bool,
-    called: bool,
-    retried: bool,
+/// The conversation of a run, without the ids of messages and calls.
+fn conversation(events: &[AgentEvent]) -> Vec<String> {
+    let shown = |block: &ContentBlock| match block {
+        ContentBlock::Text { text, .. } => text.clone(),
+        ContentBlock::ToolCall(call) => format!("{}({})", call.name, call.arguments),
+        ContentBlock::ToolResult(result) => format!("{}: {}", result.name, result.text()),
+        other => format!("{other:?}"),
+    };
+    let of_root = fold(events).remove(0);
+    let messages = of_root.messages().iter();
+    messages.map(|message| message.content.iter().map(shown).collect::<Vec<_>>().join(" | ")).collect()
 }
 
-async fn cut_at(vendor: Provider, body: &[u8], at: usize) -> Cut {
-    let mut server = Server::start(vec![vendor.stream([body[..at].to_vec()]), vec![], vec![]]).await;
-    let events = run(patient(vendor.model(&server.url()))).await;
-    let text = events.iter().filter_map(|event| match &event.kind {
-        EventKind::TextBlockDelta { delta, .. } => Some(&**delta),
-        _ => None,
-    });
-    let has = |test: fn(&EventKind) -> bool| events.iter().any(|event| test(&event.kind));
-    let _ = server.next().await;
-    Cut {
-        text: text.collect(),
-        is_error: has(|kind| matches!(kind, EventKind::AgentEnd { outcome: Outcome::Error, .. })),
-        called: has(|kind| matches!(kind, EventKind::ToolResultStart { .. })),
-        retried: has(|kind| matches!(kind, EventKind::ModelRetry { .. })),
-    }
-}
-
-#[tokio::test]
-async fn a_cut_anywhere_loses_nothing_and_says_nothing_twice() {
+/// Cuts the answer of a call at many places and gives the whole answer to the next attempt.
+async fn check_cuts(vendor: Provider, before: &[Vec<u8>], cut: &[Vec<u8>], after: &[Vec<u8>]) {
+    let complete = |frames: &[Vec<u8>]| vec![vendor.complete(frames.to_vec())];
+    let around = |answer: Vec<Vec<Step>>| {
+        let parts = [before, after].map(|frames| if frames.is_empty() { vec![] } else { complete(frames) });
+        let [before, after] = parts;
+        [before, answer, after].concat()
+    };
+    let server = Server::start(around(complete(cut))).await;
+    let whole = conversation(&run(patient(vendor.model(&server.url()))).await);
     // Every byte takes minutes; a step that is no divisor of anything meets insides of characters
     // and calls as well.
     let step = if std::env::var_os("RUN_SLOW_TESTS").is_some() { 1 } else { 13 };
-    for vendor in vendors().await {
-        let body = vendor.frames(call()).await.concat();
-        let mut longest = 0;
-        for at in (1..body.len()).step_by(step) {
-            let Cut { text, is_error, called, retried } = cut_at(vendor, &body, at).await;
-            let place = format!("{vendor:?}, cut at {at} of {}: {text:?}", body.len());
-            assert!("Ich sehe nach. ".starts_with(&text), "{place}");
-            assert!(text.len() >= longest, "{place}: less than before");
-            longest = text.len();
-            assert!(is_error || called, "{place}: it seems well and called nothing");
-            assert!(text.is_empty() || !retried || called, "{place}: tried again after it was heard");
+    let body = cut.concat();
+    let mut taken_back = 0;
+    for at in (1..body.len()).step_by(step) {
+        let script = [vec![vendor.stream([body[..at].to_vec()])], complete(cut)].concat();
+        let server = Server::start(around(script)).await;
+        let events = run(patient(vendor.model(&server.url()))).await;
+        let text = render(&events);
+        let is_repeated = events.iter().any(|event| matches!(event.kind, EventKind::ModelRetry { .. }));
+        taken_back += events.iter().filter(|event| event.kind.taken_back().is_some()).count();
+        if !is_repeated {
+            // The answer was complete for the vendor's protocol, and the next one is to a third call.
+            let until_answer = if after.is_empty() { whole.len() } else { whole.len() - 1 };
+            assert_eq!(conversation(&events)[..until_answer], whole[..until_answer], "cut at {at}\n{text}");
+            continue;
         }
-        assert_eq!(longest, "Ich sehe nach. ".len(), "{vendor:?}");
+        assert!(events.last().unwrap().to_string().contains("AGENT_END success"), "cut at {at}\n{text}");
+        assert_eq!(conversation(&events), whole, "{vendor:?}, cut at {at} of {}\n{text}", body.len());
+    }
+    assert!(taken_back > 3, "{vendor:?}");
+}
+
+#[tokio::test]
+async fn a_cut_anywhere_is_not_the_end_of_a_run() {
+    for vendor in vendors().await {
+        let (call, hello) = (vendor.frames(call()).await, vendor.frames(hello()).await);
+        check_cuts(vendor, &[], &call, &hello).await;
+        // The result of the tool stays, and the tool does not run again.
+        check_cuts(vendor, &call, &hello, &[]).await;
     }
 }
 
@@ -210,11 +222,12 @@ async fn silence_is_a_timeout_before_and_after_the_first_word() {
     let after = async |vendor: Provider| {
         let frames = vendor.frames(hello()).await;
         let first = frames.iter().position(|frame| String::from_utf8_lossy(frame).contains("Grüße")).unwrap();
-        vec![[vendor.stream(frames[..=first].to_vec()), vec![Step::AwaitClose]].concat()]
+        let silent = [vendor.stream(frames[..=first].to_vec()), vec![Step::AwaitClose]].concat();
+        vec![silent, vendor.complete(frames)]
     };
     let seen = check(after, wrapped).await;
-    assert!(seen.contains("\"Grüße \"") && !seen.contains("MODEL_RETRY"), "{seen}");
-    assert!(seen.contains("AGENT_END error 0/0 tok (timeout: "), "{seen}");
+    assert!(seen.contains("(timeout: ") && seen.contains(", takes back 1 block"), "{seen}");
+    assert!(seen.contains("AGENT_RESULT \"Grüße an alle\"") && seen.contains("AGENT_END success"), "{seen}");
 }
 
 #[tokio::test]
@@ -238,7 +251,12 @@ async fn garbage_is_an_error_that_quotes_it() {
         let mut frames = vendor.frames(hello()).await;
         let first = frames.iter().position(|frame| String::from_utf8_lossy(frame).contains("Grüße")).unwrap();
         frames.insert(first + 1, vendor.garbage());
-        let server = Server::start(vec![vendor.complete(frames)]).await;
+        // A piece that is not valid is asked for again; a server that says it again and again fails.
+        let again = vec![vendor.complete(frames.clone()), vendor.complete(vendor.frames(hello()).await)];
+        let server = Server::start(again).await;
+        let seen = shown(&run(wrapped(vendor.model(&server.url()))).await, &server.host());
+        assert!(seen.contains("AGENT_RESULT \"Grüße an alle\""), "{vendor:?}: {seen}");
+        let server = Server::start(vec![vendor.complete(frames); 3]).await;
         let seen = shown(&run(wrapped(vendor.model(&server.url()))).await, &server.host());
         assert!(seen.contains("\"Grüße \"") && seen.contains("AGENT_END error"), "{vendor:?}: {seen}");
         assert!(

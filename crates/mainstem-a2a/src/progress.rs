@@ -138,6 +138,8 @@ impl Progress {
                 }
                 Some(None)
             }
+            EventKind::TextBlockEnd { discarded: true, .. }
+            | EventKind::DataBlockEnd { discarded: true, .. } => Some(self.take_back()),
             EventKind::TextBlockEnd { .. } | EventKind::DataBlockEnd { .. } => Some(self.close()),
             _ => None,
         }
@@ -157,6 +159,16 @@ impl Progress {
                 };
                 Some(self.update(id.to_string(), vec![part], false, true))
             }
+        }
+    }
+
+    /// Takes back the root's open block: an artifact that has begun becomes empty.
+    fn take_back(&mut self) -> Option<TaskArtifactUpdateEvent> {
+        match self.open.take()? {
+            Open::Text { id, has_begun: true } => {
+                Some(self.update(id.to_string(), vec![Part::text("")], false, true))
+            }
+            _ => None,
         }
     }
 

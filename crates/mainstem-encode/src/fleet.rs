@@ -100,6 +100,7 @@ impl Fleet {
                     gate.call(tool_call_name);
                 }
             }
+            ModelRetry { error, .. } | ModelFallback { reason: error, .. } => self.retry(of, error),
             ModelCallEnd { usage, .. } => self.model_call_end(of, *usage),
             ToolResultEnd { tool_call_id, tool_call_name, state, duration_ms, .. } => {
                 let ok = matches!(state, ToolState::Success | ToolState::Running);
@@ -173,6 +174,17 @@ impl Fleet {
         } else if let Some(gate) = &mut self.gate {
             gate.begin();
         }
+    }
+
+    /// Tells that what the model call has said is taken back. Text that the gate holds is not shown.
+    fn retry(&mut self, of: &AgentEvent, error: &Failure) {
+        if of.kind.taken_back().is_none() {
+            return;
+        }
+        if let Some(gate) = self.gate.as_mut().filter(|_| of.is_root()) {
+            gate.begin();
+        }
+        self.send_of(of, "text_discarded", json!({ "error": error }));
     }
 
     fn model_call_end(&mut self, of: &AgentEvent, usage: Option<Usage>) {

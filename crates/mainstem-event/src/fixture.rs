@@ -140,7 +140,7 @@ pub(crate) fn text(id: &str, delta: &str) -> EventKind {
 }
 
 pub(crate) fn text_end(id: &str) -> EventKind {
-    EventKind::TextBlockEnd { block_id: id.parse().unwrap(), opaque: Opaque::new() }
+    EventKind::TextBlockEnd { block_id: id.parse().unwrap(), opaque: Opaque::new(), discarded: false }
 }
 
 pub(crate) fn thinking_start(id: &str) -> EventKind {
@@ -152,7 +152,7 @@ pub(crate) fn thinking(id: &str, delta: &str) -> EventKind {
 }
 
 pub(crate) fn thinking_end(id: &str, opaque: Opaque) -> EventKind {
-    EventKind::ThinkingBlockEnd { block_id: id.parse().unwrap(), opaque }
+    EventKind::ThinkingBlockEnd { block_id: id.parse().unwrap(), opaque, discarded: false }
 }
 
 pub(crate) fn call(id: &str) -> EventKind {
@@ -165,7 +165,12 @@ pub(crate) fn arguments(id: &str, delta: &str) -> EventKind {
 
 pub(crate) fn called(id: &str) -> EventKind {
     let opaque = Opaque::new();
-    EventKind::ToolCallEnd { tool_call_id: id.into(), tool_call_name: "search".into(), opaque }
+    EventKind::ToolCallEnd {
+        tool_call_id: id.into(),
+        tool_call_name: "search".into(),
+        opaque,
+        discarded: false,
+    }
 }
 
 pub(crate) fn tool_start(id: &str) -> EventKind {

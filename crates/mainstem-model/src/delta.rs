@@ -56,7 +56,7 @@ pub enum ModelDelta {
     Usage(Usage),
     /// Why the model stopped.
     Stop(StopReason),
-    /// A decorator repeats the call; no part of an answer was delivered.
+    /// A decorator repeats the call: what was delivered of the answer is taken back.
     Retry {
         /// The attempt that failed, from 1.
         attempt: u32,
@@ -65,7 +65,7 @@ pub enum ModelDelta {
         /// What happened.
         error: Failure,
     },
-    /// A decorator calls another model; no part of an answer was delivered.
+    /// A decorator calls another model: what was delivered of the answer is taken back.
     Fallback {
         /// The model that failed.
         from: Arc<str>,
@@ -82,8 +82,7 @@ pub enum ModelDelta {
 }
 
 impl ModelDelta {
-    /// Returns `true` if this is part of the answer. After the first such delta a call is never
-    /// repeated.
+    /// Returns `true` if this is part of the answer.
     pub fn is_content(&self) -> bool {
         !matches!(self, Self::Retry { .. } | Self::Fallback { .. } | Self::NotStreaming { .. })
     }

@@ -128,6 +128,13 @@ impl ModelError {
         matches!(self.kind, RateLimited | Overloaded | Server | Timeout | Transport)
     }
 
+    /// Returns `true` if the same request may succeed after this failure of an answer that had
+    /// begun: the service can give the answer, so a piece that is not valid in its format counts as
+    /// a fault of the connection.
+    pub fn is_cut(&self) -> bool {
+        self.is_retryable() || self.kind == ErrorKind::Protocol
+    }
+
     /// Returns `true` if the provider refused: for its key, its quota, its rules.
     pub fn is_refusal(&self) -> bool {
         use ErrorKind::{Auth, Overloaded, QuotaExceeded, RateLimited};

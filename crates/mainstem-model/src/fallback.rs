@@ -11,7 +11,9 @@ use mainstem_message::Failure;
 
 use crate::{Model, ModelDelta, ModelError, ModelRequest, ModelStream};
 
-/// A model that calls another one if the first fails before it delivers any part of its answer.
+/// A model that calls another one if the first fails, also in the middle of an answer: then the
+/// [`ModelDelta::Fallback`] takes back what the first has said, unless the request's
+/// [`OnCut`](crate::OnCut) forbids it.
 ///
 /// This follows any error, because a wrong key or an exhausted quota of one vendor does not concern
 /// the other. The stream reports it as [`ModelDelta::Fallback`].
@@ -53,7 +55,7 @@ impl<M: Model, N: Model> Model for Fallback<M, N> {
 
 struct Either<N> {
     stream: Option<ModelStream>,
-    /// Taken when the second model is called, or when the answer has begun.
+    /// Taken when the second model is called, or when the answer has begun and may not be repeated.
     spare: Option<(Arc<N>, ModelRequest)>,
     from: Arc<str>,
 }
@@ -78,7 +80,7 @@ impl<N: Model> Stream for Either<N> {
         Poll::Ready(match ready!(stream.as_mut().poll_next(cx)) {
             Some(Ok(delta)) => {
                 if delta.is_content() {
-                    self.spare = None;
+                    self.spare.take_if(|(_, request)| !request.can_repeat_cut());
                 }
                 Some(Ok(delta))
             }

@@ -57,6 +57,8 @@ pub struct ModelOptions {
     pub response_format: Option<ResponseFormat>,
     /// Whether several tools may be called in one answer.
     pub parallel_tool_calls: Option<bool>,
+    /// What happens when an answer is cut. By default the call is repeated.
+    pub on_cut: Option<OnCut>,
     /// Further fields of the vendor's request, which override ours.
     pub extra: Map<String, Value>,
 }
@@ -82,8 +84,28 @@ impl ModelOptions {
             reasoning_effort: over.reasoning_effort.clone().or_else(|| self.reasoning_effort.clone()),
             response_format: over.response_format.clone().or_else(|| self.response_format.clone()),
             parallel_tool_calls: over.parallel_tool_calls.or(self.parallel_tool_calls),
+            on_cut: over.on_cut.or(self.on_cut),
             extra,
         }
+    }
+}
+
+/// What happens when a model call fails after the first part of its answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OnCut {
+    /// The call is repeated, or another model is called; what the failed attempt has said is taken
+    /// back.
+    #[default]
+    Repeat,
+    /// The call fails, and the part stays.
+    Fail,
+}
+
+impl ModelRequest {
+    /// Returns `true` if the call may be repeated after a part of its answer was delivered.
+    pub(crate) fn can_repeat_cut(&self) -> bool {
+        self.options.on_cut.unwrap_or_default() == OnCut::Repeat
     }
 }
 

@@ -14,8 +14,9 @@ use tokio::time::{Sleep, sleep};
 
 use crate::{Model, ModelDelta, ModelError, ModelRequest, ModelStream};
 
-/// A model whose call is repeated after a transient failure, unless a part of the answer was
-/// delivered.
+/// A model whose call is repeated after a transient failure, also in the middle of an answer: then
+/// the [`ModelDelta::Retry`] takes back what the failed attempt has said, unless the request's
+/// [`OnCut`](crate::OnCut) forbids it.
 ///
 /// It waits as long as the service asks (`Retry-After`), or else exponentially longer with jitter,
 /// and reports each attempt as [`ModelDelta::Retry`]. If a service asks for more than
@@ -88,6 +89,7 @@ impl<M: Model> Model for Retry<M> {
             stream: Some(self.inner.stream(request.clone())),
             model: self.inner.clone(),
             request: Some(request),
+            has_begun: false,
             waits: self.policy.waits(),
             max_wait: self.policy.max_wait,
             attempt: 1,
@@ -102,8 +104,10 @@ impl<M: Model> Model for Retry<M> {
 
 struct Attempts<M> {
     model: Arc<M>,
-    /// Dropped as soon as the answer has begun.
+    /// Dropped as soon as the answer has begun, if it may not be repeated then.
     request: Option<ModelRequest>,
+    /// Whether a part of the present attempt was delivered.
+    has_begun: bool,
     stream: Option<ModelStream>,
     sleep: Option<Pin<Box<Sleep>>>,
     waits: ExponentialBackoff,
@@ -114,7 +118,8 @@ struct Attempts<M> {
 impl<M: Model> Attempts<M> {
     /// Returns how long to wait before the next attempt, or `None` if the error is final.
     fn next_wait(&mut self, error: &ModelError) -> Option<Duration> {
-        if self.request.is_none() || !error.is_retryable() {
+        let can_succeed = if self.has_begun { error.is_cut() } else { error.is_retryable() };
+        if self.request.is_none() || !can_succeed {
             return None;
         }
         let wait = self.waits.next()?;
@@ -126,7 +131,7 @@ impl<M: Model> Attempts<M> {
         let Some(wait) = self.next_wait(&error) else { return Err(error) };
         self.sleep = Some(Box::pin(sleep(wait)));
         let attempt = self.attempt;
-        self.attempt += 1;
+        (self.attempt, self.has_begun) = (attempt + 1, false);
         Ok(ModelDelta::Retry { attempt, wait, error: Failure::from(&error) })
     }
 }
@@ -144,8 +149,9 @@ impl<M: Model> Stream for Attempts<M> {
         let Some(stream) = &mut me.stream else { return Poll::Ready(None) };
         Poll::Ready(match ready!(stream.as_mut().poll_next(cx)) {
             Some(Ok(delta)) => {
-                if delta.is_content() {
-                    me.request = None;
+                if delta.is_content() && !me.has_begun {
+                    me.has_begun = true;
+                    me.request.take_if(|request| !request.can_repeat_cut());
                 }
                 Some(Ok(delta))
             }

@@ -60,7 +60,7 @@ impl AnswerLimits {
 }
 
 /// The length of one answer so far.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Length {
     limits: AnswerLimits,
     /// Bytes of the invocation's earlier answers.

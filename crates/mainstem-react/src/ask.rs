@@ -48,6 +48,9 @@ impl Answer {
     }
 }
 
+/// How many answers of one invocation may be cut.
+const MAX_CUTS: u32 = 32;
+
 /// The model name of answers of a middleware.
 const MIDDLEWARE: &str = "middleware";
 
@@ -91,7 +94,7 @@ async fn run_call(
         Err(AgentError::Cancelled(_)) => StopReason::Cancelled,
         Err(_) => StopReason::Error,
     };
-    let usage = turn.usage;
+    let usage = turn.usage();
     guard.usage = usage;
     drop(guard);
     let duration_ms = cx.now().millis_since(started);
@@ -153,6 +156,13 @@ impl Scope for Within<'_> {
 
     fn new_call_id(&mut self) -> ToolCallId {
         ToolCallId::new(self.0.new_id("call-"))
+    }
+
+    fn count_cut(&mut self) -> Result<(), AgentError> {
+        match self.0.count_cut() {
+            ..=MAX_CUTS => Ok(()),
+            cuts => Err(AgentError::CutTooOften { cuts }),
+        }
     }
 }
 

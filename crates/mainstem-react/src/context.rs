@@ -10,7 +10,10 @@ use std::{
     any::Any,
     fmt,
     future::Future,
-    sync::{Arc, Mutex, OnceLock, atomic::AtomicU64},
+    sync::{
+        Arc, Mutex, OnceLock,
+        atomic::{AtomicU32, AtomicU64},
+    },
 };
 
 use mainstem_event::{
@@ -73,6 +76,8 @@ struct Invocation {
     latest: AtomicU64,
     /// The time of that event, in microseconds.
     latest_at: AtomicU64,
+    /// How many of its answers were cut.
+    cuts: AtomicU32,
     meter: Meter,
     above: Option<Meter>,
     declaration: Option<Arc<Declaration>>,
@@ -129,6 +134,7 @@ impl RunContext {
             cancel,
             latest: AtomicU64::new(latest),
             latest_at: AtomicU64::new(latest_at.as_micros()),
+            cuts: AtomicU32::new(0),
             meter: Meter::from(recorded.usage),
             above: Some(self.invocation.meter.clone()),
             declaration: None,
@@ -149,6 +155,7 @@ impl RunContext {
             cancel,
             latest: AtomicU64::new(0),
             latest_at: AtomicU64::new(0),
+            cuts: AtomicU32::new(0),
             meter: Meter::default(),
             above: Some(self.invocation.meter.clone()),
             declaration,

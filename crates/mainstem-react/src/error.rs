@@ -47,6 +47,13 @@ pub enum AgentError {
         /// The unit of the limit.
         unit: &'static str,
     },
+    /// The answers of one invocation were cut too often.
+    #[error("the model's answers were cut {cuts} times; the connection to the service is not stable")]
+    #[non_exhaustive]
+    CutTooOften {
+        /// How often.
+        cuts: u32,
+    },
     /// The session's record has failed.
     #[error("{why}")]
     #[non_exhaustive]
@@ -114,6 +121,7 @@ impl From<&AgentError> for Failure {
             AgentError::Panicked(_) => "panic",
             AgentError::Output { .. } => "invalid_output",
             AgentError::TooLong { .. } => "limit",
+            AgentError::CutTooOften { .. } => "cut_too_often",
             AgentError::Unrecorded { .. } => "record",
         };
         Self::new(code, error.to_string())

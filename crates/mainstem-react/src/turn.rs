@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, iter, sync::Arc};
 
-use mainstem_event::{EventKind, fold::BlockKind};
+use mainstem_event::{Discarded, EventKind, fold::BlockKind};
 use mainstem_message::{BlockId, Opaque, StopReason, ToolCallId, Usage};
 use mainstem_model::{ErrorKind, ModelDelta, ModelError};
 
@@ -15,6 +15,13 @@ pub(crate) trait Scope {
     fn is_taken(&self, id: &ToolCallId) -> bool;
     /// Returns an id for a call that came without one.
     fn new_call_id(&mut self) -> ToolCallId;
+    /// Counts an answer that was cut.
+    ///
+    /// # Errors
+    /// If the answers of the invocation were cut too often.
+    fn count_cut(&mut self) -> Result<(), AgentError> {
+        Ok(())
+    }
 }
 
 /// One model call. At most one block is open at a time; it ends where other content begins. Calls
@@ -25,10 +32,16 @@ pub(crate) struct Turn {
     blocks: u32,
     open: Option<(BlockKind, BlockId)>,
     calls: Vec<Call>,
-    /// The ids of all calls.
+    /// The blocks of the present attempt.
+    said: Vec<BlockId>,
+    /// The ids of all calls, also of those that were taken back.
     taken: HashSet<ToolCallId>,
     length: Length,
-    pub(crate) usage: Option<Usage>,
+    /// The length before the first attempt.
+    before: Length,
+    /// What the failed attempts have used.
+    failed: Option<Usage>,
+    usage: Option<Usage>,
     pub(crate) stop: Option<StopReason>,
 }
 
@@ -50,8 +63,11 @@ impl Turn {
             blocks: 0,
             open: None,
             calls: Vec::new(),
+            said: Vec::new(),
             taken: HashSet::new(),
+            before: length.clone(),
             length,
+            failed: None,
             usage: None,
             stop: None,
         }
@@ -61,7 +77,7 @@ impl Turn {
     ///
     /// # Errors
     /// If a fragment belongs to no call, or the answer exceeds its limits; this delta is dropped
-    /// then.
+    /// then. Or if the answers of the invocation were cut too often.
     pub(crate) fn push(&mut self, delta: ModelDelta, scope: &mut impl Scope) -> Result<(), AgentError> {
         self.count(&delta)?;
         match delta {
@@ -98,7 +114,7 @@ impl Turn {
             ModelDelta::CallEnd { slot, opaque } => self.call(slot)?.end(opaque, scope),
             ModelDelta::Usage(usage) => self.usage = Some(usage),
             ModelDelta::Stop(reason) => self.stop = Some(reason),
-            other => report(other, scope),
+            other => self.report(other, scope)?,
         }
         Ok(())
     }
@@ -134,6 +150,51 @@ impl Turn {
         self.length.add(text.len())
     }
 
+    /// Returns the usage of all attempts.
+    pub(crate) fn usage(&self) -> Option<Usage> {
+        let mut all = self.failed;
+        sum(&mut all, self.usage);
+        all
+    }
+
+    /// Emits the report of a decorator around the model. If an attempt is repeated, what it has
+    /// said is taken back first.
+    fn report(&mut self, delta: ModelDelta, scope: &mut impl Scope) -> Result<(), AgentError> {
+        let kind = match delta {
+            ModelDelta::Retry { attempt, wait, error } => {
+                let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+                EventKind::model_retry(attempt, wait_ms, error)
+            }
+            ModelDelta::Fallback { from, to, reason } => EventKind::model_fallback(from, to, reason),
+            ModelDelta::NotStreaming { reason } => {
+                scope.emit(EventKind::StreamFallback { reason });
+                return Ok(());
+            }
+            _ => return Ok(()),
+        };
+        let taken_back = self.take_back(scope);
+        let is_cut = !taken_back.is_empty();
+        scope.emit(kind.with_taken_back(taken_back));
+        if is_cut { scope.count_cut() } else { Ok(()) }
+    }
+
+    /// Ends what is open as discarded, and returns all that the attempt has said.
+    fn take_back(&mut self, scope: &mut impl Scope) -> Discarded {
+        if let Some((kind, id)) = self.open.take() {
+            scope.emit(kind.end(id, Opaque::new()).with_discarded(true));
+        }
+        let mut calls = Vec::new();
+        for call in self.calls.drain(..) {
+            if !call.ended {
+                scope.emit(call.end_kind(Opaque::new()).with_discarded(true));
+            }
+            calls.push(call.id);
+        }
+        sum(&mut self.failed, self.usage.take());
+        (self.length, self.stop) = (self.before.clone(), None);
+        Discarded::new(std::mem::take(&mut self.said), calls)
+    }
+
     /// Ends open blocks and calls.
     pub(crate) fn finish(&mut self, scope: &mut impl Scope) {
         self.close(Opaque::new(), scope);
@@ -163,6 +224,7 @@ impl Turn {
         let id = [&self.prefix, ".", itoa::Buffer::new().format(self.blocks)].concat();
         let id = BlockId::from_lossy(id);
         self.open = Some((kind, id.clone()));
+        self.said.push(id.clone());
         id
     }
 
@@ -204,22 +266,20 @@ impl Turn {
 impl Call {
     fn end(&mut self, opaque: Opaque, scope: &mut impl Scope) {
         self.ended = true;
+        scope.emit(self.end_kind(opaque));
+    }
+
+    fn end_kind(&self, opaque: Opaque) -> EventKind {
         let (tool_call_id, tool_call_name) = (self.id.clone(), self.name.clone());
-        scope.emit(EventKind::ToolCallEnd { tool_call_id, tool_call_name, opaque });
+        EventKind::ToolCallEnd { tool_call_id, tool_call_name, opaque, discarded: false }
     }
 }
 
-/// Emits the report of a decorator around the model.
-fn report(delta: ModelDelta, scope: &mut impl Scope) {
-    scope.emit(match delta {
-        ModelDelta::Retry { attempt, wait, error } => {
-            let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
-            EventKind::model_retry(attempt, wait_ms, error)
-        }
-        ModelDelta::Fallback { from, to, reason } => EventKind::model_fallback(from, to, reason),
-        ModelDelta::NotStreaming { reason } => EventKind::StreamFallback { reason },
-        _ => return,
-    });
+/// Adds to a usage that may be unknown.
+fn sum(all: &mut Option<Usage>, more: Option<Usage>) {
+    if let Some(more) = more {
+        *all.get_or_insert_default() += more;
+    }
 }
 
 #[cfg(test)]

@@ -137,9 +137,9 @@ impl Translation {
         let Some((block_id, block)) = self.block.take() else { return };
         let opaque = Default::default();
         self.emit(match block {
-            Block::Text => EventKind::TextBlockEnd { block_id, opaque },
-            Block::Thinking => EventKind::ThinkingBlockEnd { block_id, opaque },
-            Block::Data => EventKind::DataBlockEnd { block_id, opaque },
+            Block::Text => EventKind::TextBlockEnd { block_id, opaque, discarded: false },
+            Block::Thinking => EventKind::ThinkingBlockEnd { block_id, opaque, discarded: false },
+            Block::Data => EventKind::DataBlockEnd { block_id, opaque, discarded: false },
         });
     }
 
@@ -196,7 +196,12 @@ impl Translation {
         call.stage = Stage::Called;
         let tool_call_name = call.name.clone();
         let opaque = Default::default();
-        self.emit(EventKind::ToolCallEnd { tool_call_id: id.clone(), tool_call_name, opaque });
+        self.emit(EventKind::ToolCallEnd {
+            tool_call_id: id.clone(),
+            tool_call_name,
+            opaque,
+            discarded: false,
+        });
     }
 
     /// Begins the result of a call; `name` is that of the tool, in case the call was not announced.
@@ -255,7 +260,7 @@ impl Translation {
             block_id: block_id.clone(),
             delta: BASE64_STANDARD.encode(bytes),
         });
-        self.emit(EventKind::DataBlockEnd { block_id, opaque });
+        self.emit(EventKind::DataBlockEnd { block_id, opaque, discarded: false });
     }
 
     /// Adds what model calls have used: of the open one, or else of the next.

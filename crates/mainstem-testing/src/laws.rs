@@ -1,8 +1,8 @@
 //! The laws of event streams that a recorded timeline shows.
 //!
 //! 1 sequence · 2 bracket · 3 cause · 4 blocks · 5 place · 6 condensation · 8 no silent loss · 12
-//! roll-up. The others (7 live, 9 independence, 10 drop, 11 containment, 13 determinism, 14 no
-//! repeat) are about time and about two runs; the property tests check them.
+//! roll-up · 14 taken back. The others (7 live, 9 independence, 10 drop, 11 containment, 13
+//! determinism) are about time and about two runs; the property tests check them.
 
 mod blocks;
 mod cause;
@@ -10,6 +10,7 @@ mod invocation;
 mod place;
 mod sequence;
 mod sums;
+mod taken_back;
 
 use std::fmt;
 
@@ -49,13 +50,14 @@ impl fmt::Display for Violation {
 /// and space are nearly linear in the number of events.
 ///
 /// # Errors
-/// The first broken law, in the order 1 and 8, 2, 4, 5, 3, 6, 12: each assumes those before it.
+/// The first broken law, in the order 1 and 8, 2, 14, 4, 5, 3, 6, 12: each assumes those before it.
 pub fn laws(events: &[AgentEvent]) -> Result<(), Violation> {
     let has_gap = sequence::check(events)?;
     if has_gap {
         return Ok(());
     }
     let all = invocations(events)?;
+    taken_back::check(&all)?;
     blocks::check(&all)?;
     place::check(events, &all)?;
     let callers = cause::check(&all)?;

@@ -158,7 +158,11 @@ fn text_and_thinking_are_messages() {
             EventKind::TextBlockStart { block_id: "reply-root.1".parse().unwrap() },
             EventKind::TextBlockDelta { block_id: "reply-root.1".parse().unwrap(), delta: "Hi".into() },
             EventKind::TextBlockDelta { block_id: "reply-root.1".parse().unwrap(), delta: "".into() },
-            EventKind::TextBlockEnd { block_id: "reply-root.1".parse().unwrap(), opaque: Default::default() },
+            EventKind::TextBlockEnd {
+                block_id: "reply-root.1".parse().unwrap(),
+                opaque: Default::default(),
+                discarded: false,
+            },
         ],
         &[
             r#"TEXT_MESSAGE_START {"messageId":"reply-root.1","role":"assistant"}"#,
@@ -170,7 +174,11 @@ fn text_and_thinking_are_messages() {
         vec![
             EventKind::ThinkingBlockStart { block_id: "b".parse().unwrap() },
             EventKind::ThinkingBlockDelta { block_id: "b".parse().unwrap(), delta: "Hm".into() },
-            EventKind::ThinkingBlockEnd { block_id: "b".parse().unwrap(), opaque: Default::default() },
+            EventKind::ThinkingBlockEnd {
+                block_id: "b".parse().unwrap(),
+                opaque: Default::default(),
+                discarded: false,
+            },
         ],
         &[
             r#"REASONING_START {"messageId":"reply-root/b"}"#,
@@ -193,6 +201,7 @@ fn calls_are_in_a_message_and_have_their_result() {
                 tool_call_id: "c".into(),
                 tool_call_name: "look".into(),
                 opaque: Default::default(),
+                discarded: false,
             },
             EventKind::model_call_end(StopReason::ToolCalls, 3).with_usage(Usage::new(1, 2)),
             EventKind::ToolResultTextDelta { tool_call_id: "c".into(), delta: "see".into() },
@@ -354,7 +363,11 @@ fn act() -> impl Strategy<Value = EventKind> {
     prop_oneof![
         block().prop_map(|block_id| EventKind::TextBlockStart { block_id }),
         block().prop_map(|block_id| EventKind::TextBlockDelta { block_id, delta: "t".into() }),
-        block().prop_map(|block_id| EventKind::TextBlockEnd { block_id, opaque: Default::default() }),
+        block().prop_map(|block_id| EventKind::TextBlockEnd {
+            block_id,
+            opaque: Default::default(),
+            discarded: false
+        }),
         call().prop_map(|call| EventKind::ToolCallStart {
             tool_call_id: call.into(),
             tool_call_name: "t".into()
@@ -363,7 +376,8 @@ fn act() -> impl Strategy<Value = EventKind> {
         call().prop_map(|call| EventKind::ToolCallEnd {
             tool_call_id: call.into(),
             tool_call_name: "t".into(),
-            opaque: Default::default()
+            opaque: Default::default(),
+            discarded: false,
         }),
         call().prop_map(|call| EventKind::tool_result_end(call, "t", ToolState::Success, 1)),
         (1_u32..4).prop_map(|iteration| EventKind::model_call_start("m", iteration)),

@@ -82,7 +82,7 @@ impl Speaker {
             }
             ToolCallDelta { tool_call_id, delta } => self.arguments(tool_call_id.as_str(), delta),
             ToolCallEnd { tool_call_id, .. } => self.end_call(tool_call_id.as_str()),
-            ModelRetry { .. } => self.take_back(),
+            ModelRetry { .. } | ModelFallback { .. } => self.take_back(),
             ModelCallEnd { usage, stop_reason, .. } => {
                 if let Some(answer) = &mut self.answer {
                     (answer.usage, answer.stop) = (*usage, Some(stop_reason.clone()));

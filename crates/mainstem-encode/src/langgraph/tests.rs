@@ -82,7 +82,7 @@ fn kind() -> impl Strategy<Value = EventKind> {
             prop::sample::select(vec![
                 EventKind::ToolCallStart { tool_call_id: tool_call_id.clone(), tool_call_name: name.into() },
                 EventKind::ToolCallDelta { tool_call_id: tool_call_id.clone(), delta: "{\"task\":\"t\"}".to_owned() },
-                EventKind::ToolCallEnd { tool_call_id: tool_call_id.clone(), tool_call_name: name.into(), opaque: Default::default() },
+                EventKind::ToolCallEnd { tool_call_id: tool_call_id.clone(), tool_call_name: name.into(), opaque: Default::default(), discarded: false },
                 EventKind::tool_result_start(tool_call_id.clone(), name, Value::Null),
                 EventKind::ToolResultTextDelta { tool_call_id: tool_call_id.clone(), delta: "r".to_owned() },
                 EventKind::tool_result_end(tool_call_id, name, ToolState::Success, 0),
@@ -196,6 +196,7 @@ fn children_are_in_namespaces_and_a_spawn_is_a_task() {
                     tool_call_id: ToolCallId::new("c"),
                     tool_call_name: "agent_spawn".into(),
                     opaque: Default::default(),
+                    discarded: false,
                 },
             ),
             (0, EventKind::model_call_end(StopReason::ToolCalls, 0)),

@@ -76,6 +76,8 @@ fn decide(event: &AgentEvent) -> Option<bool> {
     match event.kind {
         ToolCallStart { .. } if event.is_root() => Some(true),
         ModelCallStart { .. } | ModelCallEnd { .. } | AgentEnd { .. } if event.is_root() => Some(false),
+        // What was said before is taken back, calls too.
+        ModelRetry { .. } | ModelFallback { .. } if event.is_root() => Some(false),
         Gap { .. } => Some(false),
         _ => None,
     }

@@ -439,3 +439,18 @@ fn why_there_is_no_reply_is_said() {
     check(ReplyError::Failed("code: boom".into()), "the agent failed: code: boom");
     check(ReplyError::Cancelled, "the agent was cancelled");
 }
+
+#[test]
+fn calls_that_are_taken_back_delegate_nothing() {
+    let retry = EventKind::model_retry(1, 0, Failure::new("transport", "cut"));
+    let taken_back = crate::Discarded::new(vec!["1".parse().unwrap()], vec!["c".into()]);
+    let turn = said(&[
+        &[("", ask())],
+        &block("1", "Let me"),
+        &[("", call("c")), ("", called("c")), ("", retry.with_taken_back(taken_back))],
+        &block("2", "There."),
+        &[("", answered())],
+    ]);
+    let shown = gated(turn);
+    assert!(shown.iter().any(|line| line.contains(r#"TEXT_BLOCK_DELTA "There.""#)), "{shown:#?}");
+}

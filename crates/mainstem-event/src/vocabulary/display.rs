@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use mainstem_message::ContentBlock;
 use serde_json::Value;
 
-use crate::{AgentEvent, EventKind};
+use crate::{AgentEvent, Discarded, EventKind};
 
 /// The longest text in a line; a longer one is cut with `…`.
 const WIDTH: usize = 80;
@@ -56,10 +56,18 @@ impl EventKind {
             }
             Self::ModelCallStart { model_name, iteration } => write!(f, " {model_name} #{iteration}"),
             Self::ModelCallEnd { stop_reason, .. } => write!(f, " {stop_reason}"),
-            Self::ModelRetry { attempt, wait_ms, error } => {
-                write!(f, " #{attempt} in {wait_ms} ms ({error})")
+            Self::ModelRetry { attempt, wait_ms, error, discarded } => {
+                write!(f, " #{attempt} in {wait_ms} ms ({error}){}", TakenBack(discarded))
             }
-            Self::ModelFallback { from, to, reason } => write!(f, " {from} → {to} ({reason})"),
+            Self::ModelFallback { from, to, reason, discarded } => {
+                write!(f, " {from} → {to} ({reason}){}", TakenBack(discarded))
+            }
+            Self::TextBlockEnd { discarded: true, .. }
+            | Self::ThinkingBlockEnd { discarded: true, .. }
+            | Self::DataBlockEnd { discarded: true, .. } => f.write_str(" discarded"),
+            Self::ToolCallEnd { tool_call_id, tool_call_name, discarded: true, .. } => {
+                write!(f, " {tool_call_name} ({tool_call_id}) discarded")
+            }
             Self::TextBlockDelta { delta, .. }
             | Self::ThinkingBlockDelta { delta, .. }
             | Self::DataBlockDelta { delta, .. } => write!(f, " {}", Quoted(delta)),
@@ -161,6 +169,23 @@ impl fmt::Display for Json<'_> {
             Some((end, _)) => write!(f, "{}…", &text[..end]),
             None => f.write_str(&text),
         }
+    }
+}
+
+/// How many blocks and calls are taken back.
+struct TakenBack<'a>(&'a Discarded);
+
+impl fmt::Display for TakenBack<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Discarded { blocks, tool_calls } = self.0;
+        let counted = |count: usize, noun: &str| match count {
+            0 => None,
+            1 => Some(format!("1 {noun}")),
+            many => Some(format!("{many} {noun}s")),
+        };
+        let parts = [counted(blocks.len(), "block"), counted(tool_calls.len(), "call")];
+        let parts: Vec<_> = parts.into_iter().flatten().collect();
+        if parts.is_empty() { Ok(()) } else { write!(f, ", takes back {}", parts.join(" and ")) }
     }
 }
 

@@ -8,7 +8,7 @@ mod parts;
 mod settings;
 
 pub use self::{
-    parts::{ConfirmResult, Outcome, Rollup, SendMode, TaskStatus},
+    parts::{ConfirmResult, Discarded, Outcome, Rollup, SendMode, TaskStatus},
     settings::{Background, RunBudget, RunSettings},
 };
 
@@ -73,7 +73,7 @@ kinds! {
         /// Milliseconds since the call began.
         duration_ms: u64 = "durationMs",
     }
-    /// A model call failed before its first delta and is tried again.
+    /// A model call failed and is tried again.
     ModelRetry = "MODEL_RETRY" #[non_exhaustive] {
         /// The attempt that failed, from 1.
         attempt: u32 = "attempt",
@@ -81,8 +81,10 @@ kinds! {
         wait_ms: u64 = "waitMs",
         /// The error.
         error: Failure = "error",
+        /// What the failed attempt has said, which is taken back.
+        discarded: Discarded = "discarded" optional,
     }
-    /// A model call failed before its first delta, and another model is called.
+    /// A model call failed, and another model is called.
     ModelFallback = "MODEL_FALLBACK" #[non_exhaustive] {
         /// The model that failed.
         from: Arc<str> = "from",
@@ -90,6 +92,8 @@ kinds! {
         to: Arc<str> = "to",
         /// The error.
         reason: Failure = "reason",
+        /// What the failed attempt has said, which is taken back.
+        discarded: Discarded = "discarded" optional,
     }
     /// A text block begins.
     TextBlockStart = "TEXT_BLOCK_START" content {
@@ -109,6 +113,8 @@ kinds! {
         block_id: BlockId = "blockId",
         /// What the vendor requires back with it.
         opaque: Opaque = "opaque" optional,
+        /// Whether it is taken back: the call failed within it, and is repeated.
+        discarded: bool = "discarded" optional,
     }
     /// A thinking block begins.
     ThinkingBlockStart = "THINKING_BLOCK_START" content {
@@ -128,6 +134,8 @@ kinds! {
         block_id: BlockId = "blockId",
         /// Signatures and encrypted forms that the vendor requires back.
         opaque: Opaque = "opaque" optional,
+        /// Whether it is taken back: the call failed within it, and is repeated.
+        discarded: bool = "discarded" optional,
     }
     /// An image, sound or file begins.
     DataBlockStart = "DATA_BLOCK_START" content {
@@ -149,6 +157,8 @@ kinds! {
         block_id: BlockId = "blockId",
         /// What the vendor requires back with it.
         opaque: Opaque = "opaque" optional,
+        /// Whether it is taken back: the call failed within it, and is repeated.
+        discarded: bool = "discarded" optional,
     }
     /// The model begins a tool call.
     ToolCallStart = "TOOL_CALL_START" {
@@ -172,6 +182,8 @@ kinds! {
         tool_call_name: Arc<str> = "toolCallName",
         /// What the vendor requires back with it.
         opaque: Opaque = "opaque" optional,
+        /// Whether it is taken back: the call failed within it, and is repeated.
+        discarded: bool = "discarded" optional,
     }
     /// A tool starts.
     ToolResultStart = "TOOL_RESULT_START" #[non_exhaustive] {

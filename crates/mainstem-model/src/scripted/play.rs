@@ -115,7 +115,13 @@ impl Stream for Play {
         }
         loop {
             match me.turn.steps.get(me.next).cloned() {
-                None => return me.finish(),
+                None => {
+                    let is_at_end = me.end == End::Usage;
+                    return match me.turn.take_cut_if(is_at_end) {
+                        Some(error) => me.fail(error),
+                        None => me.finish(),
+                    };
+                }
                 Some(Step::Delta(delta)) => {
                     me.next += 1;
                     return me.deliver(delta);

@@ -18,6 +18,7 @@ pub struct Turn {
     pub(super) stop: Option<StopReason>,
     pub(super) pace: Duration,
     failures: Option<Failures>,
+    cuts: Option<Failures>,
 }
 
 #[derive(Debug)]
@@ -175,11 +176,30 @@ impl Turn {
         self
     }
 
+    /// Cuts the connection in the first `times` calls where the content ends, before the usage and
+    /// the reason to stop.
+    #[must_use]
+    pub fn cut_first(mut self, times: u32) -> Self {
+        let error = ModelError::new(ErrorKind::Transport, "the connection was cut");
+        self.cuts = Some(Failures { left: AtomicU32::new(times), error });
+        self
+    }
+
     /// Takes the next failure at the start of a call, if any is left.
     pub(super) fn take_failure(&self) -> Option<ModelError> {
-        let failures = self.failures.as_ref()?;
+        self.failures.as_ref()?.take()
+    }
+
+    /// Takes the next failure where the content ends, if any is left.
+    pub(super) fn take_cut_if(&self, is_at_end: bool) -> Option<ModelError> {
+        self.cuts.as_ref().filter(|_| is_at_end)?.take()
+    }
+}
+
+impl Failures {
+    fn take(&self) -> Option<ModelError> {
         let take = |left: u32| left.checked_sub(1);
-        failures.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take).ok()?;
-        Some(failures.error.clone())
+        self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take).ok()?;
+        Some(self.error.clone())
     }
 }

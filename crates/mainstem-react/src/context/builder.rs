@@ -3,7 +3,10 @@
 use std::{
     any::Any,
     fmt,
-    sync::{Arc, Mutex, OnceLock, atomic::AtomicU64},
+    sync::{
+        Arc, Mutex, OnceLock,
+        atomic::{AtomicU32, AtomicU64},
+    },
 };
 
 use mainstem_event::{EventSink, Ids, RandomIds, RunSettings, fold::Transcript};
@@ -136,6 +139,7 @@ impl RunContextBuilder {
             cancel: self.cancel,
             latest: AtomicU64::new(0),
             latest_at: AtomicU64::new(0),
+            cuts: AtomicU32::new(0),
             meter: Meter::default(),
             above: None,
             declaration: None,

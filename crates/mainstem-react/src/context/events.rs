@@ -43,6 +43,11 @@ impl RunContext {
         (self.last_event() > 0).then(|| Timestamp::from_micros(at))
     }
 
+    /// Counts an answer that was cut; returns how many were.
+    pub(crate) fn count_cut(&self) -> u32 {
+        self.invocation.cuts.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
     /// Waits for the caller: see [`EventSink::settle`].
     pub fn settle(&self) -> impl Future<Output = ()> + Send {
         self.invocation.sink.settle()

@@ -40,6 +40,7 @@ fn show(kind: &EventKind) -> String {
     use EventKind::*;
     let sealed =
         |opaque: &Opaque| if opaque.is_empty() { String::new() } else { format!(" {}", json!(opaque)) };
+    let gone = |discarded: &bool| if *discarded { " discarded" } else { "" };
     match kind {
         TextBlockStart { block_id } => format!("text {block_id}"),
         ThinkingBlockStart { block_id } => format!("thinking {block_id}"),
@@ -47,12 +48,21 @@ fn show(kind: &EventKind) -> String {
         TextBlockDelta { block_id, delta }
         | ThinkingBlockDelta { block_id, delta }
         | DataBlockDelta { block_id, delta } => format!("{block_id} {delta:?}"),
-        TextBlockEnd { block_id, opaque }
-        | ThinkingBlockEnd { block_id, opaque }
-        | DataBlockEnd { block_id, opaque } => format!("{block_id} end{}", sealed(opaque)),
+        TextBlockEnd { block_id, opaque, discarded }
+        | ThinkingBlockEnd { block_id, opaque, discarded }
+        | DataBlockEnd { block_id, opaque, discarded } => {
+            format!("{block_id} end{}{}", sealed(opaque), gone(discarded))
+        }
         ToolCallStart { tool_call_id, tool_call_name } => format!("call {tool_call_id} {tool_call_name}"),
         ToolCallDelta { tool_call_id, delta } => format!("{tool_call_id} {delta:?}"),
-        ToolCallEnd { tool_call_id, opaque, .. } => format!("{tool_call_id} end{}", sealed(opaque)),
+        ToolCallEnd { tool_call_id, opaque, discarded, .. } => {
+            format!("{tool_call_id} end{}{}", sealed(opaque), gone(discarded))
+        }
+        ModelRetry { discarded, .. } if !discarded.is_empty() => {
+            let ids = discarded.blocks.iter().map(|id| id.as_str());
+            let ids = ids.chain(discarded.tool_calls.iter().map(|id| id.as_str()));
+            format!("again without [{}]", ids.collect::<Vec<_>>().join(" "))
+        }
         other => other.to_string(),
     }
 }
@@ -119,6 +129,45 @@ fn arguments(slot: usize, delta: &str) -> ModelDelta {
 
 fn call_end(slot: usize, opaque: Opaque) -> ModelDelta {
     ModelDelta::CallEnd { slot, opaque }
+}
+
+fn retry() -> ModelDelta {
+    ModelDelta::Retry { attempt: 1, wait: Duration::ZERO, error: Failure::new("transport", "cut") }
+}
+
+#[test]
+fn a_repeated_call_takes_back_what_it_has_said() {
+    // Before the first piece there is nothing to take back.
+    check([retry(), text("a")], r#"MODEL_RETRY #1 in 0 ms (transport: cut), text 1.1, 1.1 "a" | 1.1 end"#);
+    check(
+        [text("a"), retry(), text("b")],
+        r#"text 1.1, 1.1 "a", 1.1 end discarded, again without [1.1], text 1.2, 1.2 "b" | 1.2 end"#,
+    );
+    // What was complete, too; ids are never used again, and fragments belong to the new calls.
+    check(
+        [thinking("a"), call(0, "x"), arguments(0, "{"), call(1, "y"), call_end(1, Opaque::new()), retry()],
+        r#"thinking 1.1, 1.1 "a", 1.1 end, call x f, x "{", call y f, y end, x end discarded, again without [1.1 x y] |"#,
+    );
+    check(
+        [call(0, "x"), arguments(0, "{"), retry(), call(0, "x"), arguments(0, "}")],
+        r#"call x f, x "{", x end discarded, again without [x], call x~2 f, x~2 "}" | x~2 end"#,
+    );
+    check(
+        [call(0, "x"), retry(), arguments(0, "}")],
+        "call x f, x end discarded, again without [x], error: a fragment of tool call 0, which never began |",
+    );
+}
+
+#[test]
+fn a_repeated_call_counts_the_usage_of_all_attempts_and_the_length_of_the_last() {
+    let (mut fake, limits) = (Fake::default(), AnswerLimits::default().with_answer(4));
+    let mut turn = Turn::new("1".to_owned(), Length::new(limits, 0));
+    let used = |input| ModelDelta::Usage(Usage::new(input, 1));
+    for delta in [text("abc"), used(1), used(5), retry(), text("abc"), retry(), text("abcd"), used(7)] {
+        turn.push(delta, &mut fake).unwrap();
+    }
+    assert_eq!(turn.usage(), Some(Usage::new(12, 2)));
+    assert!(turn.push(text("e"), &mut fake).is_err());
 }
 
 #[test]

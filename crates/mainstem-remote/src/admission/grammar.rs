@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use mainstem_event::EventKind;
+use mainstem_event::{Discarded, EventKind};
 use mainstem_message::{BlockId, ContentBlock, ToolCall, ToolCallId, ToolState};
 
 /// The longest id of a call, in bytes.
@@ -19,8 +19,12 @@ pub(super) struct Grammar {
     blocks: HashSet<BlockId>,
     calls: HashMap<ToolCallId, Stage>,
     is_model_called: bool,
-    /// The calls of the last answer, in order.
+    /// The calls of the last answer, in the order of their ends.
     answer: Vec<ToolCallId>,
+    /// What the present attempt of the model call has said.
+    attempt: Discarded,
+    /// Whether a block or call has ended as discarded, which a repetition has to take back.
+    is_discarding: bool,
     has_denied_all: bool,
     made: HashMap<ToolCallId, Made>,
     /// The number of model calls.
@@ -44,6 +48,7 @@ enum Stage {
     Called,
     Running,
     Ended(ToolState),
+    TakenBack,
 }
 
 impl Grammar {
@@ -53,7 +58,9 @@ impl Grammar {
     /// The event can't come here.
     pub(super) fn apply(&mut self, kind: &EventKind) -> Verdict {
         use EventKind::*;
+        self.check_discarding(kind)?;
         match kind {
+            ModelRetry { discarded, .. } | ModelFallback { discarded, .. } => self.take_back(discarded),
             TextBlockStart { block_id } => self.begin(block_id, "text"),
             ThinkingBlockStart { block_id } => self.begin(block_id, "thinking"),
             DataBlockStart { block_id, .. } => self.begin(block_id, "data"),
@@ -142,6 +149,7 @@ impl Grammar {
         }
         self.is_new(id)?;
         self.open = Some((id.clone(), kind));
+        self.attempt.blocks.push(id.clone());
         Ok(())
     }
 
@@ -172,6 +180,7 @@ impl Grammar {
         self.is_model_called = begins;
         if begins {
             self.answer.clear();
+            self.attempt = Discarded::default();
             self.answers += 1;
             self.has_denied_all = false;
         }
@@ -190,9 +199,50 @@ impl Grammar {
             return Err(format!("the id of a call has more than {MAX_ID} bytes"));
         }
         match self.calls.insert(id.clone(), Stage::Calling) {
-            None => Ok(()),
+            None => {
+                self.attempt.tool_calls.push(id.clone());
+                Ok(())
+            }
             Some(_) => Err(format!("call {id} begins twice")),
         }
+    }
+
+    /// What ends as discarded is taken back next, unless the model call ends there.
+    fn check_discarding(&mut self, kind: &EventKind) -> Verdict {
+        use EventKind::*;
+        let is_discarded = matches!(
+            kind,
+            TextBlockEnd { discarded: true, .. }
+                | ThinkingBlockEnd { discarded: true, .. }
+                | DataBlockEnd { discarded: true, .. }
+                | ToolCallEnd { discarded: true, .. }
+        );
+        let is_last = matches!(kind, ModelRetry { .. } | ModelFallback { .. } | ModelCallEnd { .. });
+        if std::mem::replace(&mut self.is_discarding, is_discarded) && !is_discarded && !is_last {
+            return Err("what ends as discarded is not taken back".to_owned());
+        }
+        Ok(())
+    }
+
+    /// A model call is repeated: all that its attempt has said is taken back.
+    fn take_back(&mut self, discarded: &Discarded) -> Verdict {
+        let is_calling = self.calls.values().any(|stage| *stage == Stage::Calling);
+        if self.open.is_some() || is_calling {
+            return Err("a model call is repeated within a block or a call".to_owned());
+        }
+        let said = std::mem::take(&mut self.attempt);
+        let is_all = if self.is_model_called { said == *discarded } else { discarded.is_empty() };
+        if !is_all {
+            return Err(
+                "a model call is repeated, and something else is taken back than it has said".to_owned()
+            );
+        }
+        // Outside of a model call, the calls of the last answer stay.
+        for call in said.tool_calls {
+            self.answer.retain(|answered| *answered != call);
+            self.calls.insert(call, Stage::TakenBack);
+        }
+        Ok(())
     }
 
     fn at(&mut self, id: &ToolCallId, stage: Stage) -> Result<&mut Stage, String> {

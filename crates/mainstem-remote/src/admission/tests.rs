@@ -1,6 +1,6 @@
 //! What a remote may say, and in which order.
 
-use mainstem_event::{ConfirmResult, Rollup, TaskStatus};
+use mainstem_event::{ConfirmResult, Discarded, Rollup, TaskStatus};
 use mainstem_message::{BlockId, Message, Role, StopReason};
 use serde_json::json;
 
@@ -52,7 +52,7 @@ fn delta(text: &str) -> EventKind {
 }
 
 fn text_end() -> EventKind {
-    EventKind::TextBlockEnd { block_id: block(), opaque: Default::default() }
+    EventKind::TextBlockEnd { block_id: block(), opaque: Default::default(), discarded: false }
 }
 
 fn model() -> EventKind {
@@ -71,7 +71,7 @@ fn call(id: &str) -> [EventKind; 2] {
             tool_call_id: tool_call_id.clone(),
             tool_call_name: tool_call_name.clone(),
         },
-        EventKind::ToolCallEnd { tool_call_id, tool_call_name, opaque },
+        EventKind::ToolCallEnd { tool_call_id, tool_call_name, opaque, discarded: false },
     ]
 }
 
@@ -362,4 +362,28 @@ fn a_flood_is_ended() {
         admission.admit(RemoteEvent::new(start()).with_source(Some(source))).err()
     });
     assert!(refused.unwrap().to_string().ends_with("more than 1024 invocations in one turn"));
+}
+
+#[test]
+fn a_remote_takes_back_exactly_what_it_has_said() {
+    let retry = |said: Discarded| {
+        EventKind::model_retry(1, 0, Failure::new("transport", "cut")).with_taken_back(said)
+    };
+    let said = || Discarded::new(vec![block()], vec!["c".into()]);
+    let [call_start, call_end] = call("c");
+    let attempt = || {
+        let (begins, ends) = (call_start.clone(), call_end.clone().with_discarded(true));
+        own([start(), model(), text(), text_end(), begins, ends])
+    };
+    let more = "something else is taken back than it has said";
+    check([attempt(), own([retry(Discarded::default())])], more);
+    check([attempt(), own([retry(Discarded::new(vec![block()], vec![]))])], more);
+    check([attempt(), own([model_end(), retry(said())])], more);
+    check([attempt(), own([text()])], "what ends as discarded is not taken back");
+    check([own([start(), model(), text(), retry(said())])], "is repeated within a block or a call");
+    // What was taken back has no result, and nothing waits for it.
+    let [begins, _] = result("c", ToolState::Success);
+    check([attempt(), own([retry(said()), model_end(), begins])], "call c can't go on like this");
+    let next = own([retry(said()), model_end(), model()]);
+    assert!(matches!(last([attempt(), next]), Ok(Admitted::Emit { .. })));
 }

@@ -22,6 +22,8 @@ struct State {
     seen: HashSet<BlockId>,
     calls: Spans,
     results: Spans,
+    /// Calls that need no result.
+    taken_back: HashSet<ToolCallId>,
     in_model_call: bool,
 }
 
@@ -51,7 +53,14 @@ impl State {
             DataBlockEnd { block_id, .. } => self.close(event, block_id, "data"),
             ToolCallStart { tool_call_id, .. } => self.calls.start(event, tool_call_id, "call"),
             ToolCallDelta { tool_call_id, .. } => self.calls.inside(event, tool_call_id, "call"),
-            ToolCallEnd { tool_call_id, .. } => self.calls.end(event, tool_call_id, "call"),
+            ToolCallEnd { tool_call_id, discarded, .. } => {
+                self.taken_back.extend(Some(tool_call_id.clone()).filter(|_| *discarded));
+                self.calls.end(event, tool_call_id, "call")
+            }
+            ModelRetry { discarded, .. } | ModelFallback { discarded, .. } => {
+                self.taken_back.extend(discarded.tool_calls.iter().cloned());
+                Ok(())
+            }
             ToolResultStart { tool_call_id, .. } => {
                 if !self.calls.ended.contains(tool_call_id) {
                     return broken(event, format!("a result of {tool_call_id}, which was not called"));
@@ -110,7 +119,8 @@ impl State {
     fn end(&self, seq: u64) -> Result<(), Violation> {
         let left = self.open.iter().map(|(id, _)| id.to_string());
         let left = left.chain(self.calls.open.iter().chain(&self.results.open).map(ToString::to_string));
-        let unanswered = self.calls.ended.difference(&self.results.ended).map(ToString::to_string);
+        let unanswered = self.calls.ended.difference(&self.results.ended);
+        let unanswered = unanswered.filter(|call| !self.taken_back.contains(*call)).map(ToString::to_string);
         match left.chain(unanswered).next() {
             Some(id) => Err(Violation::new(4, seq, format!("{id} never ends, or has no result"))),
             None if self.in_model_call => Err(Violation::new(4, seq, "a model call never ends")),

@@ -4,7 +4,7 @@ mod script;
 
 use std::collections::BTreeMap;
 
-use mainstem_event::{EventKind, EventSource, Origin, Rollup, Timestamp};
+use mainstem_event::{Discarded, EventKind, EventSource, Origin, Rollup, Timestamp};
 use mainstem_message::{Message, ToolCall, ToolState, Usage};
 
 use self::script::{Line, Timeline, script};
@@ -699,4 +699,111 @@ fn a_thousand_children_are_judged_at_once() {
     let events = script(&text.concat()).events();
     assert!(events.len() > 200_000);
     assert_eq!(laws(&events), Ok(()));
+}
+
+/// A root whose first attempt says a thought, a text and two calls, of which one is open at the
+/// cut.
+fn retried() -> Vec<EventKind> {
+    use EventKind::*;
+    let block = |id: &str| id.parse().unwrap();
+    let call_start = |id: &str| ToolCallStart { tool_call_id: id.into(), tool_call_name: "f".into() };
+    let call_end = |id: &str| ToolCallEnd {
+        tool_call_id: id.into(),
+        tool_call_name: "f".into(),
+        opaque: Default::default(),
+        discarded: false,
+    };
+    let end = |id: &str| TextBlockEnd { block_id: block(id), opaque: Default::default(), discarded: false };
+    let failed = mainstem_message::Failure::new("transport", "cut");
+    let said = Discarded::new(vec![block("1"), block("2")], vec!["a".into(), "b".into()]);
+    let mut usage = Rollup::nothing();
+    usage.add_own(Usage::new(1, 1), Some(0));
+    (usage.own_cost, usage.inclusive_cost) = (None, None);
+    vec![
+        EventKind::agent_start("main", mainstem_message::Role::Assistant, vec![]),
+        EventKind::model_call_start("m", 1),
+        ThinkingBlockStart { block_id: block("1") },
+        ThinkingBlockEnd { block_id: block("1"), opaque: Default::default(), discarded: false },
+        TextBlockStart { block_id: block("2") },
+        text_delta("2"),
+        end("2"),
+        call_start("a"),
+        call_end("a"),
+        call_start("b"),
+        call_end("b").with_discarded(true),
+        EventKind::model_retry(1, 0, failed).with_taken_back(said),
+        TextBlockStart { block_id: block("3") },
+        text_delta("3"),
+        end("3"),
+        EventKind::model_call_end(mainstem_message::StopReason::Stop, 0).with_usage(Usage::new(1, 1)),
+        AgentResult { result: Message::assistant("x").with_id("r.0".parse().unwrap()).into() },
+        EventKind::agent_end(mainstem_event::Outcome::Success, usage, 0),
+    ]
+}
+
+fn of_root(kinds: Vec<EventKind>) -> Vec<AgentEvent> {
+    let (session, run, reply) = ("s".parse().unwrap(), "run".parse().unwrap(), "r".parse().unwrap());
+    let origin = std::sync::Arc::new(Origin::root(session, run, reply, &"main".into()));
+    let event = |(seq, kind)| AgentEvent::new(seq, Timestamp::from_micros(1), origin.clone(), kind);
+    (1..).zip(kinds).map(event).collect()
+}
+
+#[track_caller]
+fn check_retried(law: u8, change: impl FnOnce(&mut Vec<EventKind>)) {
+    let mut kinds = retried();
+    change(&mut kinds);
+    let events = of_root(kinds);
+    assert_eq!(laws(&events).map_err(|broken| broken.law), Err(law), "{}", render(&events));
+}
+
+#[test]
+fn law_14_taken_back() {
+    let lawful = of_root(retried());
+    laws(&lawful).unwrap_or_else(|error| panic!("{error}\n{}", render(&lawful)));
+    let retry = |kinds: &[EventKind]| kinds.iter().position(|kind| kind.taken_back().is_some()).unwrap();
+    let with = |kinds: &mut [EventKind], change: fn(&mut Discarded)| {
+        let at = retry(kinds);
+        if let EventKind::ModelRetry { discarded, .. } = &mut kinds[at] {
+            change(discarded);
+        }
+    };
+    // Something is left out, or taken back that was not said.
+    check_retried(14, |kinds| with(kinds, |said| said.blocks.truncate(1)));
+    check_retried(14, |kinds| with(kinds, |said| _ = said.tool_calls.pop()));
+    check_retried(14, |kinds| with(kinds, |said| said.tool_calls.push("c".into())));
+    check_retried(14, |kinds| with(kinds, |said| said.blocks.reverse()));
+    check_retried(14, |kinds| with(kinds, |said| *said = Discarded::default()));
+    // Nothing takes it back, or too late.
+    check_retried(14, |kinds| _ = kinds.remove(retry(kinds)));
+    check_retried(14, |kinds| {
+        let taken_back = kinds.remove(retry(kinds));
+        kinds.insert(retry(&retried()) + 1, taken_back);
+    });
+    // It is repeated within a block or a call.
+    check_retried(14, |kinds| {
+        let at = retry(kinds);
+        kinds.swap(at - 1, at);
+    });
+    // What was taken back runs.
+    check_retried(14, |kinds| {
+        let at = kinds.iter().position(|kind| matches!(kind, EventKind::ModelCallEnd { .. })).unwrap();
+        kinds.insert(at + 1, EventKind::tool_result_start("a", "f", serde_json::Value::Null));
+    });
+    // New blocks have new ids, and so have calls.
+    check_retried(4, |kinds| {
+        for kind in &mut kinds[retry(&retried()) + 1..] {
+            if let EventKind::TextBlockStart { .. }
+            | EventKind::TextBlockDelta { .. }
+            | EventKind::TextBlockEnd { .. } = kind
+            {
+                set_block(kind, "2");
+            }
+        }
+    });
+    // The conversation does not have it.
+    check_retried(6, |kinds| {
+        let result = Message::assistant("xx").with_id("r.0".parse().unwrap()).into();
+        let at = kinds.len() - 2;
+        kinds[at] = EventKind::AgentResult { result };
+    });
 }

@@ -161,13 +161,14 @@ impl Lines {
 
     /// Adds a warning about a model, or about a limit.
     fn add_warning(&mut self, kind: &EventKind, lane: usize) {
+        let taken_back = kind.taken_back().map_or("", |_| " and its answer is taken back");
         let warning = match kind {
             EventKind::ModelRetry { attempt, wait_ms, error, .. } => {
                 let (wait, why) = (figures::time(*wait_ms), self.news(lane, &error.message));
-                format!("attempt {attempt} failed, next in {wait}{why}")
+                format!("attempt {attempt} failed{taken_back}, next in {wait}{why}")
             }
             EventKind::ModelFallback { from, to, reason, .. } => {
-                format!("{from} failed, {to} is asked: {reason}")
+                format!("{from} failed{taken_back}, {to} is asked: {reason}")
             }
             EventKind::StreamFallback { reason } => format!("the reply comes in one piece: {reason}"),
             EventKind::ExceedMaxIters { max_iters, .. } => format!("the limit of {max_iters} turns"),

@@ -104,11 +104,13 @@ impl State {
                 self.has_result = true;
                 Some((EventType::AgentResult, result.clone(), true))
             }
+            ModelRetry { error, .. } | ModelFallback { reason: error, .. } => {
+                let is_taken_back = kind.taken_back().is_some();
+                is_taken_back.then(|| (EventType::Hint, Arc::new(taken_back(error)), true))
+            }
             AgentStart { .. }
             | AgentEnd { .. }
             | ModelCallStart { .. }
-            | ModelRetry { .. }
-            | ModelFallback { .. }
             | TextBlockEnd { .. }
             | ThinkingBlockEnd { .. }
             | DataBlockStart { .. }
@@ -183,6 +185,11 @@ impl State {
         add(&mut piece.content);
         Some(answered(piece, false))
     }
+}
+
+/// Returns the message that takes back what the model call has said so far.
+fn taken_back(error: &Failure) -> Message {
+    Message::user(format!("the answer was cut and begins again; what it said is taken back ({error})"))
 }
 
 fn nothing_said() -> Message {

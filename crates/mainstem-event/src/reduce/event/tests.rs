@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mainstem_message::{ContentBlock, DataSource, Message, Opaque, ToolState};
+use mainstem_message::{ContentBlock, DataSource, Failure, Message, Opaque, ToolState};
 use serde_json::json;
 
 use super::*;
@@ -250,4 +250,26 @@ fn the_json_says_is_last() {
     assert_eq!(json["message"], json!(Message::user("psst")));
     assert_eq!(json["source"]["agentKey"], "agent:a");
     assert_eq!(serde_json::from_value::<Event>(json).unwrap(), event);
+}
+
+#[test]
+fn an_answer_that_is_taken_back_is_a_hint_and_not_in_the_message() {
+    let retry = EventKind::model_retry(1, 0, Failure::new("transport", "cut"));
+    let said = crate::Discarded::new(vec!["1".parse().unwrap()], vec![]);
+    let kinds = [
+        start("go"),
+        ask(),
+        text_start("1"),
+        text("1", "I th"),
+        text_end("1").with_discarded(true),
+        retry.with_taken_back(said),
+        text_start("2"),
+        text("2", "There."),
+        text_end("2"),
+        answered(),
+    ];
+    let events = events(kinds.map(|kind| ("", kind)));
+    let hint = "HINT!: the answer was cut and begins again; what it said is taken back (transport: cut)";
+    let shown = project(&whole(), &events);
+    assert_eq!(shown, ["REASONING: I th", hint, "REASONING: There.", "REASONING!: There."]);
 }

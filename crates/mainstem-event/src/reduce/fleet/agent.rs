@@ -152,6 +152,10 @@ impl AgentState {
             ToolResultEnd { tool_call_id, .. } => {
                 self.tools.retain(|tool| tool.tool_call_id != *tool_call_id);
             }
+            ModelRetry { .. } | ModelFallback { .. } => {
+                self.phase = Phase::Waiting;
+                self.last_line.clear();
+            }
             RequireUserConfirm { .. } | RequireExternalExecution { .. } => self.phase = Phase::Asking,
             UserConfirmResult { .. } | ExternalExecutionResult { .. } => self.phase = Phase::Acting,
             AgentEnd { outcome, error, .. } => {
@@ -160,8 +164,6 @@ impl AgentState {
                 self.tools.clear();
             }
             AgentResult { .. }
-            | ModelRetry { .. }
-            | ModelFallback { .. }
             | TextBlockEnd { .. }
             | ThinkingBlockEnd { .. }
             | DataBlockStart { .. }

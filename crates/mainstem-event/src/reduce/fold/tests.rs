@@ -76,11 +76,19 @@ fn blocks_keep_their_order_and_what_the_vendor_wants_back() {
             thinking_end("1", opaque("signature")),
             text_start("2"),
             text("2", "See:"),
-            EventKind::TextBlockEnd { block_id: "2".parse().unwrap(), opaque: opaque("text") },
+            EventKind::TextBlockEnd {
+                block_id: "2".parse().unwrap(),
+                opaque: opaque("text"),
+                discarded: false,
+            },
             data("3"),
             bytes("iVBO"),
             bytes("Rw=="),
-            EventKind::DataBlockEnd { block_id: "3".parse().unwrap(), opaque: Opaque::new() },
+            EventKind::DataBlockEnd {
+                block_id: "3".parse().unwrap(),
+                opaque: Opaque::new(),
+                discarded: false,
+            },
             thinking_start("4"),
             thinking_end("4", opaque("encrypted")),
             answered(),
@@ -103,6 +111,7 @@ fn results_come_in_any_order_and_are_kept_in_the_order_of_the_calls() {
             tool_call_id: "1".into(),
             tool_call_name: "search".into(),
             opaque: opaque("t"),
+            discarded: false,
         },
         called("2"),
         answered(),
@@ -459,7 +468,11 @@ impl Block {
         let block_id = || id.parse().unwrap();
         let (first, delta, pieces, last): (_, fn(&str, &str) -> EventKind, _, _) = match self {
             Self::Text(pieces, opaque) => {
-                let end = EventKind::TextBlockEnd { block_id: block_id(), opaque: opaque.clone() };
+                let end = EventKind::TextBlockEnd {
+                    block_id: block_id(),
+                    opaque: opaque.clone(),
+                    discarded: false,
+                };
                 (text_start(id), text, pieces, end)
             }
             Self::Thinking(pieces, opaque) => {
@@ -468,7 +481,8 @@ impl Block {
             Self::Data(pieces) => {
                 let start =
                     EventKind::DataBlockStart { block_id: block_id(), media_type: "image/png".into() };
-                let end = EventKind::DataBlockEnd { block_id: block_id(), opaque: Opaque::new() };
+                let end =
+                    EventKind::DataBlockEnd { block_id: block_id(), opaque: Opaque::new(), discarded: false };
                 (start, data, pieces, end)
             }
         };
@@ -632,4 +646,31 @@ fn a_checkpoint_replaces_what_was_said_before_it() {
     let mut another = Conversation::of("agent:kid:1".parse().unwrap());
     events.iter().for_each(|event| another.apply(event));
     assert!(!another.has_begun() && another.messages().next().is_none());
+}
+
+#[test]
+fn what_is_taken_back_is_not_in_the_conversation() {
+    use mainstem_message::Failure;
+    let block = |id: &str| id.parse().unwrap();
+    let again = || {
+        let said = crate::Discarded::new(vec![block("1"), block("2")], vec!["a".into()]);
+        EventKind::model_retry(1, 0, Failure::new("transport", "cut")).with_taken_back(said)
+    };
+    let failed = [
+        start("go"),
+        ask(),
+        thinking_start("1"),
+        thinking("1", "Hm."),
+        thinking_end("1", Opaque::new()),
+        text_start("2"),
+        text("2", "I th"),
+        text_end("2").with_discarded(true),
+    ];
+    let second = [text_start("3"), text("3", "There."), text_end("3"), answered()];
+    let of = |kinds: Vec<EventKind>| show(transcript(kinds).messages());
+    let repeated = of([failed.to_vec(), vec![again()], second.to_vec()].concat());
+    assert_eq!(repeated, ["user: go", "assistant r.0: There."]);
+    // The process ended before it took it back: what was complete stays.
+    let cut = of([failed.to_vec(), vec![answered()]].concat());
+    assert_eq!(cut, ["user: go", "assistant r.0: (Hm.)"]);
 }

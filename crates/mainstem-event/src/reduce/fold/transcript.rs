@@ -30,6 +30,8 @@ pub struct Transcript {
     draft: Option<Message>,
     open: Option<Open>,
     open_calls: VecDeque<OpenCall>,
+    /// The places in the draft of blocks and calls that ended as taken back.
+    discarded: Vec<usize>,
     results: Results,
     answers: usize,
 }
@@ -71,6 +73,7 @@ impl Transcript {
             draft: None,
             open: None,
             open_calls: VecDeque::new(),
+            discarded: Vec::new(),
             results: Results::default(),
             answers: 0,
         }
@@ -108,11 +111,16 @@ impl Transcript {
             DataBlockStart { block_id, media_type } => {
                 self.open(BlockKind::Data, block_id, empty_data(media_type));
             }
-            TextBlockEnd { block_id, opaque }
-            | ThinkingBlockEnd { block_id, opaque }
-            | DataBlockEnd { block_id, opaque } => self.close(block_id, opaque),
+            TextBlockEnd { block_id, opaque, discarded }
+            | ThinkingBlockEnd { block_id, opaque, discarded }
+            | DataBlockEnd { block_id, opaque, discarded } => self.close(block_id, opaque, *discarded),
             ToolCallStart { tool_call_id, tool_call_name } => self.open_call(tool_call_id, tool_call_name),
-            ToolCallEnd { tool_call_id, opaque, .. } => self.close_call(tool_call_id, opaque),
+            ToolCallEnd { tool_call_id, opaque, discarded, .. } => {
+                self.close_call(tool_call_id, opaque, *discarded);
+            }
+            ModelRetry { discarded, .. } | ModelFallback { discarded, .. } if !discarded.is_empty() => {
+                self.take_back();
+            }
             ToolResultStart { tool_call_id, .. } => self.results.start(tool_call_id),
             ToolResultTextDelta { tool_call_id, delta } => self.results.text(tool_call_id, delta),
             ToolResultDataDelta { tool_call_id, data } => self.results.data(tool_call_id, data),
@@ -164,7 +172,12 @@ impl Transcript {
         }
         if let Some(OpenCall { id, name, .. }) = self.open_calls.front() {
             let (tool_call_id, tool_call_name) = (id.clone(), name.clone());
-            return Some(EventKind::ToolCallEnd { tool_call_id, tool_call_name, opaque: Opaque::new() });
+            return Some(EventKind::ToolCallEnd {
+                tool_call_id,
+                tool_call_name,
+                opaque: Opaque::new(),
+                discarded: false,
+            });
         }
         if self.draft.is_some() {
             return Some(EventKind::ModelCallEnd { usage: None, stop_reason: reason, duration_ms: 0 });
@@ -234,7 +247,7 @@ impl Transcript {
         }
     }
 
-    fn close(&mut self, id: &BlockId, given: &Opaque) {
+    fn close(&mut self, id: &BlockId, given: &Opaque, is_discarded: bool) {
         if let Some(
             ContentBlock::Text { opaque, .. }
             | ContentBlock::Thinking { opaque, .. }
@@ -243,7 +256,8 @@ impl Transcript {
         {
             opaque.clone_from(given);
         }
-        self.open.take_if(|open| open.id == *id);
+        let closed = self.open.take_if(|open| open.id == *id);
+        self.discarded.extend(closed.filter(|_| is_discarded).map(|closed| closed.place));
     }
 
     fn open_call(&mut self, id: &ToolCallId, name: &Arc<str>) {
@@ -262,9 +276,10 @@ impl Transcript {
     }
 
     /// Searches from the beginning: a batch ends in the order in which it began.
-    fn close_call(&mut self, id: &ToolCallId, opaque: &Opaque) {
+    fn close_call(&mut self, id: &ToolCallId, opaque: &Opaque, is_discarded: bool) {
         let place = self.open_calls.iter().position(|open| open.id == *id);
         let closed = place.and_then(|place| self.open_calls.remove(place));
+        self.discarded.extend(closed.iter().filter(|_| is_discarded).map(|closed| closed.place));
         if let Some(call) = closed.and_then(|closed| self.call_at(closed.place, id)) {
             call.opaque.clone_from(opaque);
         }
@@ -277,8 +292,25 @@ impl Transcript {
         }
     }
 
+    /// Removes what the failed attempt of the open model call has said.
+    fn take_back(&mut self) {
+        if let Some(draft) = &mut self.draft {
+            draft.content.clear();
+        }
+        (self.open, self.discarded) = (None, Vec::new());
+        self.open_calls.clear();
+    }
+
     fn finish_draft(&mut self) {
-        let Some(draft) = self.draft.take().filter(|draft| !draft.content.is_empty()) else { return };
+        let discarded = std::mem::take(&mut self.discarded);
+        let Some(mut draft) = self.draft.take() else { return };
+        if !discarded.is_empty() {
+            let mut place = 0..;
+            draft.content.retain(|_| place.next().is_none_or(|place| !discarded.contains(&place)));
+        }
+        if draft.content.is_empty() {
+            return;
+        }
         self.results.expect(draft.tool_calls());
         self.messages.push(Arc::new(draft));
     }
@@ -295,10 +327,11 @@ impl Transcript {
 impl BlockKind {
     /// Returns the event that ends a block of this kind.
     pub fn end(self, block_id: BlockId, opaque: Opaque) -> EventKind {
+        let discarded = false;
         match self {
-            Self::Text => EventKind::TextBlockEnd { block_id, opaque },
-            Self::Thinking => EventKind::ThinkingBlockEnd { block_id, opaque },
-            Self::Data => EventKind::DataBlockEnd { block_id, opaque },
+            Self::Text => EventKind::TextBlockEnd { block_id, opaque, discarded },
+            Self::Thinking => EventKind::ThinkingBlockEnd { block_id, opaque, discarded },
+            Self::Data => EventKind::DataBlockEnd { block_id, opaque, discarded },
         }
     }
 }

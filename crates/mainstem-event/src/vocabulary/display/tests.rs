@@ -17,7 +17,7 @@ fn every_kind_is_one_line() {
       11 reviewer AGENT_END error 150/300 tok (rate_limited: api.example.com: too many requests)
       12 main MODEL_CALL_START gpt-4o-mini #1
       13 reviewer MODEL_CALL_END tool_calls
-      14 main MODEL_RETRY #1 in 500 ms (rate_limited: api.example.com: too many requests)
+      14 main MODEL_RETRY #1 in 500 ms (rate_limited: api.example.com: too many requests), takes back 1 block and 1 call
       15 reviewer MODEL_FALLBACK gpt-4o → gpt-4o-mini (rate_limited: api.example.com: too many requests)
       16 main TEXT_BLOCK_START
       17 reviewer TEXT_BLOCK_DELTA "Hello"
@@ -86,7 +86,7 @@ fn a_terminal_is_never_sent_a_control() {
         EventKind::ToolCallStart { tool_call_id: evil.into(), tool_call_name: evil.into() },
         EventKind::AllToolsDenied { denied_tool_calls: calls },
         EventKind::StreamFallback { reason: evil.into() },
-        EventKind::ModelRetry { attempt: 1, wait_ms: 0, error: Failure::new(evil, evil) },
+        EventKind::model_retry(1, 0, Failure::new(evil, evil)),
         EventKind::Custom { name: evil.into(), value: evil.into() },
         EventKind::Unknown { name: evil.into(), value: [].into_iter().collect() },
     ];

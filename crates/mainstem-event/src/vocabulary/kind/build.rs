@@ -8,7 +8,7 @@ use mainstem_message::{
 };
 use serde_json::Value;
 
-use super::{EventKind, Outcome, Rollup, RunSettings, SendMode, TaskStatus};
+use super::{Discarded, EventKind, Outcome, Rollup, RunSettings, SendMode, TaskStatus};
 
 impl EventKind {
     /// An [`AgentStart`](Self::AgentStart) that has no parent, settings or spec.
@@ -41,12 +41,12 @@ impl EventKind {
 
     /// A [`ModelRetry`](Self::ModelRetry).
     pub fn model_retry(attempt: u32, wait_ms: u64, error: Failure) -> Self {
-        Self::ModelRetry { attempt, wait_ms, error }
+        Self::ModelRetry { attempt, wait_ms, error, discarded: Discarded::default() }
     }
 
     /// A [`ModelFallback`](Self::ModelFallback).
     pub fn model_fallback(from: impl Into<Arc<str>>, to: impl Into<Arc<str>>, reason: Failure) -> Self {
-        Self::ModelFallback { from: from.into(), to: to.into(), reason }
+        Self::ModelFallback { from: from.into(), to: to.into(), reason, discarded: Discarded::default() }
     }
 
     /// A [`ToolResultStart`](Self::ToolResultStart).
@@ -103,6 +103,40 @@ impl EventKind {
     /// A [`Gap`](Self::Gap) whose events were dropped.
     pub fn gap(from_seq: u64, to_seq: u64, missed: u64, per_agent: BTreeMap<AgentKey, u64>) -> Self {
         Self::Gap { from_seq, to_seq, missed, per_agent, reason: None }
+    }
+}
+
+impl EventKind {
+    /// Marks the end of a block or call as taken back; another kind stays as it is.
+    #[must_use]
+    pub fn with_discarded(mut self, is_discarded: bool) -> Self {
+        if let Self::TextBlockEnd { discarded, .. }
+        | Self::ThinkingBlockEnd { discarded, .. }
+        | Self::DataBlockEnd { discarded, .. }
+        | Self::ToolCallEnd { discarded, .. } = &mut self
+        {
+            *discarded = is_discarded;
+        }
+        self
+    }
+
+    /// Sets what a `ModelRetry` or a `ModelFallback` takes back; another kind stays as it is.
+    #[must_use]
+    pub fn with_taken_back(mut self, taken_back: Discarded) -> Self {
+        if let Self::ModelRetry { discarded, .. } | Self::ModelFallback { discarded, .. } = &mut self {
+            *discarded = taken_back;
+        }
+        self
+    }
+
+    /// Returns what an event takes back: nothing, unless it is a `ModelRetry` or a `ModelFallback`.
+    pub fn taken_back(&self) -> Option<&Discarded> {
+        match self {
+            Self::ModelRetry { discarded, .. } | Self::ModelFallback { discarded, .. } => {
+                Some(discarded).filter(|discarded| !discarded.is_empty())
+            }
+            _ => None,
+        }
     }
 }
 

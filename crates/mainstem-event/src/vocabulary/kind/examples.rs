@@ -58,8 +58,13 @@ fn lifecycle() -> Vec<EventKind> {
         },
         ModelCallStart { model_name: "gpt-4o-mini".into(), iteration: 1 },
         ModelCallEnd { usage: Some(usage), stop_reason: StopReason::ToolCalls, duration_ms: 900 },
-        ModelRetry { attempt: 1, wait_ms: 500, error: failure() },
-        ModelFallback { from: "gpt-4o".into(), to: "gpt-4o-mini".into(), reason: failure() },
+        ModelRetry {
+            attempt: 1,
+            wait_ms: 500,
+            error: failure(),
+            discarded: Discarded::new(vec![BlockId::from_lossy("b1")], vec![ToolCallId::new("call-1")]),
+        },
+        EventKind::model_fallback("gpt-4o", "gpt-4o-mini", failure()),
     ]
 }
 
@@ -69,13 +74,13 @@ fn blocks() -> Vec<EventKind> {
     vec![
         TextBlockStart { block_id: id() },
         TextBlockDelta { block_id: id(), delta: "Hello".into() },
-        TextBlockEnd { block_id: id(), opaque: Opaque::new() },
+        TextBlockEnd { block_id: id(), opaque: Opaque::new(), discarded: false },
         ThinkingBlockStart { block_id: id() },
         ThinkingBlockDelta { block_id: id(), delta: "Let me see".into() },
-        ThinkingBlockEnd { block_id: id(), opaque: opaque("signature") },
+        ThinkingBlockEnd { block_id: id(), opaque: opaque("signature"), discarded: false },
         DataBlockStart { block_id: id(), media_type: "image/png".into() },
         DataBlockDelta { block_id: id(), delta: "iVBORw0KGgo=".into() },
-        DataBlockEnd { block_id: id(), opaque: Opaque::new() },
+        DataBlockEnd { block_id: id(), opaque: Opaque::new(), discarded: false },
     ]
 }
 
@@ -86,7 +91,12 @@ fn tools() -> Vec<EventKind> {
     vec![
         ToolCallStart { tool_call_id: id(), tool_call_name: name() },
         ToolCallDelta { tool_call_id: id(), delta: r#"{"query":"#.into() },
-        ToolCallEnd { tool_call_id: id(), tool_call_name: name(), opaque: opaque("thoughtSignature") },
+        ToolCallEnd {
+            tool_call_id: id(),
+            tool_call_name: name(),
+            opaque: opaque("thoughtSignature"),
+            discarded: false,
+        },
         ToolResultStart { tool_call_id: id(), tool_call_name: name(), input: json!({ "query": "rust" }) },
         ToolResultTextDelta { tool_call_id: id(), delta: "42 hits".into() },
         ToolResultDataDelta { tool_call_id: id(), data: ContentBlock::text("more") },

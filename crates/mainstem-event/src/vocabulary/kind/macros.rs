@@ -3,6 +3,8 @@
 use mainstem_message::Opaque;
 use serde_json::{Map, Value};
 
+use super::Discarded;
+
 /// The JSON form of an optional field that is absent.
 pub(crate) trait Absent {
     fn is_absent(&self) -> bool;
@@ -15,6 +17,18 @@ impl<T> Absent for Option<T> {
 }
 
 impl Absent for Opaque {
+    fn is_absent(&self) -> bool {
+        self.is_empty()
+    }
+}
+
+impl Absent for bool {
+    fn is_absent(&self) -> bool {
+        !self
+    }
+}
+
+impl Absent for Discarded {
     fn is_absent(&self) -> bool {
         self.is_empty()
     }

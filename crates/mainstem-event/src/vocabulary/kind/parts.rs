@@ -1,6 +1,6 @@
 //! Types of the fields of kinds.
 
-use mainstem_message::{ToolCall, Usage};
+use mainstem_message::{BlockId, ToolCall, ToolCallId, Usage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -77,6 +77,32 @@ impl Rollup {
 
 fn plus(a: Option<u64>, b: Option<u64>) -> Option<u64> {
     Some(a?.saturating_add(b?))
+}
+
+/// What a failed attempt of a model call has said and its repetition takes back: readers remove it,
+/// and the conversation does not have it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
+pub struct Discarded {
+    /// Its text, thinking and data blocks, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub blocks: Vec<BlockId>,
+    /// Its tool calls, in order. None of them has begun.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tool_calls: Vec<ToolCallId>,
+}
+
+impl Discarded {
+    /// Creates it from blocks and tool calls.
+    pub fn new(blocks: Vec<BlockId>, tool_calls: Vec<ToolCallId>) -> Self {
+        Self { blocks, tool_calls }
+    }
+
+    /// Returns `true` if nothing is taken back.
+    pub fn is_empty(&self) -> bool {
+        self.blocks.is_empty() && self.tool_calls.is_empty()
+    }
 }
 
 /// A person's answer about one call.

@@ -59,7 +59,7 @@ async fn remote_turn(input: TurnInput, answer: &'static str, goes_on: Arc<Notify
         () = watchdog.as_mut() => {}
     }
     cx.emit(EventKind::TextBlockDelta { block_id: id(), delta: answer.to_owned() });
-    cx.emit(EventKind::TextBlockEnd { block_id: id(), opaque: Default::default() });
+    cx.emit(EventKind::TextBlockEnd { block_id: id(), opaque: Default::default(), discarded: false });
     let (usage, stop_reason, duration_ms) = (None, StopReason::Stop, 0);
     cx.emit(EventKind::model_call_end(stop_reason, duration_ms).with_usage(usage));
     end(&cx, Outcome::Success, cx.messages().last().cloned())

@@ -197,7 +197,12 @@ impl Agent {
             ["call", id] => vec![
                 ToolCallStart { tool_call_id: id.into(), tool_call_name: name() },
                 ToolCallDelta { tool_call_id: id.into(), delta: "{}".into() },
-                ToolCallEnd { tool_call_id: id.into(), tool_call_name: name(), opaque: Opaque::new() },
+                ToolCallEnd {
+                    tool_call_id: id.into(),
+                    tool_call_name: name(),
+                    opaque: Opaque::new(),
+                    discarded: false,
+                },
             ],
             ["work", id] => vec![
                 EventKind::tool_result_start(id, name(), Value::Null),

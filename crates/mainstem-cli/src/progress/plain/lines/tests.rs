@@ -58,7 +58,14 @@ fn text(of: Option<&str>, delta: &str) -> AgentEvent {
 }
 
 fn text_end(of: Option<&str>) -> AgentEvent {
-    event(of, EventKind::TextBlockEnd { block_id: "b".parse().unwrap(), opaque: Default::default() })
+    event(
+        of,
+        EventKind::TextBlockEnd {
+            block_id: "b".parse().unwrap(),
+            opaque: Default::default(),
+            discarded: false,
+        },
+    )
 }
 
 fn call(of: Option<&str>) -> AgentEvent {

@@ -75,7 +75,7 @@ impl Session {
             EventKind::model_call_start("m", 1),
             EventKind::TextBlockStart { block_id: id() },
             EventKind::TextBlockDelta { block_id: id(), delta: text.into() },
-            EventKind::TextBlockEnd { block_id: id(), opaque: Default::default() },
+            EventKind::TextBlockEnd { block_id: id(), opaque: Default::default(), discarded: false },
             EventKind::model_call_end(stop_reason, duration_ms).with_usage(usage),
         ] {
             self.emit(Some(child), kind);
