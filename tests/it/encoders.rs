@@ -50,17 +50,33 @@ pub(crate) fn check_fleet(events: &[AgentEvent]) -> Result<(), String> {
     if open.is_empty() { same_texts(events, &frames) } else { Err(format!("{open:?} are left open")) }
 }
 
-/// Checks that each stream has the texts of its invocation, those that the gate withholds included.
+/// Checks that each stream has the texts of its invocation, those that the gate withholds included
+/// and without those that are taken back.
 fn same_texts(events: &[AgentEvent], frames: &[(String, Value)]) -> Result<(), String> {
     let (mut said, mut shown) = (BTreeMap::<u64, String>::new(), BTreeMap::<u64, String>::new());
+    let mut settled = BTreeMap::<u64, usize>::new();
     for event in events {
-        if let EventKind::TextBlockDelta { delta, .. } = &event.kind {
-            *said.entry(event.source().map_or(0, |source| source.stream_id)).or_default() += delta;
+        let stream = event.source().map_or(0, |source| source.stream_id);
+        let said = said.entry(stream).or_default();
+        match &event.kind {
+            EventKind::TextBlockDelta { delta, .. } => *said += delta,
+            EventKind::ModelCallStart { .. } => _ = settled.insert(stream, said.len()),
+            kind if kind.taken_back().is_some() => said.truncate(settled[&stream]),
+            _ => {}
         }
     }
-    for (_, data) in frames.iter().filter(|(kind, _)| kind == "text") {
-        let text = data.get("withheld").unwrap_or_else(|| &data["delta"]).as_str().unwrap();
-        *shown.entry(data["stream_id"].as_u64().unwrap()).or_default() += text;
+    for (kind, data) in frames {
+        let shown = data["stream_id"].as_u64().map(|stream| shown.entry(stream).or_default());
+        match (kind.as_str(), shown) {
+            ("text", Some(shown)) => {
+                *shown += data.get("withheld").unwrap_or_else(|| &data["delta"]).as_str().unwrap();
+            }
+            ("text_discarded", Some(shown)) => {
+                let discarded = data["characters"].as_u64().unwrap();
+                (0..discarded).for_each(|_| _ = shown.pop());
+            }
+            _ => {}
+        }
     }
     shown.retain(|_, text| !text.is_empty());
     said.retain(|_, text| !text.is_empty());

@@ -175,7 +175,7 @@ async fn check_cuts(vendor: Provider, before: &[Vec<u8>], cut: &[Vec<u8>], after
     let whole = conversation(&run(patient(vendor.model(&server.url()))).await);
     // Every byte takes minutes; a step that is no divisor of anything meets insides of characters
     // and calls as well.
-    let step = if std::env::var_os("RUN_SLOW_TESTS").is_some() { 1 } else { 13 };
+    let step = if std::env::var_os("RUN_SLOW_TESTS").is_some() { 1 } else { 41 };
     let body = cut.concat();
     let mut taken_back = 0;
     for at in (1..body.len()).step_by(step) {
@@ -186,7 +186,8 @@ async fn check_cuts(vendor: Provider, before: &[Vec<u8>], cut: &[Vec<u8>], after
         let is_repeated = events.iter().any(|event| matches!(event.kind, EventKind::ModelRetry { .. }));
         taken_back += events.iter().filter(|event| event.kind.taken_back().is_some()).count();
         if !is_repeated {
-            // The answer was complete for the vendor's protocol, and the next one is to a third call.
+            // The answer was complete for the vendor's protocol, and the next one is to a third
+            // call.
             let until_answer = if after.is_empty() { whole.len() } else { whole.len() - 1 };
             assert_eq!(conversation(&events)[..until_answer], whole[..until_answer], "cut at {at}\n{text}");
             continue;
@@ -251,7 +252,7 @@ async fn garbage_is_an_error_that_quotes_it() {
         let mut frames = vendor.frames(hello()).await;
         let first = frames.iter().position(|frame| String::from_utf8_lossy(frame).contains("Grüße")).unwrap();
         frames.insert(first + 1, vendor.garbage());
-        // A piece that is not valid is asked for again; a server that says it again and again fails.
+        // The call is repeated; a server that sends it each time fails.
         let again = vec![vendor.complete(frames.clone()), vendor.complete(vendor.frames(hello()).await)];
         let server = Server::start(again).await;
         let seen = shown(&run(wrapped(vendor.model(&server.url()))).await, &server.host());

@@ -42,6 +42,8 @@ struct Turn {
     depth: u16,
     /// The model of its latest call.
     model: Arc<str>,
+    /// The characters of text that the present attempt of the call has shown.
+    shown: usize,
 }
 
 impl Fleet {
@@ -80,6 +82,9 @@ impl Fleet {
     fn text(&mut self, of: &AgentEvent, delta: &str) {
         if !delta.is_empty() {
             self.send_of(of, "text", json!({ "delta": delta }));
+            if let Some(turn) = self.open.get_mut(&stream_id(of)) {
+                turn.shown += delta.chars().count();
+            }
         }
     }
 
@@ -161,13 +166,13 @@ impl Fleet {
     }
 
     fn open(&mut self, of: &AgentEvent) {
-        let turn = Turn { agent: of.agent_id().into(), depth: of.depth(), model: "".into() };
+        let turn = Turn { agent: of.agent_id().into(), depth: of.depth(), model: "".into(), shown: 0 };
         self.open.insert(stream_id(of), turn);
     }
 
     fn model_call(&mut self, of: &AgentEvent, model: &Arc<str>) {
         if let Some(turn) = self.open.get_mut(&stream_id(of)) {
-            turn.model = model.clone();
+            (turn.model, turn.shown) = (model.clone(), 0);
         }
         if !of.is_root() {
             self.send_of(of, "agent_start", json!({}));
@@ -176,7 +181,8 @@ impl Fleet {
         }
     }
 
-    /// Tells that what the model call has said is taken back. Text that the gate holds is not shown.
+    /// Tells that the last characters of the stream's text are taken back, because the model call
+    /// is repeated. Text that the gate holds was not shown.
     fn retry(&mut self, of: &AgentEvent, error: &Failure) {
         if of.kind.taken_back().is_none() {
             return;
@@ -184,7 +190,8 @@ impl Fleet {
         if let Some(gate) = self.gate.as_mut().filter(|_| of.is_root()) {
             gate.begin();
         }
-        self.send_of(of, "text_discarded", json!({ "error": error }));
+        let shown = self.open.get_mut(&stream_id(of)).map_or(0, |turn| std::mem::take(&mut turn.shown));
+        self.send_of(of, "text_discarded", json!({ "characters": shown, "error": error }));
     }
 
     fn model_call_end(&mut self, of: &AgentEvent, usage: Option<Usage>) {
