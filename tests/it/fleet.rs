@@ -1,7 +1,11 @@
 //! Parents and children: spawns, twins, grandchildren, failures, caps.
 
-use mainstem::{model::scripted::Turn, prelude::*};
-use mainstem_testing::timeline;
+use mainstem::{
+    event::{TaskStatus, fold::fold},
+    model::scripted::Turn,
+    prelude::*,
+};
+use mainstem_testing::{laws, render, timeline};
 use serde_json::json;
 
 use crate::support::{OpenNow, Overheard, Spawns, harness, ms, spawn_args};
@@ -515,4 +519,70 @@ async fn a_child_that_spawns_is_told_whom() {
     let knows =
         |agent: &str| told.iter().any(|(who, system)| who == agent && system.contains(&asks("reviewer")));
     assert_eq!(["main", "tester", "reviewer"].map(knows), [true, true, false]);
+}
+
+/// Returns the texts of an agent's tool results, in the order of their ends.
+fn results_of(events: &[AgentEvent], agent: &str) -> Vec<String> {
+    let of_agent = fold(events).into_iter().filter(|one| match &one.source {
+        Some(source) => *source.agent_id == *agent,
+        None => agent == "main",
+    });
+    let messages = of_agent.flat_map(|one| one.messages().to_vec());
+    messages
+        .flat_map(|message| message.tool_results().map(|result| result.text()).collect::<Vec<_>>())
+        .collect()
+}
+
+/// A child that fails for good after some work, then goes on.
+fn failing(seconds: u64) -> ScriptedModel {
+    let spawn = json!({ "agent_id": "digger", "task": "dig", "timeout_seconds": seconds });
+    let send = json!({ "agent_key": "agent:digger:1", "message": "go on" });
+    let main = [
+        Turn::new().call("agent_spawn", spawn),
+        Turn::new().call("agent_send", send),
+        Turn::new().text("All done."),
+        Turn::new().text("All done."),
+    ];
+    let digger = [
+        Turn::new()
+            .text("I look twice.")
+            .call("lookup", json!({ "word": "a" }))
+            .call("lookup", json!({ "word": "b" })),
+        Turn::new().text("It is gold, I th").cut(),
+        Turn::new().text("It is gold."),
+    ];
+    ScriptedModel::new().agent("main", main).agent("digger", digger)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_that_fails_loses_no_work_and_goes_on_where_it_stopped() {
+    let digger = AgentSpec::new("digger", "Digs").with_tools(["lookup"]);
+    let harness = harness(failing(30)).with_subagent(digger).build().unwrap();
+    let events: Vec<_> = harness.stream_events("go").collect().await;
+    laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
+    let [failed, went_on] = <[_; 2]>::try_from(results_of(&events, "main")).unwrap();
+    let expected = "status: error
+error: transport: the connection was cut
+done: 2 tool calls (lookup 2)
+partial_reply:
+It is gold, I th
+note: all of this stays in its conversation: agent_send tells it to go on where it stopped, or in another way";
+    assert!(failed.ends_with(expected), "{failed}");
+    assert!(went_on.ends_with("reply:\nIt is gold."), "{went_on}");
+    // Its tools have not run again.
+    assert_eq!(results_of(&events, "digger").len(), 2, "{}", render(&events));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_background_child_that_fails_loses_no_work_either() {
+    let digger = AgentSpec::new("digger", "Digs").with_tools(["lookup"]);
+    let harness = harness(failing(0)).with_subagent(digger).build().unwrap();
+    let session = harness.session("s");
+    session.run("go").unwrap().reply().await.unwrap();
+    while harness.tasks().live() > 0 {
+        tokio::time::sleep(ms(1)).await;
+    }
+    let task = session.tasks().await.unwrap().remove(0);
+    let partial = "done: 2 tool calls (lookup 2)\npartial_reply:\nIt is gold, I th";
+    assert_eq!((task.status, task.result.as_deref()), (TaskStatus::Failed, Some(partial)), "{task:?}");
 }

@@ -87,8 +87,8 @@ async fn a_call_that_may_not_be_repeated_keeps_the_part_that_was_said() {
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_whose_answers_are_always_cut_ends() {
-    let turns =
-        (0..40).map(|_| Turn::new().text("Once ").call("lookup", json!({ "word": "time" })).cut_first(1));
+    let turn = |n: u32| Turn::new().call("lookup", json!({ "word": n.to_string() })).cut_first(1);
+    let turns = (0..40).map(turn);
     let model = ScriptedModel::new().agent("main", turns);
     let harness = harness(Retry::with_policy(model, policy())).with_max_iterations(50).build().unwrap();
     let events: Vec<_> = harness.stream_events("go").collect().await;

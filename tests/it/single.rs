@@ -4,6 +4,7 @@ use mainstem::{
     message::{ContentBlock, StopReason, Usage},
     model::{ModelDelta, scripted::Turn},
     prelude::*,
+    react::RepetitionLimits,
 };
 use mainstem_testing::timeline;
 use serde_json::json;
@@ -378,4 +379,13 @@ async fn exclusive_tools_run_alone() {
     30 TOOL_RESULT_END lookup success (call-4)
     30 TOOL_RESULT_END lookup success (call-3)
     "#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_goes_in_a_circle_is_told_and_then_ended() {
+    let turns = (0..9).map(|_| Turn::new().call("lookup", json!({ "word": "time" })));
+    let model = ScriptedModel::new().agent("main", turns);
+    let limits = RepetitionLimits::new().with_told(2).with_ended(3);
+    let run = harness(model).with_repetition_limits(limits).build().unwrap().stream_events("go");
+    insta::assert_snapshot!(timeline(run).await);
 }

@@ -13,7 +13,9 @@ use mainstem_model::{Model, ModelOptions};
 use mainstem_tool::{Tool, ToolSet, ToolSetError};
 use tracing::Instrument;
 
-use crate::{AnswerLimits, Middleware, RunContext, RunOutcome, RunStream, drive::drive, span};
+use crate::{
+    AnswerLimits, Middleware, RepetitionLimits, RunContext, RunOutcome, RunStream, drive::drive, span,
+};
 
 /// An agent. Cheap to clone; one value serves many concurrent runs, and holds no state of them.
 #[derive(Clone)]
@@ -31,6 +33,7 @@ pub(crate) struct Parts {
     pub(crate) options: Arc<ModelOptions>,
     pub(crate) grace: Duration,
     pub(crate) answer_limits: AnswerLimits,
+    pub(crate) repetition: RepetitionLimits,
 }
 
 impl Parts {
@@ -56,6 +59,7 @@ impl Agent {
                 options: Arc::default(),
                 grace: Duration::from_secs(2),
                 answer_limits: AnswerLimits::default(),
+                repetition: RepetitionLimits::default(),
             },
             tools: Vec::new(),
         }
@@ -248,6 +252,12 @@ impl AgentBuilder {
     /// Sets the limits of its answers.
     pub fn with_answer_limits(mut self, limits: AnswerLimits) -> Self {
         self.parts.answer_limits = limits;
+        self
+    }
+
+    /// Sets how often it may repeat itself.
+    pub fn with_repetition_limits(mut self, limits: RepetitionLimits) -> Self {
+        self.parts.repetition = limits;
         self
     }
 

@@ -12,7 +12,7 @@ use std::{
 
 use futures_util::{FutureExt, future::BoxFuture};
 use mainstem_event::{CancelReason, EventKind, Outcome, Rollup};
-use mainstem_message::{BlockId, Failure, Message};
+use mainstem_message::{BlockId, Failure, Message, Role, ToolCall};
 use mainstem_model::{ModelRequest, ToolChoice};
 use mainstem_tool::unless;
 
@@ -23,6 +23,7 @@ use crate::{
     bracket::Bracket,
     error::panic_message,
     middleware::NextModel,
+    repetition::{Repetition, Verdict},
     span,
     step::{Progress, Step, after_answer, before_call},
 };
@@ -101,12 +102,14 @@ struct Work<'a> {
     system: Option<Arc<str>>,
     calls: AtomicU32,
     progress: Progress,
+    repetition: Repetition,
 }
 
 impl<'a> Work<'a> {
     fn new(agent: &'a Agent, cx: &'a RunContext, history: Vec<Arc<Message>>) -> Self {
         let system = system_prompt(agent, cx);
-        Self { agent, cx, history, system, calls: AtomicU32::new(0), progress: Progress::default() }
+        let (calls, repetition) = (AtomicU32::new(0), Repetition::new(agent.parts().repetition));
+        Self { agent, cx, history, system, calls, progress: Progress::default(), repetition }
     }
 
     async fn run(&mut self) -> Result<Outcome, AgentError> {
@@ -121,8 +124,9 @@ impl<'a> Work<'a> {
                     self.progress.empty = 0;
                     batch::run(self.agent.parts(), self.cx, &calls).await;
                     if batch::is_denied(self.cx) {
-                        self.cx.emit(EventKind::AllToolsDenied { denied_tool_calls: calls });
+                        self.cx.emit(EventKind::AllToolsDenied { denied_tool_calls: calls.clone() });
                     }
+                    self.check_repetition(&calls)?;
                     self.go_on()?
                 }
                 Step::Remind => {
@@ -141,6 +145,28 @@ impl<'a> Work<'a> {
                 Step::Fail(error) => return Err(error),
             }
         }
+    }
+
+    /// Tells an agent that it repeats itself.
+    ///
+    /// # Errors
+    /// It was told and has gone on with it.
+    fn check_repetition(&mut self, calls: &[ToolCall]) -> Result<(), AgentError> {
+        let tools = &self.agent.parts().tools;
+        if calls.iter().any(|call| tools.get(&call.name).is_some_and(|tool| tool.is_polled())) {
+            return Ok(());
+        }
+        let repetition = &mut self.repetition;
+        let verdict = self.cx.with_transcript(|transcript| {
+            let results = transcript.messages().last().filter(|message| message.role == Role::Tool);
+            repetition.round(calls, results.into_iter().flat_map(|message| message.tool_results()))
+        });
+        match verdict {
+            Verdict::GoOn => {}
+            Verdict::Tell => self.hint("no_progress", NO_PROGRESS),
+            Verdict::End(times) => return Err(AgentError::NoProgress { times }),
+        }
+        Ok(())
     }
 
     fn go_on(&self) -> Result<Step, AgentError> {
@@ -198,6 +224,10 @@ fn system_prompt(agent: &Agent, cx: &RunContext) -> Option<Arc<str>> {
 
 const EMPTY: &str = "<system-reminder>\nYour last reply was empty. Write your answer as the content of the \
 reply, not as thinking.\n</system-reminder>";
+
+const NO_PROGRESS: &str = "<system-reminder>\nYou have made the same tool calls several times in a row, with the \
+same results. They will not change. Try another way, or answer with what you have and say what is missing. If you go \
+on like this, you are stopped.\n</system-reminder>";
 
 const SUM_UP: &str = "<system-reminder>\nThis is your last reply: the limit of steps is reached and no tool can be \
 called now. Reply now with what you have, and say what is still missing.\n</system-reminder>";

@@ -54,6 +54,14 @@ pub enum AgentError {
         /// How often.
         cuts: u32,
     },
+    /// The agent made the same calls again and again, with the same results, although it was told:
+    /// see [`RepetitionLimits`](crate::RepetitionLimits).
+    #[error("the agent repeated the same tool calls {times} times in a row, with the same results")]
+    #[non_exhaustive]
+    NoProgress {
+        /// How often.
+        times: u32,
+    },
     /// The session's record has failed.
     #[error("{why}")]
     #[non_exhaustive]
@@ -121,6 +129,7 @@ impl From<&AgentError> for Failure {
             AgentError::Panicked(_) => "panic",
             AgentError::Output { .. } => "invalid_output",
             AgentError::TooLong { .. } => "limit",
+            AgentError::NoProgress { .. } => "no_progress",
             AgentError::CutTooOften { .. } => "cut_too_often",
             AgentError::Unrecorded { .. } => "record",
         };

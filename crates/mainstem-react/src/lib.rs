@@ -22,6 +22,7 @@ mod meter;
 mod middleware;
 mod output;
 mod output_schema;
+mod repetition;
 mod replay;
 mod span;
 mod step;
@@ -42,6 +43,7 @@ pub use meter::Meter;
 pub use middleware::{Middleware, NextModel, NextTool, PendingCall};
 pub use output::StructuredOutput;
 pub use output_schema::{OutputSchema, OutputSchemaError};
+pub use repetition::RepetitionLimits;
 pub use stream::RunStream;
 
 // The layers in whose types this one speaks, so that it can be used alone.

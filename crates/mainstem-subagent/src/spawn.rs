@@ -14,6 +14,7 @@ pub(crate) mod runner;
 pub(crate) mod send;
 pub(crate) mod start_order;
 pub(crate) mod take_over;
+pub(crate) mod unfinished;
 pub(crate) mod unlisted;
 pub(crate) mod versions;
 pub(crate) mod wait;

@@ -46,7 +46,7 @@ pub struct TaskRecord {
     /// Rises with each executor. An executor with a lower fence can't change the record.
     #[serde(default)]
     pub fence: u64,
-    /// The child's reply.
+    /// The child's reply; of a task that failed, what the child had done and said until then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
     /// The failure.
@@ -92,6 +92,8 @@ pub enum TaskChange {
     Fail {
         /// The failure.
         error: Failure,
+        /// What the child had done and said until then.
+        partial: Option<String>,
     },
     /// It was cancelled.
     Cancel {
@@ -136,9 +138,9 @@ impl TaskRecord {
                 self.become_(TaskStatus::Completed)?;
                 self.result = Some(result);
             }
-            TaskChange::Fail { error } => {
+            TaskChange::Fail { error, partial } => {
                 self.become_(TaskStatus::Failed)?;
-                self.error = Some(error);
+                (self.error, self.result) = (Some(error), partial);
             }
             TaskChange::Cancel { by } => {
                 self.become_(TaskStatus::Cancelled)?;

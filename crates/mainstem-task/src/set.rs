@@ -149,7 +149,12 @@ pub enum TaskEnd {
     /// It completed with this result.
     Completed(String),
     /// It failed.
-    Failed(Failure),
+    Failed {
+        /// The failure.
+        error: Failure,
+        /// What the child had done and said until then.
+        partial: Option<String>,
+    },
     /// It was cancelled.
     Cancelled {
         /// Who cancelled it, for display.
@@ -157,11 +162,18 @@ pub enum TaskEnd {
     },
 }
 
+impl From<Failure> for TaskEnd {
+    /// The end of a task that failed and has come to nothing.
+    fn from(error: Failure) -> Self {
+        Self::Failed { error, partial: None }
+    }
+}
+
 impl From<TaskEnd> for TaskChange {
     fn from(end: TaskEnd) -> Self {
         match end {
             TaskEnd::Completed(result) => Self::Complete { result },
-            TaskEnd::Failed(error) => Self::Fail { error },
+            TaskEnd::Failed { error, partial } => Self::Fail { error, partial },
             TaskEnd::Cancelled { by } => Self::Cancel { by: by.to_string() },
         }
     }

@@ -196,7 +196,8 @@ async fn an_end_that_another_process_recorded_stands() {
         TaskEnd::Completed("gold".to_owned())
     });
     rig.set.begin(task, work).await.map_err(|(error, _)| error).unwrap();
-    let lost = TaskChange::Fail { error: Failure::new("executor_lost", "its lease has ended") };
+    let lost =
+        TaskChange::Fail { error: Failure::new("executor_lost", "its lease has ended"), partial: None };
     rig.store.update(&id, Expected::any(), lost, Timestamp::from_micros(1)).await.unwrap();
     rig.set.cancel_below(&SessionId::from_lossy("s"), &CancelReason::RunEnded);
     let record =
@@ -236,7 +237,7 @@ async fn an_orphan_that_is_being_cancelled_has_ended_all_the_same() {
     rig.store.is_shared.store(true, Ordering::Relaxed);
     rig.set.begin(rig.task(), Box::pin(pending())).await.map_err(|(error, _)| error).unwrap();
     let next = TaskSet::new(rig.store.clone(), Arc::new(SystemClock), ExecutorId::new("next"));
-    let lost = |_: &TaskId| Some(TaskEnd::Failed(Failure::new("restarted", "gone")));
+    let lost = |_: &TaskId| Some(TaskEnd::from(Failure::new("restarted", "gone")));
     let statuses = async || {
         let records = next.end_orphans(&SessionId::from_lossy("s"), lost).await.unwrap();
         records.into_iter().map(|record| (record.status, record.cancel.is_some())).collect::<Vec<_>>()

@@ -106,7 +106,7 @@ async fn terminal_is_final(store: &dyn TaskStore) {
         (wanted.cancel.map(|cancel| cancel.by), wanted.status),
         (Some("me".into()), TaskStatus::Running)
     );
-    let failed = TaskChange::Fail { error: Failure::new("error", "no") };
+    let failed = TaskChange::Fail { error: Failure::new("error", "no"), partial: None };
     let failed = store.update(&id, Expected::any(), failed, at(70)).await.unwrap();
     let done = TaskChange::Complete { result: "late".into() };
     let refused = store.update(&id, Expected::any(), done, at(80)).await.unwrap_err();

@@ -25,6 +25,13 @@ pub trait Tool: Send + Sync + 'static {
         false
     }
 
+    /// Returns `true` if a model may call it again and again while the result stays the same, because
+    /// it looks for something that others do. An agent that repeats other calls is ended
+    /// (`RepetitionLimits` of `mainstem-react`).
+    fn is_polled(&self) -> bool {
+        false
+    }
+
     /// Returns `true` if it must not run concurrently with other calls of the same turn.
     fn is_exclusive(&self) -> bool {
         false

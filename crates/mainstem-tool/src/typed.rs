@@ -34,7 +34,7 @@ where
     E: Into<ToolError>,
 {
     let spec = ToolSpec::new(name, description, schema_of::<A>());
-    TypedTool { spec, read_only: false, exclusive: false, f, arguments: PhantomData }
+    TypedTool { spec, read_only: false, exclusive: false, polled: false, f, arguments: PhantomData }
 }
 
 /// Returns the schema of an argument type as models get it: in one piece, without references.
@@ -53,6 +53,7 @@ pub struct TypedTool<A, F> {
     spec: ToolSpec,
     read_only: bool,
     exclusive: bool,
+    polled: bool,
     f: F,
     arguments: PhantomData<fn(A)>,
 }
@@ -62,6 +63,13 @@ impl<A, F> TypedTool<A, F> {
     #[must_use]
     pub fn with_read_only(mut self, is_read_only: bool) -> Self {
         self.read_only = is_read_only;
+        self
+    }
+
+    /// Sets whether it is [polled](Tool::is_polled); not by default.
+    #[must_use]
+    pub fn with_polled(mut self, is_polled: bool) -> Self {
+        self.polled = is_polled;
         self
     }
 
@@ -92,6 +100,10 @@ where
 
     fn is_exclusive(&self) -> bool {
         self.exclusive
+    }
+
+    fn is_polled(&self) -> bool {
+        self.polled
     }
 
     // Spelled out, so that the box has only the function's own future.

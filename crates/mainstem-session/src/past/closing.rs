@@ -124,7 +124,7 @@ impl Past {
             TaskStatus::Cancelled => TaskEnd::Cancelled { by: "an earlier process".into() },
             _ => {
                 let error = self.failures.get(task).or_else(|| done?.error.as_ref());
-                TaskEnd::Failed(error.cloned().unwrap_or_else(restarted))
+                TaskEnd::from(error.cloned().unwrap_or_else(restarted))
             }
         }
     }
@@ -134,7 +134,7 @@ impl Past {
 fn status_of(end: TaskEnd) -> (TaskStatus, Option<Failure>) {
     match end {
         TaskEnd::Completed(_) => (TaskStatus::Completed, None),
-        TaskEnd::Failed(error) => (TaskStatus::Failed, Some(error)),
+        TaskEnd::Failed { error, .. } => (TaskStatus::Failed, Some(error)),
         TaskEnd::Cancelled { .. } => (TaskStatus::Cancelled, None),
     }
 }
@@ -162,7 +162,7 @@ mod tests {
         let checkpoint = serde_json::to_string(&past).unwrap();
         let restored: Past = serde_json::from_str(&checkpoint).unwrap();
         for past in [past, restored] {
-            assert_eq!(past.task_end(&task), TaskEnd::Failed(error.clone().unwrap()));
+            assert_eq!(past.task_end(&task), TaskEnd::from(error.clone().unwrap()));
         }
     }
 }

@@ -9,7 +9,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use mainstem_model::{Model, ModelOptions, ModelRegistry};
 use mainstem_policy::{Effect, RuleSet, Rules};
-use mainstem_react::{Agent, AgentBuilder, Middleware, OutputSchema, StructuredOutput};
+use mainstem_react::{Agent, AgentBuilder, Middleware, OutputSchema, RepetitionLimits, StructuredOutput};
 use mainstem_spec::{AgentSpec, Origin, Permission, SpecSet, WorkspaceMode};
 use mainstem_tool::{Tool, ToolSet, ToolSource};
 
@@ -45,6 +45,8 @@ pub struct AgentFactory {
     pub servers: Vec<ToolGrant>,
     /// The options of model calls, unless the spec changes them.
     pub options: ModelOptions,
+    /// How often agents may repeat themselves.
+    pub repetition: RepetitionLimits,
     /// The middleware around each call, also of children.
     pub middleware: Vec<Arc<dyn Middleware>>,
     /// Whether the root gets `plan_enter` and `plan_exit`.
@@ -72,6 +74,7 @@ impl AgentFactory {
             tools: ToolSet::new(),
             servers: Vec::new(),
             options: ModelOptions::default(),
+            repetition: RepetitionLimits::default(),
             middleware: Vec::new(),
             plan_tools: false,
             skills: Vec::new(),
@@ -189,7 +192,8 @@ impl AgentFactory {
         let mut agent = Agent::builder(&*spec.id, model)
             .with_tools(self.tools_of(spec))
             .with_max_iterations(spec.steps)
-            .with_options(self.options.overlaid(&over));
+            .with_options(self.options.overlaid(&over))
+            .with_repetition_limits(self.repetition);
         if !prompt.is_empty() {
             agent = agent.with_system_prompt(prompt);
         }

@@ -6,6 +6,8 @@ use mainstem_event::TaskStatus;
 use mainstem_message::TaskId;
 use mainstem_task::TaskRecord;
 
+use crate::spawn::report::GO_ON;
+
 const OPEN: &str = "<system-reminder>\nBackground tasks delivered:\n";
 const CLOSE: &str = "</system-reminder>";
 
@@ -43,9 +45,15 @@ fn entry(task: &TaskRecord) -> String {
             format!("result summary: {}", summary(task.result.as_deref().unwrap_or_default()))
         }
         TaskStatus::Cancelled => format!("cancelled by {}", one_line(by(task))),
-        _ => format!("error: {}", summary(&error(task))),
+        _ => format!("error: {}{}", summary(&error(task)), partial(task)),
     };
     format!("{}agent={}{label}, status={status}\n  {what}", first(&task.id), task.agent_id)
+}
+
+/// Returns what a task that failed has come to, and how its child goes on.
+fn partial(task: &TaskRecord) -> String {
+    let partial = task.result.as_ref();
+    partial.map_or_else(String::new, |partial| format!("\n  {}\n  {GO_ON}", summary(partial)))
 }
 
 /// Returns the beginning of a text, in lines that can't be taken for entries, and without tags.
@@ -88,7 +96,10 @@ pub(super) fn of_task(task: &TaskRecord) -> String {
     let _ = write!(text, "status: {}\ncreated_at: {created_at}\nupdated_at: {updated_at}", status.as_str());
     let _ = match task.status {
         TaskStatus::Completed => write!(text, "\nresult:\n{}", task.result.as_deref().unwrap_or_default()),
-        TaskStatus::Failed => write!(text, "\nerror: {}", error(task)),
+        TaskStatus::Failed => {
+            let partial = task.result.as_ref().map(|partial| format!("\n{partial}\n{GO_ON}"));
+            write!(text, "\nerror: {}{}", error(task), partial.unwrap_or_default())
+        }
         TaskStatus::Cancelled => write!(text, "\ncancelled by {}", by(task)),
         _ => write!(text, "\nIt is still running."),
     };

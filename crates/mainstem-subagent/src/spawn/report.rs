@@ -1,12 +1,14 @@
 //! The text by which a parent learns of its child: `key: value` lines, then the body.
 
+use std::sync::Arc;
+
 use mainstem_event::{EventSource, Outcome, SendMode};
-use mainstem_message::{AgentKey, ContentBlock, Failure, Message, TaskId, ToolState};
+use mainstem_message::{AgentKey, ContentBlock, Failure, Message, Role, TaskId, ToolState};
 use mainstem_react::RunOutcome;
 use mainstem_task::{TaskEnd, TaskError};
 use mainstem_tool::ToolOutput;
 
-use crate::spawn::wait_time::LONGEST;
+use crate::spawn::{unfinished::Unfinished, wait_time::LONGEST};
 
 /// How a child's turn ended, or that it goes on in the background.
 #[derive(Clone, Debug)]
@@ -14,6 +16,8 @@ pub(crate) struct Report {
     head: String,
     body: String,
     state: ToolState,
+    /// Whether the child failed with work that it can go on with.
+    can_go_on: bool,
 }
 
 /// How a child became a background task.
@@ -26,9 +30,27 @@ pub(crate) enum Handover {
 }
 
 impl Report {
-    pub(crate) fn new(source: &EventSource, outcome: &RunOutcome) -> Self {
+    /// Creates the report of a turn with these messages.
+    pub(crate) fn new(source: &EventSource, outcome: &RunOutcome, messages: &[Arc<Message>]) -> Self {
         let error = outcome.error.as_ref().map(Failure::from);
-        Self::of(source, outcome.outcome, outcome.answer.as_deref(), error.as_ref())
+        let report = Self::of(source, outcome.outcome, outcome.answer.as_deref(), error.as_ref());
+        report.with_unfinished(outcome.outcome, messages)
+    }
+
+    /// Adds what a turn has come to that failed, and how its child goes on.
+    fn with_unfinished(mut self, outcome: Outcome, messages: &[Arc<Message>]) -> Self {
+        let has_failed = self.state == ToolState::Error && outcome != Outcome::Cancelled;
+        if let Some(unfinished) = Unfinished::of(messages).filter(|_| has_failed) {
+            self.body.push_str(&format!("\n{unfinished}"));
+            self.can_go_on = true;
+        }
+        self
+    }
+
+    /// Leaves out how to send to a child that can't be sent to.
+    pub(crate) fn without_sending(mut self) -> Self {
+        self.can_go_on = false;
+        self
     }
 
     fn of(source: &EventSource, outcome: Outcome, answer: Option<&Message>, error: Option<&Failure>) -> Self {
@@ -42,24 +64,26 @@ impl Report {
         };
         let status = if outcome == Outcome::Success { "completed" } else { outcome.as_str() };
         let state = if ok { ToolState::Success } else { ToolState::Error };
-        Self { head: head(source), body: format!("status: {status}\n{body}"), state }
+        Self { head: head(source), body: format!("status: {status}\n{body}"), state, can_go_on: false }
     }
 
     /// Returns the report of a turn that ended in an earlier process, or with it.
     pub(crate) fn recorded(
         source: &EventSource,
         outcome: Outcome,
-        answer: Option<&Message>,
+        messages: &[Arc<Message>],
         error: Option<&Failure>,
     ) -> Self {
+        let answer = messages.iter().rfind(|message| message.role == Role::Assistant).map(Arc::as_ref);
         match error {
             Some(error) if error.code == RESTARTED => {
                 let body = format!("status: interrupted\nerror: {error}\n{CUT}");
-                Self { head: head(source), body, state: ToolState::Interrupted }
+                Self { head: head(source), body, state: ToolState::Interrupted, can_go_on: false }
             }
             _ => {
                 let answered = matches!(outcome, Outcome::Success | Outcome::MaxIterations);
-                Self::of(source, outcome, answer.filter(|_| answered), error)
+                let report = Self::of(source, outcome, answer.filter(|_| answered), error);
+                report.with_unfinished(outcome, messages)
             }
         }
     }
@@ -71,21 +95,25 @@ impl Report {
             Handover::Promoted => ("promoted", PROMOTED),
         };
         let body = format!("status: {status}\ntask_id: {task}\n{note}");
-        Self { head: head(source), body, state: ToolState::Running }
+        Self { head: head(source), body, state: ToolState::Running, can_go_on: false }
     }
 
     /// Reports the end of a child that could not become a background task.
     pub(crate) fn not_promoted(source: &EventSource, end: TaskEnd, why: &TaskError) -> Self {
         let (status, body, state) = match end {
             TaskEnd::Completed(reply) => ("completed", format!("reply:\n{reply}"), ToolState::Success),
-            TaskEnd::Failed(error) => ("error", format!("error: {error}"), ToolState::Error),
+            TaskEnd::Failed { error, partial } => {
+                let partial = partial.map_or_else(String::new, |partial| format!("\n{partial}"));
+                ("error", format!("error: {error}{partial}"), ToolState::Error)
+            }
             TaskEnd::Cancelled { by } => ("cancelled", format!("error: cancelled by {by}"), ToolState::Error),
         };
         let note = format!(
             "note: it took longer than asked for, and could not go on in the background: {}",
             why.without_paths()
         );
-        Self { head: head(source), body: format!("status: {status}\n{note}\n{body}"), state }
+        let body = format!("status: {status}\n{note}\n{body}");
+        Self { head: head(source), body, state, can_go_on: false }
     }
 
     /// Reports that the message was handed to a running child.
@@ -96,7 +124,7 @@ impl Report {
         };
         let body =
             format!("status: sent\n{when}; its reply goes to the call that waits for its present turn.");
-        Self { head: format!("agent_key: {key}"), body, state: ToolState::Success }
+        Self { head: format!("agent_key: {key}"), body, state: ToolState::Success, can_go_on: false }
     }
 
     /// Adds that the wait was shorter than the model asked, if it was.
@@ -112,7 +140,8 @@ impl Report {
     }
 
     pub(crate) fn text(&self) -> String {
-        format!("{}\n{}", self.head, self.body)
+        let Self { head, body, .. } = self;
+        if self.can_go_on { format!("{head}\n{body}\n{GO_ON}") } else { format!("{head}\n{body}") }
     }
 }
 
@@ -136,6 +165,9 @@ fn head(source: &EventSource) -> String {
 
 /// The error code of invocations and tasks that were running when their process ended.
 pub const RESTARTED: &str = "restarted";
+
+/// How a child that failed goes on.
+pub(crate) const GO_ON: &str = "note: all of this stays in its conversation: agent_send tells it to go on where it stopped, or in another way";
 
 const CUT: &str =
     "It may have done part of its work. It still knows its conversation: agent_send tells it to go on.";

@@ -65,10 +65,10 @@ impl Fleet {
         let requests = open_requests(&recorded);
         let input = TurnInput { cx: cx.clone(), history, task: task.task.clone(), watchdog };
         let turn = runner.continue_turn(input, recorded);
-        let sink = cx.sink().clone();
+        let (sink, child) = (cx.sink().clone(), cx.clone());
         let work = Box::pin(async move {
             withdraw(&sink, requests);
-            end_of(turn.await)
+            end_of(&turn.await, &child)
         });
         let (id, status) = (task.id.clone(), task.status);
         match self.tasks.take_over(task, cx.sink().clone(), cancel_of(&cx), work).await {

@@ -19,6 +19,7 @@ use crate::{
         launch::{Child, Order},
         report::{Handover, NOTHING_SAID, Report, says_nothing},
         start_order::StartTicket,
+        unfinished::Unfinished,
         wait_time::WaitTime,
     },
 };
@@ -105,7 +106,7 @@ impl Member {
         };
         permit.set_child(&child.source.agent_key);
         let report = |child: &Child, outcome: &RunOutcome| {
-            Ok(Report::new(&child.source, outcome).clamped(wait.is_clamped))
+            Ok(Report::new(&child.source, outcome, &child.cx.messages()).clamped(wait.is_clamped))
         };
         if let Some(outcome) = in_time(cx, &mut child, deadline).await {
             return report(&child, &outcome);
@@ -171,7 +172,7 @@ impl Member {
             sink: child_cx.sink().clone(),
             cancel: cancel_of(&child_cx),
         };
-        let fleet = self.fleet.clone();
+        let (fleet, own) = (self.fleet.clone(), child_cx.clone());
         let work = Box::pin(async move {
             // Here, because the task set polls this even if the run is not read. Below a new child
             // no agent waits yet.
@@ -181,7 +182,7 @@ impl Member {
             if let Some(start) = start {
                 start.await;
             }
-            end_of(turn.await)
+            end_of(&turn.await, &own)
         });
         let fleet = &self.fleet;
         match fleet.tasks.begin(new, work).await {
@@ -242,15 +243,19 @@ async fn tethered<T>(cx: &RunContext, child: &RunContext, work: impl Future<Outp
     }
 }
 
-/// Returns how a task ends whose child has this outcome.
-pub(crate) fn end_of(outcome: RunOutcome) -> TaskEnd {
+/// Returns how a task ends whose child has this outcome and context.
+pub(crate) fn end_of(outcome: &RunOutcome, cx: &RunContext) -> TaskEnd {
     let failure = || {
         let nothing = || Failure::new("error", "it ended without an answer");
         outcome.error.as_ref().map_or_else(nothing, Failure::from)
     };
+    let failed = |error| {
+        let unfinished = Unfinished::of(&cx.messages());
+        TaskEnd::Failed { error, partial: unfinished.map(|unfinished| unfinished.to_string()) }
+    };
     match (outcome.outcome, &outcome.error) {
         (Outcome::MaxIterations, _) if says_nothing(outcome.answer.as_deref()) => {
-            TaskEnd::Failed(Failure::new(Outcome::MaxIterations.as_str(), NOTHING_SAID))
+            failed(Failure::new(Outcome::MaxIterations.as_str(), NOTHING_SAID))
         }
         (Outcome::Success | Outcome::MaxIterations, _) => {
             TaskEnd::Completed(outcome.answer.as_ref().map(|answer| answer.text()).unwrap_or_default())
@@ -258,7 +263,7 @@ pub(crate) fn end_of(outcome: RunOutcome) -> TaskEnd {
         (_, Some(AgentError::Cancelled(reason))) if outcome.outcome == Outcome::Cancelled => {
             TaskEnd::Cancelled { by: reason.by() }
         }
-        _ => TaskEnd::Failed(failure()),
+        _ => failed(failure()),
     }
 }
 

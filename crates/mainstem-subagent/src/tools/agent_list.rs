@@ -19,6 +19,7 @@ pub(super) fn tool() -> Arc<dyn Tool> {
             let (cx, member) = Member::of_call(&cx)?;
             Ok::<_, SpawnError>(Json(member.fleet.roster.list(Some(cx.session_id()))))
         })
-        .with_read_only(true),
+        .with_read_only(true)
+        .with_polled(true),
     )
 }

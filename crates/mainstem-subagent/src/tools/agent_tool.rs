@@ -57,7 +57,7 @@ impl Tool for AgentTool {
         let cx = engine(cx)?;
         unlisted::admit(cx)?;
         let source = new_source(cx, self.agent.id(), Some(self.agent.name()), None);
-        let (outcome, _) = unlisted::run(&self.agent, cx, &source, Vec::new(), task).await?;
-        Ok(Report::new(&source, &outcome).into())
+        let (outcome, said) = unlisted::run(&self.agent, cx, &source, Vec::new(), task).await?;
+        Ok(Report::new(&source, &outcome, &said).without_sending().into())
     }
 }

@@ -35,7 +35,8 @@ pub(super) fn tool() -> Arc<dyn Tool> {
             };
             Ok::<_, SpawnError>([head].into_iter().chain(lines).collect::<Vec<_>>().join("\n"))
         })
-        .with_read_only(true),
+        .with_read_only(true)
+        .with_polled(true),
     )
 }
 

@@ -39,7 +39,8 @@ pub(super) fn tool() -> Arc<dyn Tool> {
             fleet.told_by_tool(cx, std::slice::from_ref(&task));
             Ok::<_, SpawnError>(ToolOutput::from(task_text(&task)).with_state(state(&[task])))
         })
-        .with_read_only(true),
+        .with_read_only(true)
+        .with_polled(true),
     )
 }
 

@@ -44,7 +44,8 @@ pub(super) fn tool() -> Arc<dyn Tool> {
             fleet.told_by_tool(cx, &tasks);
             Ok::<_, SpawnError>(ToolOutput::from(text(&tasks, time)).with_state(state(&tasks)))
         })
-        .with_read_only(true),
+        .with_read_only(true)
+        .with_polled(true),
     )
 }
 

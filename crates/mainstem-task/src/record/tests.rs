@@ -15,7 +15,7 @@ fn change() -> impl Strategy<Value = TaskChange> {
         Just(TaskChange::Run),
         Just(TaskChange::WaitForConfirm),
         Just(TaskChange::Complete { result: "done".into() }),
-        Just(TaskChange::Fail { error: Failure::new("error", "no") }),
+        Just(TaskChange::Fail { error: Failure::new("error", "no"), partial: None }),
         Just(TaskChange::Cancel { by: "me".into() }),
         Just(TaskChange::RequestCancel { by: "you".into() }),
         Just(TaskChange::Deliver),

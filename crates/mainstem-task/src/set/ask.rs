@@ -43,7 +43,7 @@ impl TaskSet {
         // No session will continue one that is resumable.
         let lost = |_: &TaskId| {
             let why = "the session was deleted after its executor had ended";
-            Some(TaskEnd::Failed(Failure::new("executor_lost", why)))
+            Some(TaskEnd::from(Failure::new("executor_lost", why)))
         };
         let mut over = self.end_orphans(root, lost).await?;
         over.retain(TaskRecord::is_over);

@@ -165,7 +165,7 @@ impl Inner {
         }
         let _ = begun.send(Ok(record));
         let end = AssertUnwindSafe(work).catch_unwind().await;
-        let end = end.unwrap_or_else(|_| TaskEnd::Failed(Failure::new("panic", "the task panicked")));
+        let end = end.unwrap_or_else(|_| TaskEnd::from(Failure::new("panic", "the task panicked")));
         self.finish(&id, end).await;
     }
 

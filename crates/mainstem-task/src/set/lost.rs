@@ -159,5 +159,6 @@ impl TaskSet {
 
 #[expect(clippy::unnecessary_wraps, reason = "a change for a task that is lost")]
 fn lost(why: String) -> Option<TaskChange> {
-    Some(TaskChange::Fail { error: Failure::new("executor_lost", format!("executor lost: {why}")) })
+    let error = Failure::new("executor_lost", format!("executor lost: {why}"));
+    Some(TaskChange::Fail { error, partial: None })
 }

@@ -26,7 +26,7 @@ use mainstem_journal::Journal;
 use mainstem_message::TenantName;
 use mainstem_model::{Model, ModelOptions, ModelRegistry};
 use mainstem_policy::{Budget, Prices, Rules};
-use mainstem_react::Middleware;
+use mainstem_react::{Middleware, RepetitionLimits};
 use mainstem_session::{AgentSource, OnTaskFinished, Session, SessionBuilder, Store};
 use mainstem_spec::{AgentSpec, Skill};
 use mainstem_subagent::Limits;
@@ -59,6 +59,7 @@ pub struct HarnessBuilder {
     registry: ModelRegistry,
     options: ModelOptions,
     max_iterations: Option<u32>,
+    repetition: RepetitionLimits,
     limits: Limits,
     task_store: Option<Arc<dyn TaskStore>>,
     journal: Option<Arc<dyn Journal>>,
@@ -101,6 +102,7 @@ impl Harness {
             registry: ModelRegistry::new(),
             options: ModelOptions::default(),
             max_iterations: None,
+            repetition: RepetitionLimits::default(),
             limits: Limits::default(),
             task_store: None,
             journal: None,

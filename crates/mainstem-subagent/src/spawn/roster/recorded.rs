@@ -117,8 +117,7 @@ impl RecordedRoster {
         if let Some(child) = self.child(&source.agent_key) {
             child.record.end(turn.messages(), event.at);
         }
-        let answer = turn.last_answer().map(Arc::as_ref);
-        self.calls.report(source, || Report::recorded(source, outcome, answer, error));
+        self.calls.report(source, || Report::recorded(source, outcome, turn.messages(), error));
     }
 
     fn close(&mut self, key: &AgentKey) {

@@ -141,7 +141,10 @@ async fn its_turns_are_in_the_stream_and_its_conversation_in_the_roster() {
     let key = child.source.agent_key.clone();
     assert_eq!(session.status(), ChildStatus::Running);
     let outcome = child.turn.await;
-    assert_eq!(Report::new(&child.source, &outcome).text().lines().last(), Some("One."));
+    assert_eq!(
+        Report::new(&child.source, &outcome, &child.cx.messages()).text().lines().last(),
+        Some("One.")
+    );
     assert_eq!(session.status(), ChildStatus::Idle);
 
     session.remote.goes_on.notify_one();

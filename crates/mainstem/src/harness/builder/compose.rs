@@ -123,6 +123,7 @@ impl HarnessBuilder {
             factory.remotes = Some(Arc::new(self.remotes.clone()));
         }
         factory.options = self.options.clone();
+        factory.repetition = self.repetition;
         factory.middleware.clone_from(&self.middleware);
         factory.plan_tools = self.plan_tools;
         if self.generate {

@@ -6,7 +6,7 @@ use mainstem_event::{Clock, Ids, LogOptions};
 use mainstem_journal::Journal;
 use mainstem_model::{ModelOptions, ModelRegistry};
 use mainstem_policy::{Budget, Prices, Rules};
-use mainstem_react::Middleware;
+use mainstem_react::{Middleware, RepetitionLimits};
 use mainstem_session::OnTaskFinished;
 use mainstem_spec::{AgentSpec, Skill};
 use mainstem_task::TaskStore;
@@ -140,6 +140,13 @@ impl HarnessBuilder {
     /// Sets the most model calls of the root in one run; 10 by default.
     pub fn with_max_iterations(mut self, most: u32) -> Self {
         self.max_iterations = Some(most);
+        self
+    }
+
+    /// Sets how often an agent may make the same calls with the same results before it is told, and
+    /// ended.
+    pub fn with_repetition_limits(mut self, limits: RepetitionLimits) -> Self {
+        self.repetition = limits;
         self
     }
 
