@@ -387,6 +387,10 @@ async fn failures_are_told_with_their_error_and_cancels_with_who_asked() {
     Background tasks delivered:
     - task_id=task-1, agent=slow, status=FAILED
       error: transport: the connection was cut
+      partial_reply:
+      It
+      agent_key: agent:slow:1
+      note: all of this stays in its conversation: agent_send tells it to go on where it stopped, or in another way
     - task_id=task-2, agent=slow, status=FAILED
       error: panic: a panic in the agent: oh no
     </system-reminder>
@@ -410,6 +414,9 @@ async fn failures_are_told_with_their_error_and_cancels_with_who_asked() {
     created_at: 2026-01-01T00:00:00.000000Z
     updated_at: 2026-01-01T00:00:00.000000Z
     error: transport: the connection was cut
+    partial_reply:
+    It
+    note: all of this stays in its conversation: agent_send tells it to go on where it stopped, or in another way
 
     It had ended before, and stays as it is.
     task_id: task-3

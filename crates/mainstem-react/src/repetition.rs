@@ -7,8 +7,8 @@ use mainstem_message::{ContentBlock, ToolCall, ToolResult};
 /// How often an agent may repeat itself.
 ///
 /// A *round* is the tool calls of one answer with their results. Rounds are equal if the names and
-/// arguments of the calls are, and the results. An agent that goes in a circle repeats a sequence of
-/// rounds. Rounds with a [polled](mainstem_tool::Tool::is_polled) tool do not count.
+/// arguments of the calls are, and the results. An agent that goes in a circle repeats a sequence
+/// of rounds. Rounds with a [polled](mainstem_tool::Tool::is_polled) tool do not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RepetitionLimits {

@@ -25,8 +25,8 @@ pub trait Tool: Send + Sync + 'static {
         false
     }
 
-    /// Returns `true` if a model may call it again and again while the result stays the same, because
-    /// it looks for something that others do. An agent that repeats other calls is ended
+    /// Returns `true` if a model may call it again and again while the result stays the same,
+    /// because it looks for something that others do. An agent that repeats other calls is ended
     /// (`RepetitionLimits` of `mainstem-react`).
     fn is_polled(&self) -> bool {
         false

@@ -53,7 +53,9 @@ fn entry(task: &TaskRecord) -> String {
 /// Returns what a task that failed has come to, and how its child goes on.
 fn partial(task: &TaskRecord) -> String {
     let partial = task.result.as_ref();
-    partial.map_or_else(String::new, |partial| format!("\n  {}\n  {GO_ON}", summary(partial)))
+    let shown =
+        |partial: &String| format!("\n  {}\n  agent_key: {}\n  {GO_ON}", summary(partial), task.agent_key);
+    partial.map_or_else(String::new, shown)
 }
 
 /// Returns the beginning of a text, in lines that can't be taken for entries, and without tags.
