@@ -13,3 +13,4 @@ mod random;
 mod restart;
 #[path = "../common.rs"]
 mod support;
+mod taken_back;

@@ -411,3 +411,35 @@ async fn a_server_that_is_replaced_leaves_its_tasks_at_remotes_to_the_next() {
     next.stop().await;
     serving.abort();
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_child_that_was_silent_since_its_promotion_goes_on() {
+    let whole = Whole::run(Speaks::Mainstem).await;
+    // As if it had become a task with the last of these events: none names the task yet.
+    let is_promotion = |event: &&AgentEvent| event.kind.name() == "TASK_UPDATED";
+    let before = &whole.events[..whole.while_it_runs().end - 3];
+    let promotion = before.iter().find(is_promotion).unwrap();
+    let others = before.iter().filter(|event| !is_promotion(event));
+    let in_foreground = |(seq, event): (u64, &AgentEvent)| {
+        let mut origin = (*event.origin).clone();
+        if let Some(source) = &mut origin.source {
+            Arc::make_mut(source).task_id = None;
+        }
+        let same = AgentEvent::new(seq, event.at, Arc::new(origin), event.kind.clone());
+        event
+            .metadata
+            .as_deref()
+            .map_or_else(|| same.clone(), |metadata| same.clone().with_metadata(metadata.clone()))
+    };
+    let mut events: Vec<_> = (1..).zip(others).map(in_foreground).collect();
+    events.push(in_foreground((before.len() as u64, promotion)));
+    let (journal, store) = killed_after(&events, &whole.task).await;
+    let next = near(Speaks::Mainstem, &whole.url, store, &journal);
+    let session = next.open_session("s").await.unwrap();
+    all_is_done(&next).await;
+    let task = session.tasks().await.unwrap().remove(0);
+    assert_eq!((task.status, &task.result), (TaskStatus::Completed, &whole.task.result), "{task:?}");
+    // The root's part of this log is made up, so it is not checked against the laws.
+    let of_child = |events: &[AgentEvent]| events.iter().filter(|event| event.agent_id() == "far").count();
+    assert_eq!(of_child(&so_far(&journal).await), of_child(&whole.events));
+}

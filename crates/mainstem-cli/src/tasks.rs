@@ -81,10 +81,13 @@ fn open(args: &Tasks, source: &Source, terminal: Terminal) -> anyhow::Result<Arc
 fn check_stopped(task: &TaskRecord) -> anyhow::Result<()> {
     ensure!(
         task.is_over(),
-        "task {:?} has not stopped: its executor has not answered within {} s; if it hangs, the task ends within {} s",
+        "task {:?} has not stopped: its executor has not answered within {} s; if it has ended, {}",
         task.id.as_str(),
         HEARD.as_secs(),
-        LEASE_DURATION.as_secs()
+        match task.is_resumable {
+            true => "the task stops when its session is next opened".to_owned(),
+            false => format!("the task ends within {} s", LEASE_DURATION.as_secs()),
+        }
     );
     Ok(())
 }

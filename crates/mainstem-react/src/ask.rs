@@ -81,7 +81,7 @@ async fn run_call(
 ) -> Result<Answer, AgentError> {
     let started = cx.now();
     cx.emit(EventKind::model_call_start(model.unwrap_or(MIDDLEWARE), iteration));
-    let mut guard = UsageGuard { cx, model, usage: None };
+    let mut guard = UsageGuard { cx, model, usages: Vec::new() };
     let mut turn = Turn::new(iteration.to_string(), Length::new(limits, answered_bytes(cx)));
     let result = tokio::select! {
         biased;
@@ -94,8 +94,8 @@ async fn run_call(
         Err(AgentError::Cancelled(_)) => StopReason::Cancelled,
         Err(_) => StopReason::Error,
     };
-    let usage = turn.usage();
-    guard.usage = usage;
+    guard.usages = turn.usages().collect();
+    let usage = guard.usage();
     drop(guard);
     let duration_ms = cx.now().millis_since(started);
     let before = last_answer(cx);
@@ -128,16 +128,24 @@ pub(crate) fn recorded(cx: &RunContext) -> Result<(), AgentError> {
 struct UsageGuard<'a> {
     cx: &'a RunContext,
     model: Option<&'a str>,
-    usage: Option<Usage>,
+    /// Of each attempt: prices depend on the length of a prompt.
+    usages: Vec<Usage>,
+}
+
+impl UsageGuard<'_> {
+    fn usage(&self) -> Option<Usage> {
+        self.usages.iter().copied().reduce(|all, more| all + more)
+    }
 }
 
 impl Drop for UsageGuard<'_> {
     fn drop(&mut self) {
         let cost = match self.model {
-            Some(model) => self.usage.and_then(|usage| self.cx.cost(model, &usage)),
+            Some(_) if self.usages.is_empty() => None,
+            Some(model) => self.usages.iter().map(|usage| self.cx.cost(model, usage)).sum(),
             None => Some(0),
         };
-        self.cx.meter().add_own(self.usage.unwrap_or_default(), cost);
+        self.cx.meter().add_own(self.usage().unwrap_or_default(), cost);
     }
 }
 

@@ -15,7 +15,7 @@ pub struct RepetitionLimits {
     /// After how many repetitions in a row the agent is told, in a hint. Default 3; 0 turns it off.
     pub told: u32,
     /// After how many repetitions in a row the agent ends, with
-    /// [`AgentError::NoProgress`](crate::AgentError::NoProgress). Default 6; 0 turns it off.
+    /// [`AgentError::NoProgress`](crate::AgentError::NoProgress). Default 10; 0 turns it off.
     pub ended: u32,
     /// The rounds of the longest circle that is detected. Default 4.
     pub longest: usize,
@@ -23,7 +23,7 @@ pub struct RepetitionLimits {
 
 impl Default for RepetitionLimits {
     fn default() -> Self {
-        Self { told: 3, ended: 6, longest: 4 }
+        Self { told: 3, ended: 10, longest: 4 }
     }
 }
 
@@ -60,6 +60,9 @@ impl RepetitionLimits {
     }
 }
 
+/// The most rounds that are remembered.
+const MAX_ROUNDS: usize = 4_096;
+
 /// What follows from a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
@@ -92,7 +95,7 @@ impl Repetition {
         results: impl Iterator<Item = &'a ToolResult>,
     ) -> Verdict {
         let RepetitionLimits { told, ended, longest } = self.limits;
-        let most = told.max(ended) as usize * longest;
+        let most = (told.max(ended) as usize).saturating_mul(longest).min(MAX_ROUNDS);
         if most == 0 {
             return Verdict::GoOn;
         }

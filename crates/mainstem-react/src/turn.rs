@@ -39,8 +39,8 @@ pub(crate) struct Turn {
     length: Length,
     /// The length before the first attempt.
     before: Length,
-    /// What the failed attempts have used.
-    failed: Option<Usage>,
+    /// What the failed attempts have used, as far as it was reported.
+    failed: Vec<Usage>,
     usage: Option<Usage>,
     pub(crate) stop: Option<StopReason>,
 }
@@ -67,7 +67,7 @@ impl Turn {
             taken: HashSet::new(),
             before: length.clone(),
             length,
-            failed: None,
+            failed: Vec::new(),
             usage: None,
             stop: None,
         }
@@ -150,11 +150,9 @@ impl Turn {
         self.length.add(text.len())
     }
 
-    /// Returns the usage of all attempts.
-    pub(crate) fn usage(&self) -> Option<Usage> {
-        let mut all = self.failed;
-        sum(&mut all, self.usage);
-        all
+    /// Returns the usage of each attempt that reported it.
+    pub(crate) fn usages(&self) -> impl Iterator<Item = Usage> {
+        self.failed.iter().copied().chain(self.usage)
     }
 
     /// Emits the report of a decorator around the model. If an attempt is repeated, what it has
@@ -190,7 +188,7 @@ impl Turn {
             }
             calls.push(call.id);
         }
-        sum(&mut self.failed, self.usage.take());
+        self.failed.extend(self.usage.take());
         (self.length, self.stop) = (self.before.clone(), None);
         Discarded::new(std::mem::take(&mut self.said), calls)
     }
@@ -272,13 +270,6 @@ impl Call {
     fn end_kind(&self, opaque: Opaque) -> EventKind {
         let (tool_call_id, tool_call_name) = (self.id.clone(), self.name.clone());
         EventKind::ToolCallEnd { tool_call_id, tool_call_name, opaque, discarded: false }
-    }
-}
-
-/// Adds to a usage that may be unknown.
-fn sum(all: &mut Option<Usage>, more: Option<Usage>) {
-    if let Some(more) = more {
-        *all.get_or_insert_default() += more;
     }
 }
 

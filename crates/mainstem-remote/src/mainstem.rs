@@ -4,7 +4,9 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use futures_util::StreamExt;
-use mainstem_api::{AnyRun, AnySession, Begun, Code, Error, Host, NewRun, NewToolResult, RunOptions};
+use mainstem_api::{
+    AnyRun, AnySession, Begun, Code, Error, Host, NewRun, NewToolResult, RunOptions, RunState, RunView,
+};
 use mainstem_client::{RemoteSession, Server};
 use mainstem_event::{AgentEvent, Background, CancelReason, Decision};
 use mainstem_message::{ConfirmId, ContentBlock, ToolCallId, ToolState};
@@ -204,7 +206,10 @@ async fn find(
         },
     };
     let runs = session.runs().await?;
-    Ok(runs.iter().rfind(|run| run.first_seq <= seq).map(|run| session.begun(run)))
+    // One that was cancelled in the queue has used nothing.
+    let has_begun = |run: &&RunView| run.status != RunState::Cancelled || run.usage.is_some();
+    let run = runs.iter().filter(has_begun).rfind(|run| run.first_seq <= seq);
+    Ok(run.map(|run| session.begun(run)))
 }
 
 /// Returns `true` if a server refuses the depth, because its own limit is lower.

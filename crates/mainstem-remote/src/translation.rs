@@ -3,7 +3,7 @@
 use std::{collections::HashSet, mem, sync::Arc};
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
-use mainstem_event::{EventKind, EventSource, Outcome, Rollup};
+use mainstem_event::{Discarded, EventKind, EventSource, Outcome, Rollup, fold::BlockKind as Block};
 use mainstem_message::{
     BlockId, ContentBlock, Failure, Message, Role, StopReason, ToolCall, ToolCallId, ToolState, Usage,
 };
@@ -48,16 +48,11 @@ pub struct Translation {
     usage: Option<Usage>,
     /// The calls of the present answer.
     calls: Vec<Call>,
-    /// The calls that have a result.
+    /// What the present answer has said.
+    attempt: Discarded,
+    /// The calls that have a result, or were taken back.
     answered: HashSet<ToolCallId>,
     is_over: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Block {
-    Text,
-    Thinking,
-    Data,
 }
 
 #[derive(Debug)]
@@ -88,6 +83,7 @@ impl Translation {
             is_model_called: false,
             usage: None,
             calls: Vec::new(),
+            attempt: Discarded::default(),
             answered: HashSet::new(),
             is_over: false,
         }
@@ -134,13 +130,9 @@ impl Translation {
 
     /// Ends the open block, so that the next text begins another.
     pub fn end_block(&mut self) {
-        let Some((block_id, block)) = self.block.take() else { return };
-        let opaque = Default::default();
-        self.emit(match block {
-            Block::Text => EventKind::TextBlockEnd { block_id, opaque, discarded: false },
-            Block::Thinking => EventKind::ThinkingBlockEnd { block_id, opaque, discarded: false },
-            Block::Data => EventKind::DataBlockEnd { block_id, opaque, discarded: false },
-        });
+        if let Some((block_id, block)) = self.block.take() {
+            self.emit(block.end(block_id, Default::default()));
+        }
     }
 
     /// Begins a call of a tool; nothing if the call is known.
@@ -152,6 +144,7 @@ impl Translation {
         self.end_block();
         let name: Arc<str> = name.into();
         self.emit(EventKind::ToolCallStart { tool_call_id: id.clone(), tool_call_name: name.clone() });
+        self.attempt.tool_calls.push(id.clone());
         self.calls.push(Call { id: id.clone(), name, arguments: String::new(), stage: Stage::Calling });
     }
 
@@ -255,6 +248,7 @@ impl Translation {
         self.blocks += 1;
         let block_id = BlockId::from_lossy(format!("block-{}", self.blocks));
         let (media_type, opaque) = (media_type.to_owned(), Default::default());
+        self.attempt.blocks.push(block_id.clone());
         self.emit(EventKind::DataBlockStart { block_id: block_id.clone(), media_type });
         self.emit(EventKind::DataBlockDelta {
             block_id: block_id.clone(),
@@ -268,9 +262,39 @@ impl Translation {
         self.usage = Some(self.usage.unwrap_or_default() + usage);
     }
 
-    /// Adds an event that belongs to the invocation and to no block or call.
+    /// Adds an event that belongs to the invocation and to no block or call. A `MODEL_RETRY` or
+    /// `MODEL_FALLBACK` that takes something back is as in [`take_back`](Self::take_back).
     pub fn other(&mut self, kind: EventKind) {
-        self.emit(kind);
+        if kind.taken_back().is_some() { self.take_back(kind) } else { self.emit(kind) }
+    }
+
+    /// Takes back what the present answer has said, because the remote gives it again. `kind` is
+    /// the `MODEL_RETRY` or `MODEL_FALLBACK` that says why; it gets the ids. A call that is taken
+    /// back and then goes on under the same id is passed over.
+    pub fn take_back(&mut self, kind: EventKind) {
+        if self.is_over {
+            return;
+        }
+        if !self.is_model_called {
+            return self.emit(kind.with_taken_back(Discarded::default()));
+        }
+        if let Some((block_id, block)) = self.block.take() {
+            self.emit(block.end(block_id, Default::default()).with_discarded(true));
+        }
+        for Call { id, name: tool_call_name, stage, .. } in mem::take(&mut self.calls) {
+            if stage == Stage::Calling {
+                let (tool_call_id, opaque) = (id.clone(), Default::default());
+                self.emit(EventKind::ToolCallEnd { tool_call_id, tool_call_name, opaque, discarded: true });
+            }
+            self.answered.insert(id);
+        }
+        let said = mem::take(&mut self.attempt);
+        self.emit(kind.with_taken_back(said));
+    }
+
+    /// Returns how many blocks and calls the present answer has.
+    pub(crate) fn parts_of_answer(&self) -> usize {
+        if self.is_model_called { self.attempt.blocks.len() + self.attempt.tool_calls.len() } else { 0 }
     }
 
     /// Ends the invocation, once: what is open ends first.
@@ -345,6 +369,7 @@ impl Translation {
         self.blocks += 1;
         let block_id = BlockId::from_lossy(format!("block-{}", self.blocks));
         self.block = Some((block_id.clone(), block));
+        self.attempt.blocks.push(block_id.clone());
         self.emit(match block {
             Block::Text => EventKind::TextBlockStart { block_id: block_id.clone() },
             Block::Thinking => EventKind::ThinkingBlockStart { block_id: block_id.clone() },
@@ -362,6 +387,7 @@ impl Translation {
         }
         self.interrupt();
         self.is_model_called = true;
+        self.attempt = Discarded::default();
         self.model_calls += 1;
         self.emit(EventKind::model_call_start(self.model.clone(), self.model_calls));
     }

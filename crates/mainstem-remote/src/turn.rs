@@ -226,9 +226,10 @@ impl Turn<'_> {
     /// Passes on what the remote has asked for and still waits for.
     fn pass_on(&mut self) {
         for Request { invocation, id, mut calls } in std::mem::take(&mut self.deferred) {
+            let is_about_calls = !calls.is_empty();
             calls.retain(|call| self.admission.is_open(invocation, &call.id));
             match id {
-                _ if calls.is_empty() => {}
+                _ if is_about_calls && calls.is_empty() => {}
                 Some(id) => self.ask(invocation, id, calls),
                 None => self.execute(invocation, calls),
             }
@@ -366,8 +367,12 @@ impl Drop for Beginning<'_> {
     }
 }
 
-/// Lets the session's task set cancel a turn at the remote, because this side stops waiting.
+/// Lets the session's task set cancel a turn at the remote, because this side stops waiting. A turn
+/// that is left to another process goes on.
 fn cancel_later(cx: &RunContext, cancel: impl Future<Output = Result<(), RemoteError>> + Send + 'static) {
+    if cx.sink().is_left() {
+        return;
+    }
     let Some(tasks) = Fleet::task_set(cx) else { return };
     tasks.drive(async move {
         let cancelled = timeout(CANCEL_TIMEOUT, cancel).await;

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, convert::Infallible, future::pending, sync::Arc, time::Duration};
 
+use mainstem::task::LEASE_DURATION;
 use mainstem::{
     Harness,
     journal::JournalError,
@@ -176,8 +177,15 @@ impl App {
         }
     }
 
-    /// Continues the background tasks that go on at remote agents since another server has ended.
+    /// Continues the background tasks that go on at remote agents since another server has ended;
+    /// and again once the lease of a server that was killed has expired.
     pub(crate) async fn continue_tasks(&self) {
+        self.continue_tasks_now().await;
+        sleep(LEASE_DURATION + SHORTEST).await;
+        self.continue_tasks_now().await;
+    }
+
+    async fn continue_tasks_now(&self) {
         let tenants = self.tokens.tenants().filter_map(|tenant| self.harness.tenant(tenant).ok());
         for harness in std::iter::once(self.harness.clone()).chain(tenants) {
             match harness.continue_tasks().await {

@@ -220,12 +220,13 @@ impl Server {
         }
         let app = self.0.clone();
         let stopped = async move {
-            stop.run_until_cancelled(app.continue_tasks()).await;
             stop.run_until_cancelled(app.close_idle_sessions()).await;
             app.stop.cancel();
         };
-        tokio::join!(
+        let continued = Box::pin(self.0.stop.run_until_cancelled(self.0.continue_tasks()));
+        let (_, _, ()) = tokio::join!(
             stopped,
+            continued,
             listen::serve(listener, self.router(), self.0.capacity.guests, self.0.stop.clone())
         );
         Ok(())

@@ -55,6 +55,8 @@ pub(crate) struct Inner {
     pub(crate) is_renewing: Mutex<bool>,
     /// The number of tasks recorded since the set was made.
     created: AtomicU64,
+    /// Tasks that are left to other executors.
+    left: DashSet<TaskId>,
     /// Logs that name tasks of other executors.
     followers: DashMap<TaskId, lost::Follower>,
 }
@@ -194,6 +196,7 @@ impl TaskSet {
             without_tasks: DashSet::new(),
             is_renewing: Mutex::new(false),
             created: AtomicU64::new(0),
+            left: DashSet::new(),
             followers: DashMap::new(),
         }))
     }
@@ -261,7 +264,12 @@ impl TaskSet {
     /// what it finds. Returns the number of tasks.
     pub fn leave_resumable(&self) -> usize {
         let inner = &*self.0;
-        let left = inner.live_where(|live| live.is_resumable);
+        // Records in memory end with the process.
+        let is_left = |live: &Live| live.is_resumable && inner.store.is_shared();
+        let left = inner.live_where(is_left);
+        for id in &left {
+            inner.left.insert(id.clone());
+        }
         for (_, live) in left.iter().filter_map(|id| inner.live.remove(id)) {
             live.sink.leave();
             live.abort.iter().for_each(AbortHandle::abort);

@@ -304,9 +304,9 @@ async fn a_resumable_task_waits_for_an_executor_where_another_has_failed() {
         rig.set.begin(task, Box::pin(pending())).await.map_err(|(error, _)| error).unwrap();
         let next = TaskSet::new(rig.store.clone(), Arc::new(SystemClock), ExecutorId::new("next"));
         let (id, root) = (TaskId::from_lossy("task-1"), SessionId::from_lossy("s"));
-        assert!(next.find_resumable(&id).await.unwrap().is_none(), "its executor is alive");
+        assert!(next.find_resumable(&root).await.unwrap().is_empty(), "its executor is alive");
         rig.store.release(&ExecutorId::new("me")).await.unwrap();
-        assert_eq!(next.find_resumable(&id).await.unwrap().is_some(), is_resumable);
+        assert_eq!(next.find_resumable(&root).await.unwrap().len(), usize::from(is_resumable));
         assert_eq!(next.resumable_sessions().await.unwrap().contains(&root), is_resumable);
         assert_eq!(next.get(&id).await.unwrap().status, status, "{is_resumable}");
         // A session that is deleted leaves no record of it.
@@ -354,6 +354,7 @@ async fn a_task_that_is_left_has_no_end_and_no_further_events() {
     let record = begin_resumable(&rig).await;
     assert_eq!(rig.set.leave_resumable(), 1);
     assert_eq!((rig.set.live(), rig.set.leave_resumable()), (0, 0));
+    assert_eq!(rig.set.get(&record.id).await.unwrap().status, TaskStatus::Running, "a reader fails it");
     rig.set.shutdown(Duration::ZERO).await;
     let left = rig.store.get(&record.id).await.unwrap().unwrap();
     assert_eq!((left.status, left.fence), (TaskStatus::Running, 1));

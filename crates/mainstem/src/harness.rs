@@ -239,21 +239,27 @@ impl Harness {
         self.0.sessions.tasks()
     }
 
-    /// Opens the sessions, including those of tenants, whose background tasks go on at remote
-    /// agents after the process that executed them has ended, so that this process continues them.
-    /// Returns their number. A session that can't be opened is logged, and continued when it is
-    /// opened later.
+    /// Opens the sessions whose background tasks go on at remote agents after the process that
+    /// executed them has ended, so that this process continues them. Returns how many were opened.
+    /// A session that can't be opened is logged, and continued when it is opened later.
+    ///
+    /// Sessions of a tenant are included if the tenants share the [task
+    /// store](HarnessBuilder::with_task_store); otherwise the [tenant's](Self::tenant) harness
+    /// continues them.
     ///
     /// # Errors
     /// The records of the tasks can't be read.
     pub async fn continue_tasks(&self) -> Result<usize, TaskError> {
-        let sessions = self.tasks().resumable_sessions().await?;
-        for id in &sessions {
-            if let Err(error) = self.open_anywhere(id).await {
-                tracing::warn!(session = %id, %error, "a session with a task at a remote can't be opened");
+        let mut opened = 0;
+        for id in self.tasks().resumable_sessions().await? {
+            match self.open_anywhere(&id).await {
+                Ok(_) => opened += 1,
+                Err(error) => {
+                    tracing::warn!(session = %id, %error, "a session with a task at a remote can't be opened");
+                }
             }
         }
-        Ok(sessions.len())
+        Ok(opened)
     }
 
     /// Opens a session of this harness or, by its id in the whole journal, of a tenant.

@@ -211,11 +211,21 @@ impl Invocation {
         }
     }
 
-    pub(super) fn end_call(&mut self, call: &ToolCallId, out: &mut Out) {
+    pub(super) fn end_call(&mut self, call: &ToolCallId, is_discarded: bool, out: &mut Out) {
         if let Some((_, true)) = self.calls.remove(call) {
-            let id = tool_call_id(&self.reply, call);
-            out.write(self.tag.as_deref(), Body::ToolCallEnd { tool_call_id: &id });
+            let (id, tag) = (tool_call_id(&self.reply, call), self.tag.as_deref());
+            let body = Body::ToolCallEnd { tool_call_id: &id };
+            match is_discarded {
+                true => out.write_with(tag, json!({ "discarded": true }), body),
+                false => out.write(tag, body),
+            }
         }
+    }
+
+    /// Forgets the message that carries the calls of the present answer: the next attempt has
+    /// another.
+    pub(super) fn forget_carrier(&mut self) {
+        self.carrier = None;
     }
 
     /// Returns the parts of a call's result, which comes in pieces and is shown as a whole.

@@ -85,7 +85,11 @@ impl Agui {
                 agent.start_call(tool_call_id, tool_call_name, out)
             }
             ToolCallDelta { tool_call_id, delta } => agent.call_delta(tool_call_id, delta, out),
-            ToolCallEnd { tool_call_id, .. } => agent.end_call(tool_call_id, out),
+            ToolCallEnd { tool_call_id, discarded, .. } => agent.end_call(tool_call_id, *discarded, out),
+            ModelRetry { .. } | ModelFallback { .. } => {
+                agent.forget_carrier();
+                self.custom(event);
+            }
             ToolResultTextDelta { tool_call_id, delta } => agent.result_of(tool_call_id).push_text(delta),
             ToolResultDataDelta { tool_call_id, data } => {
                 // Clients before 1.0 have results of text only.

@@ -138,6 +138,11 @@ impl EventSink {
         self.0.log.release();
     }
 
+    /// Returns `true` if another process [continues](Self::leave) the invocation.
+    pub fn is_left(&self) -> bool {
+        self.0.mode.is_left()
+    }
+
     /// Waits until the caller is near enough, in turn with its siblings. Await it after each delta.
     ///
     /// In the background, or without a caller, it only yields now and then. While a record lags

@@ -29,7 +29,8 @@ fn check(limits: RepetitionLimits, rounds: &str, expected: &str) {
 
 #[test]
 fn an_agent_that_repeats_itself_is_told_and_then_ends() {
-    let limits = RepetitionLimits::default();
+    let limits = RepetitionLimits::default().with_ended(6);
+    check(RepetitionLimits::default(), "aaaaaaaaaa", "..t......E");
     check(limits, "aaaaaa", "..t..E");
     check(limits, "abcdefgh", "........");
     // Other rounds in between are progress.
@@ -48,7 +49,7 @@ fn an_agent_that_repeats_itself_is_told_and_then_ends() {
 fn the_numbers_can_be_set() {
     let limits = RepetitionLimits::default();
     check(limits.with_told(2).with_ended(3), "aaaa", ".tEE");
-    check(limits.with_told(0), "aaaaaa", ".....E");
+    check(limits.with_told(0).with_ended(6), "aaaaaa", ".....E");
     check(limits.with_ended(0), "aaaaaaaaaaaa", "..t.........");
     check(limits.with_longest(1), "ababababababab", "..............");
     check(RepetitionLimits::off(), "aaaaaaaaaaaa", "............");

@@ -236,8 +236,7 @@ impl Reading {
     fn whole(&mut self, artifact: &Artifact) -> Result<(), TooMany> {
         let id = &artifact.artifact_id;
         let Some(rest) = self.artifacts.rest(artifact) else {
-            self.close();
-            self.artifacts.forget(id);
+            self.replace(id);
             return self.added(artifact);
         };
         if !rest.is_empty() {
@@ -245,6 +244,18 @@ impl Reading {
             rest.iter().for_each(|part| self.part(id, part));
         }
         Ok(())
+    }
+
+    /// Forgets an artifact that is replaced. If it is all that the present answer has said, it is
+    /// taken back; otherwise it stays beside the new one.
+    fn replace(&mut self, id: &str) {
+        if self.open.as_deref() == Some(id) && self.out.parts_of_answer() == 1 {
+            let why = Failure::new("replaced", "the remote agent replaced the artifact");
+            self.out.take_back(EventKind::model_retry(1, 0, why));
+            (self.open, self.has_text) = (None, false);
+        }
+        self.close();
+        self.artifacts.forget(id);
     }
 
     /// Begins the block of an artifact, unless it is open.

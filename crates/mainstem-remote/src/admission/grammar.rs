@@ -177,10 +177,9 @@ impl Grammar {
         if begins && let Some(call) = self.unanswered() {
             return Err(format!("a model call begins before call {call} has a result"));
         }
-        self.is_model_called = begins;
+        (self.is_model_called, self.attempt) = (begins, Discarded::default());
         if begins {
             self.answer.clear();
-            self.attempt = Discarded::default();
             self.answers += 1;
             self.has_denied_all = false;
         }

@@ -362,7 +362,12 @@ impl Agent {
                 let block_id = BlockId::from_lossy(format!("hint-{}", self.hints));
                 self.events.other(EventKind::HintBlock { block_id, hint_source, hint });
             }
-            kind => self.events.other(kind),
+            kind => {
+                if kind.taken_back().is_some() {
+                    self.forget_answer();
+                }
+                self.events.other(kind);
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use mainstem_event::EventKind;
-use mainstem_message::{ToolCallId, ToolState};
+use mainstem_message::{Failure, ToolCallId, ToolState};
 use serde_json::{Value, json};
 
 use super::wire::{Call, CallChunk, Message, Metadata};
@@ -51,6 +51,10 @@ impl Speaker {
                 self.result(message);
                 Ok(())
             }
+            "remove" if message.id.is_some() && message.id == self.current && self.agent.is_answering() => {
+                self.take_back();
+                Ok(())
+            }
             kind => {
                 // A message that a node adds for the model: a person's, a system's, a removal.
                 let value = json!({ "type": kind, "id": message.id, "content": message.content });
@@ -58,6 +62,14 @@ impl Speaker {
                 Ok(())
             }
         }
+    }
+
+    /// Takes back the message that is being streamed: its node gives another one.
+    fn take_back(&mut self) {
+        let why = Failure::new("removed", "the graph removed the message while it was streamed");
+        self.agent.take_back(EventKind::model_retry(1, 0, why));
+        self.calls.clear();
+        (self.current, self.answer, self.has_answered) = (None, None, false);
     }
 
     /// Returns `true` if this message was said.

@@ -1,7 +1,7 @@
 //! Whatever a protocol says, in whatever order, the events are admitted.
 
-use mainstem_event::Outcome;
-use mainstem_message::{ContentBlock, ToolCallId, ToolState, Usage};
+use mainstem_event::{EventKind, Outcome};
+use mainstem_message::{ContentBlock, Failure, ToolCallId, ToolState, Usage};
 use proptest::prelude::*;
 
 use super::Translation;
@@ -22,6 +22,7 @@ enum Said {
     ResultData(u8),
     EndResult(u8),
     Usage,
+    TakeBack,
     End,
 }
 
@@ -44,12 +45,13 @@ fn say(agent: &mut Translation, said: Said) {
         Said::ResultData(one) => agent.result_data(&call(one), ContentBlock::text("more")),
         Said::EndResult(one) => agent.end_result(&call(one), ToolState::Success),
         Said::Usage => agent.usage(Usage::default()),
+        Said::TakeBack => agent.take_back(EventKind::model_retry(1, 0, Failure::new("cut", "cut"))),
         Said::End => agent.end(Outcome::Success, None),
     }
 }
 
 fn shown(agent: &mut Translation) -> String {
-    let show = |kind: &mainstem_event::EventKind| kind.name().to_lowercase();
+    let show = |kind: &EventKind| kind.name().to_lowercase();
     agent.take().iter().map(|event| show(&event.kind)).collect::<Vec<_>>().join(" ")
 }
 
@@ -93,6 +95,16 @@ fn what_is_open_ends_when_it_has_to() {
         "model_call_start tool_call_start tool_call_end model_call_end tool_result_start tool_result_data_delta \
          tool_result_end",
     );
+    // What is taken back ends, and its calls are known no more.
+    check(
+        &[Text, Call(1), TakeBack, Arguments(1), EndCall(1), BeginResult(1), Call(1), Text],
+        "model_call_start text_block_start text_block_delta text_block_end tool_call_start tool_call_end model_retry \
+         text_block_start text_block_delta",
+    );
+    check(
+        &[TakeBack, Text, EndAnswer, TakeBack],
+        "model_retry model_call_start text_block_start text_block_delta text_block_end model_call_end model_retry",
+    );
     // Once is enough.
     check(
         &[BeginResult(1), EndResult(1), EndResult(1), BeginResult(1), Call(1), Result(1)],
@@ -116,6 +128,7 @@ fn said() -> impl Strategy<Value = Said> {
         (0..3_u8).prop_map(Result),
         (0..3_u8).prop_map(ResultData),
         (0..3_u8).prop_map(EndResult),
+        Just(TakeBack),
         Just(End),
     ]
 }

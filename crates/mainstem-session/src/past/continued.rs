@@ -3,7 +3,7 @@
 
 use mainstem_event::fold::RecordedTurn;
 use mainstem_journal::{Journal, JournalError};
-use mainstem_message::{AgentKey, ReplyId, SessionId, TaskId, Usage};
+use mainstem_message::{AgentKey, ReplyId, SessionId, Usage};
 use mainstem_policy::Prices;
 use mainstem_task::{TaskRecord, TaskSet};
 
@@ -28,13 +28,17 @@ impl Past {
         prices: &Prices,
     ) -> Vec<Continued> {
         let mut continued = Vec::new();
-        for (reply, task, child) in self.continuable(agents) {
-            let found = tasks.find_resumable(&task).await.unwrap_or_else(|error| {
-                tracing::warn!(%task, %error, "a task of an earlier process can't be read");
-                None
-            });
-            let Some(task) = found.filter(|task| task.agent_key == child) else { continue };
-            match self.recorded(journal, session, &reply, prices).await {
+        let open = self.continuable(agents);
+        if open.is_empty() {
+            return continued;
+        }
+        let resumable = tasks.find_resumable(session).await.unwrap_or_else(|error| {
+            tracing::warn!(%session, %error, "tasks of an earlier process can't be read");
+            Vec::new()
+        });
+        for task in resumable {
+            let Some((reply, _)) = open.iter().find(|(_, child)| *child == task.agent_key) else { continue };
+            match self.recorded(journal, session, reply, prices).await {
                 Ok(Some(turn)) => {
                     let all = std::iter::once(&turn.own).chain(&turn.below);
                     all.for_each(|one| _ = self.open.remove(&one.reply_id));
@@ -47,15 +51,14 @@ impl Past {
         continued
     }
 
-    /// Returns the open turns of background tasks that agents of this process can continue: the
-    /// reply, the task and the child. A turn that has its answer only lacks its end.
-    fn continuable(&self, agents: &RunAgents) -> Vec<(ReplyId, TaskId, AgentKey)> {
+    /// Returns the open turns of children that agents of this process can continue: the reply and
+    /// the child. A turn that has its answer only lacks its end.
+    fn continuable(&self, agents: &RunAgents) -> Vec<(ReplyId, AgentKey)> {
         let open = self.open.iter().filter(|(_, open)| open.answered.is_none());
-        let tasks = open.filter_map(|(reply, open)| {
-            let source = open.origin.source.as_ref()?;
-            Some((reply.clone(), source.task_id.clone()?, source.agent_key.clone()))
+        let turns = open.filter_map(|(reply, open)| {
+            Some((reply.clone(), open.origin.source.as_ref()?.agent_key.clone()))
         });
-        tasks.filter(|(.., child)| self.children.can_continue(agents.shared(), child)).collect()
+        turns.filter(|(_, child)| self.children.can_continue(agents.shared(), child)).collect()
     }
 
     /// Reads a turn again, from its first event on.
@@ -76,7 +79,8 @@ impl Past {
             for event in page.iter().take_while(|event| event.seq <= self.seq) {
                 match &mut turn {
                     Some(turn) => turn.apply(event, cost),
-                    None => turn = RecordedTurn::begun_by(event),
+                    None if event.reply_id() == Some(reply) => turn = RecordedTurn::begun_by(event),
+                    None => {}
                 }
             }
         }

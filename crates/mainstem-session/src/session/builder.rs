@@ -142,7 +142,7 @@ impl SessionBuilder {
         let continued = match &agents {
             // Tasks run in a runtime.
             Some(agents) if Handle::try_current().is_ok() => {
-                past.take_continued(&**journal, &id, agents, &tasks, &self.prices).await
+                Box::pin(past.take_continued(&**journal, &id, agents, &tasks, &self.prices)).await
             }
             _ => Vec::new(),
         };
@@ -176,7 +176,7 @@ impl SessionBuilder {
             *lock(&session.0.agents) = Some(agents);
         }
         for Continued { task, turn } in continued {
-            session.continue_task(task, turn).await;
+            Box::pin(session.continue_task(task, turn)).await;
         }
         session.checkpoint();
         Ok(session)

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use mainstem_event::{
-    CancelReason, ConfirmResult, EventKind, EventSink, Origin,
+    ConfirmResult, EventKind, EventSink, Origin,
     fold::{RecordedInvocation, RecordedTurn},
 };
-use mainstem_message::{AgentKey, ConfirmId, ToolCall};
-use mainstem_react::RunContext;
+use mainstem_message::{AgentKey, ConfirmId, Failure, ToolCall};
+use mainstem_react::{AgentError, Bracket, RunContext};
 use mainstem_task::TaskRecord;
 
 use crate::{
@@ -16,6 +16,7 @@ use crate::{
     fleet::Fleet,
     member::Member,
     spawn::{
+        report::RESTARTED,
         roster::{Seat, recorded::RecordedRoster},
         runner::TurnInput,
         wait::{cancel_of, end_of},
@@ -62,7 +63,7 @@ impl Fleet {
         let member = root.child(account, Some(lineage.clone()));
         let cx = cx.detachable_recorded_child(&recorded.own).with_attachment(member.clone());
         let watchdog = member.present(&cx, None);
-        let requests = open_requests(&recorded);
+        let (requests, began) = (open_requests(&recorded), recorded.clone());
         let input = TurnInput { cx: cx.clone(), history, task: task.task.clone(), watchdog };
         let turn = runner.continue_turn(input, recorded);
         let (sink, child) = (cx.sink().clone(), cx.clone());
@@ -75,14 +76,29 @@ impl Fleet {
             Ok(_) => self.roster.becomes_task(&source.agent_key, &id),
             Err((error, work)) => {
                 tracing::warn!(task = %id, %error, "a task of an earlier process can't be continued");
-                // The work ends what is open in the log, and the record has the task's end.
-                cx.cancellation().cancel(CancelReason::Dropped);
+                // Its turn may be another process's: it is not stopped at the remote.
+                drop(work);
                 cx.sink().move_to_background(id.clone());
-                work.await;
+                close(&cx, &began);
                 self.tasks.follow(&id, status, cx.sink().log());
             }
         }
         Ok(())
+    }
+}
+
+/// Ends what is open of a turn in the log, without its runner.
+fn close(cx: &RunContext, RecordedTurn { own, below, .. }: &RecordedTurn) {
+    let mut open = vec![(cx.clone(), Bracket::recorded(cx, own))];
+    for one in below.iter().filter(|one| !one.is_over) {
+        let parent = one.origin.source.as_ref().map(|source| &source.parent_session_id);
+        let above = open.iter().rfind(|(above, _)| Some(above.session_id()) == parent);
+        let Some(cx) = above.map(|(above, _)| above.recorded_child(one)) else { continue };
+        open.push((cx.clone(), Bracket::recorded(&cx, one)));
+    }
+    let failure = || Failure::new(RESTARTED, "another process continues it, or none could");
+    while let Some((_, bracket)) = open.pop() {
+        bracket.close(Err(AgentError::Refused(failure())));
     }
 }
 

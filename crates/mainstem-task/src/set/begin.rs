@@ -188,7 +188,14 @@ impl Inner {
         let (id, from, fence) = (record.id, record.status, record.fence);
         // A cancel may be requested meanwhile; another executor has another fence.
         let change = TaskChange::Claim { executor: self.executor.clone() };
-        let mut record = self.store.update(&id, Expected::fence(fence), change, self.now()).await?;
+        let mut pauses = PAUSES.into_iter();
+        let mut record = loop {
+            let claimed = self.store.update(&id, Expected::fence(fence), change.clone(), self.now()).await;
+            match (claimed, pauses.next()) {
+                (Err(TaskError::Io { .. } | TaskError::Corrupt { .. }), Some(pause)) => sleep(pause).await,
+                (claimed, _) => break claimed?,
+            }
+        };
         if record.status == TaskStatus::WaitingConfirm {
             let expected = Expected::fence(record.fence);
             record = self.store.update(&id, expected, TaskChange::Run, self.now()).await?;

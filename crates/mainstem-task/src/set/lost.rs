@@ -51,16 +51,19 @@ impl TaskSet {
         Ok(records)
     }
 
-    /// Returns the record of a task that is resumable and whose executor has ended; `None` for
-    /// every other task.
+    /// Returns the records of a root session's tasks that are resumable and whose executor has
+    /// ended.
     ///
     /// # Errors
-    /// The record can't be read.
-    pub async fn find_resumable(&self, id: &TaskId) -> Result<Option<TaskRecord>, TaskError> {
-        let Some(record) = self.0.store.get(id).await?.filter(|record| record.is_resumable) else {
-            return Ok(None);
-        };
-        Ok(self.loss(&record).await?.map(|_| record))
+    /// The records can't be read.
+    pub async fn find_resumable(&self, root: &SessionId) -> Result<Vec<TaskRecord>, TaskError> {
+        let mut resumable = Vec::new();
+        for record in self.0.store.list(&TaskFilter::of_root(root.clone())).await? {
+            if record.is_resumable && self.loss(&record).await?.is_some() {
+                resumable.push(record);
+            }
+        }
+        Ok(resumable)
     }
 
     /// Returns the root sessions with resumable tasks whose executor has ended.
@@ -88,7 +91,9 @@ impl TaskSet {
     /// Returns the record, failed first if its executor has ended.
     pub(super) async fn found_lost(&self, record: TaskRecord) -> Result<TaskRecord, TaskError> {
         // Another executor can continue a resumable task, until its session ends it.
-        let waits = record.is_resumable && record.executor.as_ref() != Some(&self.0.executor);
+        let is_elsewhere = record.executor.as_ref() != Some(&self.0.executor);
+        // A log that follows a task has ended its child.
+        let waits = record.is_resumable && is_elsewhere && !self.0.followers.contains_key(&record.id);
         let may_be_lost = !record.is_over() && self.0.store.is_shared() && record.executor.is_some();
         let record = match may_be_lost && !waits {
             true => self.end_if_lost(record.clone(), lost).await?.unwrap_or(record),
@@ -126,7 +131,8 @@ impl TaskSet {
     /// alive.
     async fn loss(&self, record: &TaskRecord) -> Result<Option<String>, TaskError> {
         let inner = &*self.0;
-        if record.is_over() || inner.live.contains_key(&record.id) {
+        let is_known = inner.live.contains_key(&record.id) || inner.left.contains(&record.id);
+        if record.is_over() || is_known {
             return Ok(None);
         }
         match &record.executor {

@@ -44,6 +44,7 @@ fn denials(one: &Invocation<'_>) -> Result<(), Violation> {
     for (event, kind) in one.kinds() {
         match kind {
             EventKind::ModelCallStart { .. } => (called, denied) = (Vec::new(), Vec::new()),
+            kind if kind.taken_back().is_some() => called.clear(),
             EventKind::ToolCallEnd { tool_call_id, .. } => called.push(tool_call_id),
             EventKind::ToolResultEnd { tool_call_id, state: ToolState::Denied, .. } => {
                 denied.push(tool_call_id)

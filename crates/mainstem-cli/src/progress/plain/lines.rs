@@ -112,6 +112,9 @@ impl Lines {
                 self.add_call(&event.kind, lane);
             }
             ModelRetry { .. } | ModelFallback { .. } | StreamFallback { .. } | ExceedMaxIters { .. } => {
+                if event.kind.taken_back().is_some() {
+                    self.agents[lane].buffer.release();
+                }
                 self.add_warning(&event.kind, lane);
             }
             Custom { name, .. } if name == "delegating" => self.say(lane, "delegates", None),

@@ -167,17 +167,16 @@ impl Transcript {
     /// Applying each and calling this again closes an invocation that was cut: blocks and calls
     /// end, the model call ends for this reason, and calls without a result get one that says so.
     pub fn next_closing(&self, reason: StopReason) -> Option<EventKind> {
+        // The process has ended between the ends of what it was about to take back.
+        let is_discarding = !self.discarded.is_empty();
         if let Some(Open { kind, id, .. }) = &self.open {
-            return Some(kind.end(id.clone(), Opaque::new()));
+            return Some(kind.end(id.clone(), Opaque::new()).with_discarded(is_discarding));
         }
         if let Some(OpenCall { id, name, .. }) = self.open_calls.front() {
             let (tool_call_id, tool_call_name) = (id.clone(), name.clone());
-            return Some(EventKind::ToolCallEnd {
-                tool_call_id,
-                tool_call_name,
-                opaque: Opaque::new(),
-                discarded: false,
-            });
+            let opaque = Opaque::new();
+            let discarded = is_discarding;
+            return Some(EventKind::ToolCallEnd { tool_call_id, tool_call_name, opaque, discarded });
         }
         if self.draft.is_some() {
             return Some(EventKind::ModelCallEnd { usage: None, stop_reason: reason, duration_ms: 0 });

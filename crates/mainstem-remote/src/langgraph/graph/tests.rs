@@ -43,7 +43,7 @@ fn frame() -> impl Strategy<Value = (String, String)> {
 }
 
 fn message() -> impl Strategy<Value = (&'static str, Value)> {
-    let kind = prop::sample::select(&["AIMessageChunk", "ai", "tool", "human"][..]);
+    let kind = prop::sample::select(&["AIMessageChunk", "ai", "tool", "human", "remove"][..]);
     let content = prop::sample::select(vec![
         json!("text"),
         json!(""),
@@ -198,4 +198,28 @@ fn a_frame_that_is_not_json_is_refused_and_many_graphs_are_bounded() {
     }
     assert_eq!(graph.agents.len(), MAX_AGENTS + 1);
     assert!(started.elapsed().as_secs() < 5);
+}
+
+#[test]
+fn a_message_that_is_removed_while_it_is_streamed_is_taken_back() {
+    let mut agent = Translation::new("m");
+    agent.start("far", Vec::new());
+    let mut speaker = Speaker::new(agent);
+    let mut say = |message: Value| {
+        let message = serde_json::from_value(message).unwrap();
+        speaker.say(&message, &serde_json::from_value(json!({})).unwrap()).unwrap();
+        let shown = |event: RemoteEvent| match event.kind.taken_back() {
+            Some(taken_back) => format!("takes back {}", taken_back.blocks.len()),
+            None => event.kind.name().to_owned(),
+        };
+        speaker.agent.take().into_iter().map(shown).collect::<Vec<_>>().join(" ")
+    };
+    let part = |id: &str, text: &str| json!({ "type": "AIMessageChunk", "id": id, "content": text });
+    let removed = |id: &str| json!({ "type": "remove", "id": id, "content": "" });
+    let begun = "AGENT_START MODEL_CALL_START TEXT_BLOCK_START TEXT_BLOCK_DELTA";
+    assert_eq!(say(part("m1", "I th")), begun);
+    assert_eq!(say(removed("m0")), "CUSTOM", "it is another message of the state");
+    assert_eq!(say(removed("m1")), "TEXT_BLOCK_END takes back 1");
+    let next = "MODEL_CALL_END MODEL_CALL_START TEXT_BLOCK_START TEXT_BLOCK_DELTA";
+    assert_eq!(say(part("m2", "Gold.")), next);
 }
