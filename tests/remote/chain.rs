@@ -277,7 +277,9 @@ async fn a_further_message_continues_the_conversation_at_the_remote() {
     let (url, serving) = serve(builder("second", second).build().unwrap()).await;
     let first = builder("main", main).with_subagent(remote("second", &url)).build().unwrap();
     let turns = two_turns(&first, "second", "second").await;
-    assert_eq!(turns, [(1, "One.".to_owned()), (2, "Two.".to_owned())]);
+    let mut log = first.open_session("s").await.unwrap().log().subscribe_from(1);
+    let events: Vec<_> = std::iter::from_fn(|| log.try_next()).collect();
+    assert_eq!(turns, [(1, "One.".to_owned()), (2, "Two.".to_owned())], "{}", render(&events));
     serving.abort();
 }
 

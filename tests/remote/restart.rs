@@ -397,6 +397,9 @@ async fn a_server_that_is_replaced_leaves_its_tasks_at_remotes_to_the_next() {
             }
         };
         tokio::time::timeout(Duration::from_secs(5), over).await.expect("no server continues the task");
+        // The record of a task ends before its log does.
+        all_is_done(&harness).await;
+        harness.journal().unwrap().flush().await.unwrap();
         let session = harness.open_session("s").await.unwrap();
         let task = session.tasks().await.unwrap().remove(0);
         assert_eq!((task.status, task.result.as_deref()), (TaskStatus::Completed, Some(words)), "{task:?}");

@@ -28,6 +28,9 @@ const RETRIES: u32 = 5;
 const INTERVAL: Duration = Duration::from_secs(1);
 const MAX_WAIT: Duration = Duration::from_secs(30);
 
+/// The pause before a turn is begun again whose session is not free yet; a later one is longer.
+const RELEASE: Duration = Duration::from_millis(50);
+
 /// The path below which a server has its agents.
 pub(crate) const AGENTS: &str = "/v1/agents/";
 
@@ -177,6 +180,11 @@ async fn begin(session: &RemoteSession, turn: &RemoteTurn, mut run: NewRun) -> R
             // The server has a lower limit of its own; the runner holds it to ours.
             Err(refused) if run.options.max_depth.is_some() && is_too_deep(&refused) => {
                 run.options.max_depth = None;
+            }
+            // The end of the turn before is shown a moment before the session is free.
+            Err(active) if attempts < RETRIES && active.has_code(&Code::RunActive) => {
+                attempts += 1;
+                sleep(RELEASE * attempts).await;
             }
             Err(busy) if attempts < RETRIES && busy.problem().is_some() && busy.is_retryable() => {
                 attempts += 1;
