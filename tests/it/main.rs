@@ -8,6 +8,7 @@ mod background;
 mod budget;
 mod cancel;
 mod cassettes;
+mod compaction;
 mod compat;
 mod crashes;
 mod diagnostics;

@@ -31,7 +31,7 @@ use self::{
 };
 pub(crate) use self::{
     providers::{Access, VariableName},
-    setting::{Setting, value},
+    setting::{CompactAt, Setting, value},
     settings::{Budget, FleetLimits, Settings},
     shell_limits::ShellLimits,
 };

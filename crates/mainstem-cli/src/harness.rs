@@ -8,12 +8,14 @@ use anyhow::{Context, anyhow, ensure};
 use mainstem::{
     BuildError, Harness, HarnessBuilder,
     declarations::{Diagnostic, LeaderError},
+    model::ModelRegistry,
+    react::Compaction,
     remote::TraceContext,
 };
 
 use crate::{
     agents::why_left_out,
-    config::{Config, FleetLimits, Setting, Settings, value, var},
+    config::{CompactAt, Config, FleetLimits, Setting, Settings, value, var},
     demo,
     exit::{Exit, Fault, OrExit},
     model,
@@ -64,7 +66,9 @@ impl Requirements<'_> {
             Some(id) if model.origin != "--model" => Harness::builder("main", resolved).with_agent(id),
             agent => Harness::builder(agent.unwrap_or("main"), resolved),
         };
+        let compaction = compaction(settings, &registry)?;
         let mut harness = harness
+            .with_compaction(compaction)
             .with_registry(registry)
             .with_plan_tools(self.plan)
             .with_trace_context(TraceContext::new(telemetry::trace_parent))
@@ -91,6 +95,24 @@ impl Requirements<'_> {
         }
         Ok(limited(harness, &settings.limits))
     }
+}
+
+/// Returns when and how conversations are compacted.
+fn compaction(settings: &Settings, registry: &ModelRegistry) -> anyhow::Result<Compaction> {
+    let mut compaction = Compaction::default();
+    if let Some(CompactAt(percent)) = value(&settings.compact_at) {
+        compaction = match percent {
+            0 => compaction.with_enabled(false),
+            percent => compaction.with_threshold(f64::from(percent) / 100.0),
+        };
+    }
+    if let Some(Setting { value: name, origin }) = &settings.compaction_model {
+        compaction = compaction.with_model(model::resolve(registry, name).with_context(|| origin.clone())?);
+    }
+    if let Some(windows) = value(&settings.context_windows) {
+        compaction = compaction.with_windows(windows);
+    }
+    Ok(compaction)
 }
 
 /// Returns notes on the settings to show before a run.

@@ -21,7 +21,7 @@ use crate::{
 
 const HEADS: [&str; 5] = ["SESSION", "RUNS", "EVENTS", "LAST", "STATE"];
 
-const AGENTS: [&str; 5] = ["AGENT", "STATUS", "TOKENS", "STARTED", "KEY"];
+const AGENTS: [&str; 6] = ["AGENT", "STATUS", "TOKENS", "CONTEXT", "STARTED", "KEY"];
 
 /// The number of events that are printed at once.
 const AT_ONCE: usize = 256;
@@ -76,11 +76,15 @@ fn show(session: &SessionView, fleet: &FleetState) -> Result<(), Fault> {
     print(&format!("{}\n{agents}", table::text(HEADS, std::iter::once(row(session)))))
 }
 
-fn agent(agent: &AgentState) -> [String; 5] {
+fn agent(agent: &AgentState) -> [String; 6] {
     let key = agent.key().map_or_else(|| "root".to_owned(), ToString::to_string);
     let status = agent.outcome.map_or("running", Outcome::as_str).to_owned();
     let tokens = agent.usage.input_tokens + agent.usage.output_tokens;
-    [agent.name.clone(), status, tokens.to_string(), agent.started_at.to_string(), key]
+    let context = agent.context.map_or_else(
+        || "unknown".to_owned(),
+        |context| format!("{}% of {}", context.percent(), context.window),
+    );
+    [agent.name.clone(), status, tokens.to_string(), context, agent.started_at.to_string(), key]
 }
 
 async fn export(session: &dyn AnySession) -> Result<(), Fault> {

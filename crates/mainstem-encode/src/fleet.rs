@@ -92,6 +92,11 @@ impl Fleet {
         use EventKind::*;
         match &of.kind {
             AgentStart { input, .. } => self.start(of, input),
+            ModelCallStart { model_name, purpose: Some(_), .. } => {
+                if let Some(turn) = self.open.get_mut(&stream_id(of)) {
+                    turn.model = model_name.clone();
+                }
+            }
             ModelCallStart { model_name, .. } => self.model_call(of, model_name),
             TextBlockDelta { delta, .. } => match self.gate.as_mut().filter(|_| of.is_root()) {
                 Some(gate) => {

@@ -123,7 +123,7 @@ pub(crate) fn end(outcome: Outcome) -> EventKind {
 }
 
 pub(crate) fn ask() -> EventKind {
-    EventKind::ModelCallStart { model_name: "m".into(), iteration: 1 }
+    EventKind::model_call_start("m", 1)
 }
 
 pub(crate) fn answered() -> EventKind {

@@ -29,9 +29,9 @@ pub use reduce::{
 #[doc(inline)]
 pub use view::{EventFilter, EventStreamExt};
 pub use vocabulary::{
-    AgentEvent, Background, CancelReason, ChildStatus, ChildSummary, ConfirmResult, Decision, Discarded,
-    EventData, EventKind, EventSource, MAX_LINE_BYTES, Origin, Outcome, Rollup, RunBudget, RunSettings,
-    SendMode, TaskStatus, Timestamp, TimestampError, markdown_table,
+    AgentEvent, Background, CallPurpose, CancelReason, ChildStatus, ChildSummary, ConfirmResult, Decision,
+    Discarded, EventData, EventKind, EventSource, MAX_LINE_BYTES, Origin, Outcome, Rollup, RunBudget,
+    RunSettings, SendMode, TaskStatus, Timestamp, TimestampError, markdown_table,
 };
 
 // The layers in whose types this one speaks, so that it can be used alone.

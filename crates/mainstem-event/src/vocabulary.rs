@@ -15,8 +15,8 @@ pub use self::{
     child::{ChildStatus, ChildSummary},
     decision::Decision,
     kind::{
-        Background, ConfirmResult, Discarded, EventKind, Outcome, Rollup, RunBudget, RunSettings, SendMode,
-        TaskStatus,
+        Background, CallPurpose, ConfirmResult, Discarded, EventKind, Outcome, Rollup, RunBudget,
+        RunSettings, SendMode, TaskStatus,
     },
     source::{EventSource, Origin},
     timestamp::{Timestamp, TimestampError},

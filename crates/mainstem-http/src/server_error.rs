@@ -36,6 +36,10 @@ const OVERFLOWS: [&str; 6] = [
     "exceeds the maximum number of tokens allowed",
 ];
 
+/// What comes before the context window in those messages.
+const WINDOWS: [&str; 4] =
+    ["maximum context length is ", "context size (", "maximum number of tokens allowed (", " > "];
+
 /// An error that a server reports.
 #[derive(Debug, Default, PartialEq)]
 #[non_exhaustive]
@@ -50,6 +54,8 @@ pub struct ServerError {
     pub param: String,
     /// The time to wait, from Google's details. A header with it takes precedence.
     pub retry_after: Option<Duration>,
+    /// The model's context window in tokens, of a conversation that is too long.
+    pub context_window: Option<u64>,
 }
 
 impl ServerError {
@@ -78,6 +84,7 @@ impl ServerError {
             words: words.map(str::to_owned).collect(),
             param: text("param").to_owned(),
             retry_after: details().find_map(retry_delay),
+            context_window: error.get("n_ctx").and_then(Value::as_u64),
         })
     }
 
@@ -145,7 +152,18 @@ impl ServerError {
             Some(_) => ModelError::new(ErrorKind::InvalidRequest, what),
             None => ModelError::new(kind, what),
         };
-        self.retry_after.into_iter().fold(error, ModelError::with_retry_after)
+        let error = self.retry_after.into_iter().fold(error, ModelError::with_retry_after);
+        let window = self.context_window.or_else(|| self.named_window()).filter(|_| self.is_overflow());
+        window.into_iter().fold(error, ModelError::with_context_window)
+    }
+
+    /// Returns the context window that the message names.
+    fn named_window(&self) -> Option<u64> {
+        WINDOWS.iter().find_map(|before| {
+            let (_, after) = self.message.rsplit_once(before)?;
+            let digits = after.find(|c: char| !c.is_ascii_digit()).map_or(after, |end| &after[..end]);
+            digits.parse().ok()
+        })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Errors of models.
 
-use std::{error::Error, fmt, sync::Arc, time::Duration};
+use std::{error::Error, fmt, num::NonZeroU32, sync::Arc, time::Duration};
 
 use mainstem_message::Failure;
 
@@ -9,9 +9,11 @@ use mainstem_message::Failure;
 #[derive(Clone, Debug)]
 pub struct ModelError {
     kind: ErrorKind,
-    message: String,
+    message: Box<str>,
     status: Option<u16>,
     retry_after: Option<Duration>,
+    /// Small, because errors are large enough.
+    context_window: Option<NonZeroU32>,
     source: Option<Arc<dyn Error + Send + Sync>>,
 }
 
@@ -68,7 +70,14 @@ impl ErrorKind {
 impl ModelError {
     /// Creates a failure with a sentence that says what happened, where, and what to do.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), status: None, retry_after: None, source: None }
+        Self {
+            kind,
+            message: message.into().into_boxed_str(),
+            status: None,
+            retry_after: None,
+            context_window: None,
+            source: None,
+        }
     }
 
     /// Returns the failure for an HTTP status.
@@ -100,6 +109,14 @@ impl ModelError {
         self
     }
 
+    /// Sets the model's context window in tokens, which the service names if a conversation is too
+    /// long.
+    #[must_use]
+    pub fn with_context_window(mut self, tokens: u64) -> Self {
+        self.context_window = NonZeroU32::new(u32::try_from(tokens).unwrap_or(u32::MAX));
+        self
+    }
+
     /// Sets the cause.
     #[must_use]
     pub fn with_source(mut self, source: impl Error + Send + Sync + 'static) -> Self {
@@ -120,6 +137,11 @@ impl ModelError {
     /// Returns how long the service asked to wait.
     pub fn retry_after(&self) -> Option<Duration> {
         self.retry_after
+    }
+
+    /// Returns the model's context window in tokens, if the service named it.
+    pub fn context_window(&self) -> Option<u64> {
+        self.context_window.map(|tokens| tokens.get().into())
     }
 
     /// Returns `true` if the same request may succeed a moment later.

@@ -26,7 +26,7 @@ pub use idle_timeout::IdleTimeout;
 pub use mainstem_message::ToolSpec;
 pub use model::{Model, ModelStream};
 pub use registry::{ModelRegistry, ResolveError};
-pub use request::{ModelOptions, ModelRequest, OnCut, ResponseFormat, ToolChoice};
+pub use request::{ModelOptions, ModelRequest, OnCut, ResponseFormat, ToolChoice, size_of, size_of_tool};
 pub use retry::{Retry, RetryPolicy};
 #[doc(inline)]
 pub use scripted::ScriptedModel;

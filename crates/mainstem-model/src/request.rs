@@ -1,9 +1,13 @@
 //! The request of a model call.
 
+mod size;
+
 use std::sync::Arc;
 
 use mainstem_message::{Message, ToolSpec};
 use serde_json::{Map, Value};
+
+pub use self::size::{size_of, size_of_tool};
 
 /// One call of a model, with the whole conversation: models are stateless.
 #[derive(Clone, Debug, Default)]

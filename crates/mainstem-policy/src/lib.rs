@@ -5,7 +5,7 @@
 //!   only narrow
 //! * [`PlanMode`]: what runs while nothing may change
 //! * [`Ledger`]: whether a model call or a spawn still fits its budget, and every budget above
-//! * [`Prices`], [`Cost`]: what a model call costs
+//! * [`Prices`], [`Cost`]: what a model call costs; [`ContextWindows`]: how long its prompt may be
 //! * [`Shares`]: which part of a limit each tenant may use
 //! * [`Part`]: what of a folder's files needs a person's trust, by a hash of just that
 //!
@@ -43,6 +43,7 @@
 mod budget;
 mod command;
 mod glob;
+pub mod known_models;
 mod path;
 mod pattern;
 mod plan;
@@ -52,6 +53,7 @@ mod shares;
 mod target;
 mod trust;
 mod url;
+mod window;
 
 pub use budget::{
     AccountId, Amount, Budget, Exceeded, Ledger, Reservation, Resource, Spend, Tally, estimated_usage,
@@ -62,3 +64,4 @@ pub use price::{Cost, LongPrompt, Price, Prices};
 pub use rules::{Decision, Effect, Rule, RuleSet, Rules};
 pub use shares::{Share, Shares, Tenant};
 pub use trust::{Part, one_line, variables};
+pub use window::ContextWindows;

@@ -6,10 +6,9 @@ use mainstem_message::Usage;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::glob;
+use crate::known_models;
 
 mod cost;
-mod table;
 
 pub use cost::Cost;
 
@@ -86,12 +85,8 @@ impl Prices {
     /// Returns the price of a model, if it is known.
     #[must_use]
     pub fn price(&self, model: &str) -> Option<Price> {
-        let names = names(model);
-        let fits = |pattern: &&String| names.iter().any(|name| glob::matches(pattern, name));
-        let literals = |pattern: &str| pattern.chars().filter(|c| !matches!(c, '*' | '?')).count();
-        let own = self.own.keys().filter(fits).max_by_key(|pattern| literals(pattern));
-        own.and_then(|pattern| self.own.get(pattern).copied())
-            .or_else(|| names.iter().find_map(|name| table::price(name)))
+        let own = known_models::most_exact(self.own.keys(), model);
+        own.and_then(|pattern| self.own.get(pattern).copied()).or_else(|| known_models::price(model))
     }
 
     /// Returns the cost of one call, rounded up to a micro-dollar; `None` if the model's price is
@@ -149,24 +144,6 @@ impl LongPrompt {
     pub const fn new(above: u64, input_percent: u64, output_percent: u64) -> Self {
         Self { above, input_percent, output_percent }
     }
-}
-
-/// Returns the names under which a model may be listed.
-fn names(model: &str) -> Vec<&str> {
-    let bare = model.split_once(':').map(|(_, bare)| bare);
-    [Some(model), bare].into_iter().flatten().flat_map(|name| [name, undated(name)]).collect()
-}
-
-/// Removes `-2024-11-20`, `-20241120`, `@20241120` or `-latest` from the end.
-fn undated(name: &str) -> &str {
-    let is_date = |date: &str| {
-        let digits = date.bytes().filter(u8::is_ascii_digit).count();
-        digits == 8
-            && (date.len() == 8
-                || date.len() == 10 && date.as_bytes()[4] == b'-' && date.as_bytes()[7] == b'-')
-    };
-    let dated = |(at, _): (usize, &str)| is_date(&name[at + 1..]).then_some(&name[..at]);
-    name.strip_suffix("-latest").or_else(|| name.match_indices(['-', '@']).find_map(dated)).unwrap_or(name)
 }
 
 #[cfg(test)]

@@ -14,7 +14,8 @@ use mainstem_tool::{Tool, ToolSet, ToolSetError};
 use tracing::Instrument;
 
 use crate::{
-    AnswerLimits, Middleware, RepetitionLimits, RunContext, RunOutcome, RunStream, drive::drive, span,
+    AnswerLimits, Compaction, Middleware, RepetitionLimits, RunContext, RunOutcome, RunStream, drive::drive,
+    span,
 };
 
 /// An agent. Cheap to clone; one value serves many concurrent runs, and holds no state of them.
@@ -34,6 +35,7 @@ pub(crate) struct Parts {
     pub(crate) grace: Duration,
     pub(crate) answer_limits: AnswerLimits,
     pub(crate) repetition: RepetitionLimits,
+    pub(crate) compaction: Compaction,
 }
 
 impl Parts {
@@ -60,6 +62,7 @@ impl Agent {
                 grace: Duration::from_secs(2),
                 answer_limits: AnswerLimits::default(),
                 repetition: RepetitionLimits::default(),
+                compaction: Compaction::default(),
             },
             tools: Vec::new(),
         }
@@ -258,6 +261,12 @@ impl AgentBuilder {
     /// Sets how often it may repeat itself.
     pub fn with_repetition_limits(mut self, limits: RepetitionLimits) -> Self {
         self.parts.repetition = limits;
+        self
+    }
+
+    /// Sets when and how its conversations are compacted.
+    pub fn with_compaction(mut self, compaction: Compaction) -> Self {
+        self.parts.compaction = compaction;
         self
     }
 

@@ -48,6 +48,17 @@ impl Answer {
     }
 }
 
+/// What a call is within its invocation.
+#[derive(Clone, Copy)]
+pub(crate) struct Call {
+    /// Its number.
+    pub(crate) iteration: u32,
+    /// The limits of its answer.
+    pub(crate) limits: AnswerLimits,
+    /// The context window of its model, if it is known.
+    pub(crate) window: Option<u64>,
+}
+
 /// How many answers of one invocation may be cut.
 const MAX_CUTS: u32 = 32;
 
@@ -59,13 +70,12 @@ const MIDDLEWARE: &str = "middleware";
 pub(crate) async fn ask(
     cx: &RunContext,
     model: Option<&dyn Model>,
-    iteration: u32,
-    limits: AnswerLimits,
+    what: Call,
     stream: ModelStream,
 ) -> Result<Answer, AgentError> {
     let (name, provider) = (model.map(Model::name), model.and_then(Model::provider));
     let call = async {
-        let answer = run_call(cx, name, iteration, limits, stream).await;
+        let answer = run_call(cx, name, what, stream).await;
         span::chatted(answer.as_ref());
         answer
     };
@@ -75,20 +85,24 @@ pub(crate) async fn ask(
 async fn run_call(
     cx: &RunContext,
     model: Option<&str>,
-    iteration: u32,
-    limits: AnswerLimits,
+    Call { iteration, limits, window }: Call,
     stream: ModelStream,
 ) -> Result<Answer, AgentError> {
     let started = cx.now();
-    cx.emit(EventKind::model_call_start(model.unwrap_or(MIDDLEWARE), iteration));
+    cx.emit(
+        EventKind::model_call_start(model.unwrap_or(MIDDLEWARE), iteration)
+            .with_purpose(cx.purpose())
+            .with_context_window(window),
+    );
     let mut guard = UsageGuard { cx, model, usages: Vec::new() };
-    let mut turn = Turn::new(iteration.to_string(), Length::new(limits, answered_bytes(cx)));
+    let mut turn = Turn::new(iteration.to_string(), Length::new(limits, cx.answered()));
+    let mut scope = Within { cx, notes: cx.purpose().map(|_| String::new()) };
     let result = tokio::select! {
         biased;
         () = PollOnWake::new(cx.cancelled()) => Err(AgentError::cancelled(cx)),
-        result = read(stream, &mut turn, cx) => result,
+        result = read(stream, &mut turn, &mut scope) => result,
     };
-    turn.finish(&mut Within(cx));
+    turn.finish(&mut scope);
     let stop = match &result {
         Ok(()) => turn.stop.take().unwrap_or(StopReason::Stop),
         Err(AgentError::Cancelled(_)) => StopReason::Cancelled,
@@ -101,15 +115,20 @@ async fn run_call(
     let before = last_answer(cx);
     cx.emit(EventKind::model_call_end(stop.clone(), duration_ms).with_usage(usage));
     result?;
+    if let Some(notes) = scope.notes {
+        return Ok(Answer { message: Arc::new(Message::assistant(notes)), stop, usage });
+    }
     let message =
         last_answer(cx).filter(|now| before.as_ref().is_none_or(|before| !Arc::ptr_eq(now, before)));
     let message = message.unwrap_or_else(|| Arc::new(Message::new(Role::Assistant, Vec::new())));
+    cx.count_answer(message.content.iter().map(bytes_of).sum());
     Ok(Answer { message, stop, usage })
 }
 
-async fn read(mut stream: ModelStream, turn: &mut Turn, cx: &RunContext) -> Result<(), AgentError> {
+async fn read(mut stream: ModelStream, turn: &mut Turn, scope: &mut Within<'_>) -> Result<(), AgentError> {
+    let cx = scope.cx;
     while let Some(delta) = stream.next().await {
-        turn.push(delta?, &mut Within(cx))?;
+        turn.push(delta?, scope)?;
         cx.settle().await;
         recorded(cx)?;
     }
@@ -150,43 +169,61 @@ impl Drop for UsageGuard<'_> {
 }
 
 /// The scope of a turn: its invocation.
-struct Within<'a>(&'a RunContext);
+struct Within<'a> {
+    cx: &'a RunContext,
+    /// The text so far, of a call that is not for the agent's answer.
+    notes: Option<String>,
+}
 
 impl Scope for Within<'_> {
     fn emit(&mut self, kind: EventKind) {
-        self.0.emit(kind);
+        match &mut self.notes {
+            Some(notes) => note(self.cx, notes, kind),
+            None => _ = self.cx.emit(kind),
+        }
     }
 
     fn is_taken(&self, id: &ToolCallId) -> bool {
-        let has = |message: &Arc<Message>| message.tool_calls().any(|call| call.id == *id);
-        self.0.with_transcript(|transcript| transcript.messages().iter().any(has))
+        self.cx.with_transcript(|transcript| transcript.has_call(id))
     }
 
     fn new_call_id(&mut self) -> ToolCallId {
-        ToolCallId::new(self.0.new_id("call-"))
+        ToolCallId::new(self.cx.new_id("call-"))
     }
 
     fn count_cut(&mut self) -> Result<(), AgentError> {
-        match self.0.count_cut() {
+        match self.cx.count_cut() {
             ..=MAX_CUTS => Ok(()),
             cuts => Err(AgentError::CutTooOften { cuts }),
         }
     }
 }
 
-/// Returns the bytes of the invocation's answers so far.
-fn answered_bytes(cx: &RunContext) -> usize {
-    let bytes = |block: &ContentBlock| match block {
+/// Adds an event of a call that is not for the agent's answer to its text; reports are emitted.
+fn note(cx: &RunContext, notes: &mut String, kind: EventKind) {
+    match kind {
+        EventKind::TextBlockDelta { delta, .. } => notes.push_str(&delta),
+        EventKind::ModelRetry { attempt, wait_ms, error, .. } => {
+            notes.clear();
+            cx.emit(EventKind::model_retry(attempt, wait_ms, error));
+        }
+        EventKind::ModelFallback { from, to, reason, .. } => {
+            notes.clear();
+            cx.emit(EventKind::model_fallback(from, to, reason));
+        }
+        EventKind::StreamFallback { .. } => _ = cx.emit(kind),
+        _ => {}
+    }
+}
+
+fn bytes_of(block: &ContentBlock) -> usize {
+    match block {
         ContentBlock::Text { text, .. } => text.len(),
         ContentBlock::Thinking { thinking, .. } => thinking.len(),
         ContentBlock::Data { source: DataSource::Base64(data), .. } => data.len(),
         ContentBlock::ToolCall(call) => call.arguments.len(),
         _ => 0,
-    };
-    cx.with_transcript(|transcript| {
-        let answers = transcript.messages().iter().filter(|message| message.role == Role::Assistant);
-        answers.flat_map(|message| &message.content).map(bytes).sum()
-    })
+    }
 }
 
 fn last_answer(cx: &RunContext) -> Option<Arc<Message>> {

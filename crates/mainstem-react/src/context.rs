@@ -12,12 +12,12 @@ use std::{
     future::Future,
     sync::{
         Arc, Mutex, OnceLock,
-        atomic::{AtomicU32, AtomicU64},
+        atomic::{AtomicU32, AtomicU64, AtomicUsize},
     },
 };
 
 use mainstem_event::{
-    CancelReason, EventSink, EventSource, Ids, RunSettings, Timestamp,
+    CallPurpose, CancelReason, EventSink, EventSource, Ids, RunSettings, Timestamp,
     fold::{RecordedInvocation, Transcript},
 };
 use mainstem_message::{ReplyId, ToolCallId, Usage};
@@ -43,6 +43,8 @@ pub struct RunContext {
     extensions: Extensions,
     call: Option<ToolCallId>,
     deadline: Option<Timestamp>,
+    /// What its model calls are for, if not for the agent's answer.
+    purpose: Option<CallPurpose>,
     /// The cause of the next invocation, if no caller awaits it.
     cause: Option<Arc<Unawaited>>,
     /// The value that a crate above this one has attached.
@@ -78,6 +80,8 @@ struct Invocation {
     latest_at: AtomicU64,
     /// How many of its answers were cut.
     cuts: AtomicU32,
+    /// The bytes of its answers.
+    answered: AtomicUsize,
     meter: Meter,
     above: Option<Meter>,
     declaration: Option<Arc<Declaration>>,
@@ -135,6 +139,7 @@ impl RunContext {
             latest: AtomicU64::new(latest),
             latest_at: AtomicU64::new(latest_at.as_micros()),
             cuts: AtomicU32::new(0),
+            answered: AtomicUsize::new(0),
             meter: Meter::from(recorded.usage),
             above: Some(self.invocation.meter.clone()),
             declaration: None,
@@ -156,6 +161,7 @@ impl RunContext {
             latest: AtomicU64::new(0),
             latest_at: AtomicU64::new(0),
             cuts: AtomicU32::new(0),
+            answered: AtomicUsize::new(0),
             meter: Meter::default(),
             above: Some(self.invocation.meter.clone()),
             declaration,
@@ -190,6 +196,17 @@ impl RunContext {
     pub fn with_deadline(mut self, at: Timestamp) -> Self {
         self.deadline = Some(self.deadline.map_or(at, |earlier| earlier.min(at)));
         self
+    }
+
+    /// Returns the context for model calls that sum up the conversation.
+    pub(crate) fn for_compaction(&self) -> Self {
+        Self { purpose: Some(CallPurpose::Compaction), ..self.clone() }
+    }
+
+    /// Returns what the model calls of this context are for, if not for the agent's answer. A
+    /// middleware passes such a call on as it is, unless it concerns all model calls.
+    pub fn purpose(&self) -> Option<CallPurpose> {
+        self.purpose
     }
 
     /// Resolves when the invocation is cancelled.

@@ -21,6 +21,7 @@ use crate::{
     ask::recorded,
     batch,
     bracket::Bracket,
+    compaction::Compactor,
     error::panic_message,
     middleware::NextModel,
     repetition::{Repetition, Verdict},
@@ -70,9 +71,10 @@ pub(crate) async fn drive(
 ) -> RunOutcome {
     // Declared before the work, so that a drop drops the work first and children end before their
     // parent.
+    let own_input = input.clone();
     let bracket = Bracket::open(&cx, agent.name(), input);
     let work = async {
-        let mut work = Work::new(&agent, &cx, history);
+        let mut work = Work::new(&agent, &cx, history, own_input);
         let steps = work.run();
         let out_of_grace = async {
             let aside = async {
@@ -103,13 +105,20 @@ struct Work<'a> {
     calls: AtomicU32,
     progress: Progress,
     repetition: Repetition,
+    compactor: Compactor<'a>,
 }
 
 impl<'a> Work<'a> {
-    fn new(agent: &'a Agent, cx: &'a RunContext, history: Vec<Arc<Message>>) -> Self {
+    fn new(
+        agent: &'a Agent,
+        cx: &'a RunContext,
+        history: Vec<Arc<Message>>,
+        input: Vec<Arc<Message>>,
+    ) -> Self {
         let system = system_prompt(agent, cx);
         let (calls, repetition) = (AtomicU32::new(0), Repetition::new(agent.parts().repetition));
-        Self { agent, cx, history, system, calls, progress: Progress::default(), repetition }
+        let (progress, compactor) = (Progress::default(), Compactor::new(agent.parts(), cx, input));
+        Self { agent, cx, history, system, calls, progress, repetition, compactor }
     }
 
     async fn run(&mut self) -> Result<Outcome, AgentError> {
@@ -182,18 +191,40 @@ impl<'a> Work<'a> {
         if agent.tools.sources().next().is_some() {
             unless(self.cx.cancelled(), agent.tools.ready()).await;
         }
+        let request = self.fitting_request().await?;
         let next = NextModel { agent, rest: &agent.middleware, calls: &self.calls };
-        let answer = next.run(self.cx, self.request()).await?;
+        let size = self.compactor.size(&request);
+        let answer = match next.run(self.cx, request).await {
+            Err(error) if self.compactor.is_refused(&error) => {
+                if !self.compactor.compact(&self.request(), true).await? {
+                    return Err(error);
+                }
+                next.run(self.cx, self.request()).await?
+            }
+            answer => {
+                let answer = answer?;
+                self.compactor.calibrate(size, answer.usage.map_or(0, |usage| usage.input_tokens));
+                answer
+            }
+        };
         let answer = next.emit_answer(self.cx, answer).await?;
         self.progress.calls = self.calls.load(Ordering::Relaxed);
         Ok(answer)
     }
 
+    /// Returns the next request, after the conversation was compacted if it is too long.
+    async fn fitting_request(&mut self) -> Result<ModelRequest, AgentError> {
+        let request = self.request();
+        if self.compactor.is_due(&request) && self.compactor.compact(&request, false).await? {
+            return Ok(self.request());
+        }
+        Ok(request)
+    }
+
     fn request(&self) -> ModelRequest {
         let agent = self.agent.parts();
         let last = self.progress.summed_up;
-        let mut messages = self.history.clone();
-        self.cx.with_transcript(|transcript| messages.extend_from_slice(transcript.messages()));
+        let messages = self.cx.conversation(&self.history);
         ModelRequest {
             agent: agent.id.clone(),
             system: self.system.clone(),

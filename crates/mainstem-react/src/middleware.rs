@@ -17,7 +17,12 @@ use mainstem_model::{Model, ModelRequest, ModelStream};
 use mainstem_tool::{Tool, ToolError, ToolOutput};
 use serde_json::Value;
 
-use crate::{AgentError, Answer, Passing, RunContext, agent::Parts, ask::ask, error::panic_message};
+use crate::{
+    AgentError, Answer, Passing, RunContext,
+    agent::Parts,
+    ask::{Call, ask},
+    error::panic_message,
+};
 
 /// Code around the calls of the loop. The first registered is the outermost.
 ///
@@ -41,6 +46,9 @@ pub trait Middleware: Send + Sync + 'static {
     /// Wraps a model call: may change the request, call more than once (one call after the other),
     /// or answer itself.
     ///
+    /// Calls that sum up a conversation pass through it, too: see [`RunContext::purpose`]. Their
+    /// answers are no answers of the agent.
+    ///
     /// An answer other than the model's last one is emitted as one more model call, of a model
     /// named `middleware`, and enters the conversation. Tool calls of an answer that is replaced
     /// are not run. On a cancel it has the agent's grace, as a tool has; a panic ends the
@@ -61,6 +69,12 @@ pub trait Middleware: Send + Sync + 'static {
         Self: 'async_trait,
     {
         next.run(cx, request)
+    }
+
+    /// Returns a section on what the agent has at present, such as running tasks, which it could
+    /// learn only from messages that compaction removes. Called when a conversation is summed up.
+    async fn state(&self, _cx: &RunContext) -> Option<String> {
+        None
     }
 
     /// Wraps a tool call whose arguments are JSON: may change them, wait, run the tool again, or
@@ -96,6 +110,10 @@ impl<M: Middleware + ?Sized> Middleware for Arc<M> {
 
     fn system_prompt(&self, cx: &RunContext) -> Option<String> {
         (**self).system_prompt(cx)
+    }
+
+    async fn state(&self, cx: &RunContext) -> Option<String> {
+        (**self).state(cx).await
     }
 
     fn on_model_call<'life0, 'life1, 'life2, 'async_trait>(
@@ -188,9 +206,10 @@ impl<'a> NextModel<'a> {
     ) -> Result<Answer, AgentError> {
         // A middleware may have dropped a call half way, or replaced an answer that calls tools.
         cx.close(&StopReason::Cancelled);
+        let window = model.and_then(|model| self.agent.compaction.window(model.name()));
         let iteration = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
         let limits = self.agent.answer_limits;
-        ask(cx, model, iteration, limits, stream).await
+        ask(cx, model, Call { iteration, limits, window }, stream).await
     }
 
     /// Emits an answer of a middleware.

@@ -57,7 +57,7 @@ impl Middleware for StructuredOutput {
         request: ModelRequest,
         next: NextModel<'_>,
     ) -> Result<Answer, AgentError> {
-        match self.schema(cx) {
+        match self.schema(cx).filter(|_| cx.purpose().is_none()) {
             Some(schema) => Form::of(schema, &request, &next).ask(cx, request, next).await,
             None => next.run(cx, request).await,
         }

@@ -49,7 +49,7 @@ pub struct Run {
 enum State {
     /// Not polled yet, or queued behind another run of the session.
     Waiting(Pin<Box<dyn Future<Output = Result<Active, RunOutcome>> + Send>>),
-    Running(Active),
+    Running(Box<Active>),
     Over(Option<RunOutcome>),
 }
 
@@ -73,7 +73,7 @@ struct Closing {
 
 impl Drop for Closing {
     fn drop(&mut self) {
-        self.session.extend_history(self.cx.messages());
+        self.session.store_messages(&self.cx);
         self.session.end_run(&self.run, RunEnd::dropped);
         self.session.store_spent(&self.run, &self.cx);
         if self.background == Background::Cancel {
@@ -255,7 +255,7 @@ impl Stream for Run {
             match &mut me.state {
                 State::Waiting(start) => match ready!(start.as_mut().poll(cx)) {
                     Ok(active) => {
-                        me.state = State::Running(active);
+                        me.state = State::Running(Box::new(active));
                         me.status.send_if_modified(RunStatus::begin);
                     }
                     Err(ended) => {

@@ -60,6 +60,12 @@ pub(crate) fn top_p(top_p: f64) -> Verdict {
     require((0.0..=1.0).contains(&top_p), || format!("top_p must be in 0 to 1, not {top_p}"))
 }
 
+pub(crate) fn compact_at(percent: u8) -> Verdict {
+    require(percent == 0 || (10..=100).contains(&percent), || {
+        format!("compact_at must be in 10 to 100, or 0 for never, not {percent}")
+    })
+}
+
 /// The message does not repeat the url, which may have a password. A session records the url, so it
 /// can't have any.
 pub(crate) fn url(url: &str) -> Verdict {

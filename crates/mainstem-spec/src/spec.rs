@@ -52,6 +52,10 @@ pub struct AgentSpec {
     /// The nucleus sampling threshold, in 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f64>,
+    /// The percentage of its model's context window above which its conversation is compacted, from
+    /// 10 to 100; 0 turns that off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compact_at: Option<u8>,
     /// The only tools the agent has, of all that are registered; an empty list means none. `*`
     /// stands for every tool that is inherited, so `["*", "agent_spawn"]` is all of them and
     /// spawning.
@@ -221,6 +225,7 @@ impl AgentSpec {
             steps: DEFAULT_STEPS,
             temperature: None,
             top_p: None,
+            compact_at: None,
             tools: None,
             disallowed_tools: Vec::new(),
             skills: None,

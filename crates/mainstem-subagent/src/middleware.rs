@@ -15,7 +15,7 @@ use crate::{
     delivery::Told,
     member::Member,
     spawn::inbox::Inbox,
-    tools,
+    tools::{self, task_list},
 };
 
 /// Makes an agent one of a fleet: gives it tools for its children and their background tasks, and
@@ -75,6 +75,20 @@ impl Middleware for Subagents {
         (!sections.is_empty()).then(|| sections.join("\n\n"))
     }
 
+    async fn state(&self, cx: &RunContext) -> Option<String> {
+        let member = Member::of(cx).ok()?;
+        let children = member.fleet.roster.list(Some(cx.session_id()));
+        let tasks = task_list::open(cx, member).await;
+        let children: Vec<_> =
+            children.iter().filter_map(|child| serde_json::to_string(child).ok()).collect();
+        let section = |head: &str, lines: Vec<String>| {
+            (!lines.is_empty()).then(|| format!("{head}\n{}", lines.join("\n")))
+        };
+        let sections = [section("Your subagents:", children), section("Your background tasks:", tasks)];
+        let sections: Vec<_> = sections.into_iter().flatten().collect();
+        (!sections.is_empty()).then(|| sections.join("\n\n"))
+    }
+
     async fn on_model_call(
         &self,
         cx: &RunContext,
@@ -82,6 +96,9 @@ impl Middleware for Subagents {
         next: NextModel<'_>,
     ) -> Result<Answer, AgentError> {
         let Ok(member) = Member::of(cx) else { return next.run(cx, request).await };
+        if cx.purpose().is_some() {
+            return next.run(cx, request).await;
+        }
         let fleet = &member.fleet;
         let inbox = fleet.roster.inbox(cx.agent_key());
         loop {

@@ -10,7 +10,7 @@ mod load_skill;
 mod plan_enter;
 mod plan_exit;
 mod task_cancel;
-mod task_list;
+pub(crate) mod task_list;
 mod task_output;
 mod task_wait;
 

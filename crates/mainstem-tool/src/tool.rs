@@ -32,6 +32,12 @@ pub trait Tool: Send + Sync + 'static {
         false
     }
 
+    /// Returns `true` if its results are instructions rather than data: they stay whole when the
+    /// conversation is compacted.
+    fn is_lasting(&self) -> bool {
+        false
+    }
+
     /// Returns `true` if it must not run concurrently with other calls of the same turn.
     fn is_exclusive(&self) -> bool {
         false

@@ -34,7 +34,15 @@ where
     E: Into<ToolError>,
 {
     let spec = ToolSpec::new(name, description, schema_of::<A>());
-    TypedTool { spec, read_only: false, exclusive: false, polled: false, f, arguments: PhantomData }
+    TypedTool {
+        spec,
+        read_only: false,
+        exclusive: false,
+        polled: false,
+        lasting: false,
+        f,
+        arguments: PhantomData,
+    }
 }
 
 /// Returns the schema of an argument type as models get it: in one piece, without references.
@@ -54,6 +62,7 @@ pub struct TypedTool<A, F> {
     read_only: bool,
     exclusive: bool,
     polled: bool,
+    lasting: bool,
     f: F,
     arguments: PhantomData<fn(A)>,
 }
@@ -70,6 +79,13 @@ impl<A, F> TypedTool<A, F> {
     #[must_use]
     pub fn with_polled(mut self, is_polled: bool) -> Self {
         self.polled = is_polled;
+        self
+    }
+
+    /// Sets whether its results are [lasting](Tool::is_lasting); not by default.
+    #[must_use]
+    pub fn with_lasting(mut self, is_lasting: bool) -> Self {
+        self.lasting = is_lasting;
         self
     }
 
@@ -104,6 +120,10 @@ where
 
     fn is_polled(&self) -> bool {
         self.polled
+    }
+
+    fn is_lasting(&self) -> bool {
+        self.lasting
     }
 
     // Spelled out, so that the box has only the function's own future.

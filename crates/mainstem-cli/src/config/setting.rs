@@ -20,7 +20,7 @@ use clap::{
 use mainstem::{
     guard::Network,
     mcp::Server,
-    policy::{Cost, Prices},
+    policy::{ContextWindows, Cost, Prices},
 };
 use serde::{Deserialize, Deserializer};
 
@@ -56,6 +56,7 @@ pub(crate) trait Value {
 
 impl Value for bool {}
 impl Value for Prices {}
+impl Value for ContextWindows {}
 
 impl Value for PathBuf {
     fn resolve(&mut self, folder: &Path) {
@@ -66,6 +67,20 @@ impl Value for PathBuf {
 impl Value for Server {
     fn resolve(&mut self, folder: &Path) {
         self.dir_mut().into_iter().for_each(|dir| dir.resolve(folder));
+    }
+}
+
+/// The percentage of a context window above which a conversation is compacted; 0 for never.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "u64")]
+pub(crate) struct CompactAt(pub(crate) u8);
+
+impl TryFrom<u64> for CompactAt {
+    type Error = String;
+
+    fn try_from(percent: u64) -> Result<Self, String> {
+        let allowed = u8::try_from(percent).ok().filter(|percent| matches!(percent, 0 | 10..=100));
+        allowed.map(Self).ok_or_else(|| "must be in 10 to 100, or 0 for never".to_owned())
     }
 }
 
@@ -97,6 +112,7 @@ flag_values! {
     NonZeroU32: text::positive::<NonZeroU32>;
     NonZeroUsize: text::positive::<NonZeroUsize>;
     Duration: text::duration;
+    CompactAt: text::compact_at;
     Cost: text::dollars;
     Network: network();
 }

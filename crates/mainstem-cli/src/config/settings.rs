@@ -15,7 +15,7 @@ use mainstem::{
     api::RunOptions,
     guard::Network,
     mcp::Server,
-    policy::{self, Cost, Prices},
+    policy::{self, ContextWindows, Cost, Prices},
     provider::PROVIDERS,
     remote::Host,
     subagent::trust::server_does,
@@ -29,7 +29,7 @@ use super::{
     project::{chooses, lowers, narrows, turns_off},
     providers::{Access, Providers, access_does, base_urls},
     remote_hosts, servers,
-    setting::value,
+    setting::{CompactAt, value},
     switch::Switch,
     table::{Var, table},
     text::time,
@@ -54,6 +54,19 @@ table! {
         /// Stop the agent after N model calls, with the answer that it has by then.
         #[arg(long, value_name = "N", help_heading = "Limits")]
         max_turns: Option<Setting<NonZeroU32>> { project: lowers, trust: NotNeeded }
+
+        /// Compact a conversation whose prompt exceeds this percentage of its model's context
+        /// window, from 10 to 100; 0 for never [default: 80].
+        #[arg(long, value_name = "PERCENT", help_heading = "Limits")]
+        compact_at: Option<Setting<CompactAt>> { project: chooses, trust: NotNeeded }
+
+        /// The model that sums up conversations that are compacted; by default the agent's own.
+        #[arg(long, value_name = "NAME", help_heading = "Limits")]
+        compaction_model: Option<Setting<String>> { project: chooses, trust: NotNeeded }
+
+        /// Context windows by model: the longest prompt, in tokens.
+        #[arg(skip)]
+        context_windows: Option<Setting<ContextWindows>> { project: chooses, trust: NotNeeded }
 
         /// Limits of the fleet.
         #[command(flatten)]

@@ -5,7 +5,7 @@ use std::{fmt::Display, num::NonZeroU64, str::FromStr, time::Duration};
 use mainstem::policy::Cost;
 use serde::{Deserialize, Deserializer, de::Error as _};
 
-use super::Setting;
+use super::{Setting, setting::CompactAt};
 
 pub(crate) fn number<T: FromStr<Err: Display>>(text: &str) -> Result<T, String> {
     text.parse().map_err(|error: T::Err| error.to_string())
@@ -15,6 +15,11 @@ pub(crate) fn number<T: FromStr<Err: Display>>(text: &str) -> Result<T, String> 
 pub(crate) fn positive<T: FromStr<Err: Display>>(text: &str) -> Result<T, String> {
     let is_zero = !text.is_empty() && text.bytes().all(|digit| digit == b'0');
     if is_zero { Err("must be at least 1".to_owned()) } else { number(text) }
+}
+
+/// Reads the percentage of a context window above which a conversation is compacted.
+pub(crate) fn compact_at(text: &str) -> Result<CompactAt, String> {
+    number::<u64>(text)?.try_into()
 }
 
 /// Reads a time such as `90s` or `1h 30m`.

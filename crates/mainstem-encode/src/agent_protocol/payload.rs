@@ -68,7 +68,7 @@ impl Form {
             }
             AgentEnd { .. } => form.move_out(&["outcome", "error", "usage", "durationMs"]),
             AgentResult { result } => form.set("result", message(result)),
-            ModelCallStart { .. } => form.move_out(&["modelName", "iteration"]),
+            ModelCallStart { .. } => form.move_out(&["modelName", "iteration", "purpose", "contextWindow"]),
             ModelCallEnd { usage, duration_ms, .. } => {
                 form.move_out(&["usage", "stopReason", "durationMs"]);
                 form.set("usage", json!(usage.map(|usage| chat_usage(&usage, *duration_ms))));

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use mainstem_event::{AgentEvent, EventKind, EventSource};
+use mainstem_event::{AgentEvent, CallPurpose, EventKind, EventSource};
 use mainstem_message::{BlockId, ReplyId, SessionId, ToolCallId};
 use serde_json::{Value, json};
 
@@ -240,13 +240,31 @@ impl Invocation {
         self.results.remove(call).unwrap_or_default()
     }
 
-    pub(super) fn start_step(&mut self, model: &Arc<str>, iteration: u32, event: &AgentEvent, out: &mut Out) {
+    /// Begins a model call; an answer has a message of its own.
+    pub(super) fn start_model_call(
+        &mut self,
+        model: &Arc<str>,
+        iteration: u32,
+        purpose: Option<CallPurpose>,
+        event: &AgentEvent,
+        out: &mut Out,
+    ) {
+        let name = match purpose {
+            Some(purpose) => purpose.as_str().to_owned(),
+            None => {
+                (self.iteration, self.carrier) = (iteration, None);
+                format!("model call {iteration}")
+            }
+        };
+        self.start_step(&name, model, event, out);
+    }
+
+    fn start_step(&mut self, name: &str, model: &Arc<str>, event: &AgentEvent, out: &mut Out) {
         self.end_step(json!({}), out);
-        (self.iteration, self.carrier) = (iteration, None);
         // Without subagents, steps of different agents are open at once.
         let whose =
             self.id.as_ref().filter(|_| self.tag.is_none()).map(|id| format!("{id} ")).unwrap_or_default();
-        let name = format!("{whose}model call {iteration}");
+        let name = format!("{whose}{name}");
         let mut metadata = origin(event);
         metadata["modelName"] = json!(model);
         out.write_with(self.tag.as_deref(), metadata, Body::StepStarted { step_name: &name });

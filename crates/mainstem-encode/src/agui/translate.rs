@@ -63,8 +63,8 @@ impl Agui {
             AgentStart { .. } => {}
             AgentResult { result } => agent.answer = Some(result.text()),
             AgentEnd { .. } => self.end(event, reply),
-            ModelCallStart { model_name, iteration, .. } => {
-                agent.start_step(model_name, *iteration, event, out)
+            ModelCallStart { model_name, iteration, purpose, .. } => {
+                agent.start_model_call(model_name, *iteration, *purpose, event, out);
             }
             ModelCallEnd { usage, stop_reason, duration_ms, .. } => {
                 let mut metadata = origin(event);

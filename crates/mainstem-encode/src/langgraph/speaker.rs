@@ -53,6 +53,7 @@ impl Speaker {
                 .enumerate()
                 .map(|(place, message)| Said::Input(input_of(event, place, message)))
                 .collect(),
+            ModelCallStart { purpose: Some(_), .. } => Vec::new(),
             ModelCallStart { model_name, .. } => {
                 self.model = model_name.to_string();
                 self.begin(event);

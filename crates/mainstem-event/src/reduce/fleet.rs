@@ -9,7 +9,7 @@ use mainstem_message::{AgentKey, ConfirmId, ReplyId, SessionId, TaskId, ToolCall
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use self::agent::{AgentState, Phase, ToolActivity};
+pub use self::agent::{AgentState, ContextFill, Phase, ToolActivity};
 use crate::{AgentEvent, EventKind, TaskStatus, Timestamp};
 
 /// The state of a session's fleet after some number of events; a pure fold.

@@ -71,7 +71,7 @@ fn replace(all: &mut [Invocation], agent: &AgentKey, messages: &[Arc<Message>]) 
     if let Some(latest) = own.next() {
         latest.transcript.replace(messages.to_vec());
     }
-    own.for_each(|earlier| earlier.transcript.replace(Vec::new()));
+    own.for_each(|earlier| earlier.transcript.forget());
 }
 
 #[cfg(test)]

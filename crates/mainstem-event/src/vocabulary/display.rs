@@ -54,7 +54,10 @@ impl EventKind {
                 write!(f, " {} {own}/{all} tok", outcome.as_str())?;
                 error.as_ref().map_or(Ok(()), |error| write!(f, " ({error})"))
             }
-            Self::ModelCallStart { model_name, iteration } => write!(f, " {model_name} #{iteration}"),
+            Self::ModelCallStart { model_name, purpose: Some(purpose), .. } => {
+                write!(f, " {model_name} for {}", purpose.as_str())
+            }
+            Self::ModelCallStart { model_name, iteration, .. } => write!(f, " {model_name} #{iteration}"),
             Self::ModelCallEnd { stop_reason, .. } => write!(f, " {stop_reason}"),
             Self::ModelRetry { attempt, wait_ms, error, discarded } => {
                 write!(f, " #{attempt} in {wait_ms} ms ({error}){}", TakenBack(discarded))

@@ -8,7 +8,7 @@ mod parts;
 mod settings;
 
 pub use self::{
-    parts::{ConfirmResult, Discarded, Outcome, Rollup, SendMode, TaskStatus},
+    parts::{CallPurpose, ConfirmResult, Discarded, Outcome, Rollup, SendMode, TaskStatus},
     settings::{Background, RunBudget, RunSettings},
 };
 
@@ -63,6 +63,11 @@ kinds! {
         model_name: Arc<str> = "modelName",
         /// The number of the call in this invocation, from 1.
         iteration: u32 = "iteration",
+        /// What the call is for, if it is not for the agent's answer. What the model says then is
+        /// in no block; usage and cost count.
+        purpose: Option<CallPurpose> = "purpose" optional,
+        /// The longest prompt of the model in tokens, if it is known.
+        context_window: Option<u64> = "contextWindow" optional,
     }
     /// A model's answer is complete, or was cut.
     ModelCallEnd = "MODEL_CALL_END" #[non_exhaustive] {

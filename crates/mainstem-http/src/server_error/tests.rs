@@ -182,6 +182,47 @@ fn googles_details_say_more_than_its_status() {
 }
 
 #[test]
+fn the_context_window_is_read_from_a_conversation_that_is_too_long() {
+    let check = |body: &str, expected: Option<u64>| {
+        let refused = ServerError::of(400, body).refusal(&server(), StatusCode::BAD_REQUEST);
+        assert_eq!(refused.context_window(), expected, "{body}");
+    };
+    let openai = |message: &str| {
+        format!(
+            r#"{{"error":{{"message":"{message}","code":"context_length_exceeded","param":"messages"}}}}"#
+        )
+    };
+    let text =
+        "This model's maximum context length is 128000 tokens. However, your messages resulted in 9 tokens.";
+    check(&openai(text), Some(128_000));
+    check(&openai("Your input exceeds the context window of this model."), None);
+    let vllm = "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens";
+    check(&format!(r#"{{"object":"error","message":"{vllm}","code":400}}"#), Some(4096));
+    let llama = "request (13392 tokens) exceeds the available context size (8192 tokens), try increasing it";
+    let llama = |more: &str| {
+        format!(r#"{{"error":{{"code":400,"message":"{llama}","type":"exceed_context_size_error"{more}}}}}"#)
+    };
+    check(&llama(""), Some(8192));
+    check(&llama(r#","n_prompt_tokens":13392,"n_ctx":4096"#), Some(4096));
+    let anthropic = |text: &str| {
+        format!(r#"{{"type":"error","error":{{"type":"invalid_request_error","message":"{text}"}}}}"#)
+    };
+    check(&anthropic("prompt is too long: 207310 tokens > 200000 maximum"), Some(200_000));
+    check(
+        &anthropic("input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000"),
+        Some(200_000),
+    );
+    check(&anthropic("messages.0: 3 > 2"), None);
+    let gemini = "The input token count (1300000) exceeds the maximum number of tokens allowed (1048576).";
+    let google =
+        |text: &str| format!(r#"{{"error":{{"code":400,"message":"{text}","status":"INVALID_ARGUMENT"}}}}"#);
+    check(&google(gemini), Some(1_048_576));
+    check(&google("exceeds the maximum number of tokens allowed (x)"), None);
+    let huge = "maximum context length is 99999999999999999999999 tokens";
+    check(&openai(huge), None);
+}
+
+#[test]
 fn what_is_said_in_mid_answer_has_a_kind_too() {
     let check = |json: &str, expected: ErrorKind| {
         let error = ServerError::read(&serde_json::from_str(json).unwrap()).expect(json);

@@ -4,7 +4,8 @@ use mainstem_message::Usage;
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::{Cost, LongPrompt, Price, Prices, undated};
+use super::{Cost, LongPrompt, Price, Prices};
+use crate::known_models::undated;
 
 fn dollars(input: u64, output: u64) -> Price {
     Price::new(Cost::from_dollars(input), Cost::from_dollars(output))

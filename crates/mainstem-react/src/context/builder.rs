@@ -5,7 +5,7 @@ use std::{
     fmt,
     sync::{
         Arc, Mutex, OnceLock,
-        atomic::{AtomicU32, AtomicU64},
+        atomic::{AtomicU32, AtomicU64, AtomicUsize},
     },
 };
 
@@ -140,6 +140,7 @@ impl RunContextBuilder {
             latest: AtomicU64::new(0),
             latest_at: AtomicU64::new(0),
             cuts: AtomicU32::new(0),
+            answered: AtomicUsize::new(0),
             meter: Meter::default(),
             above: None,
             declaration: None,
@@ -147,7 +148,8 @@ impl RunContextBuilder {
         let shared = Arc::new(self.shared);
         let (invocation, extensions) = (Arc::new(invocation), self.extensions);
         let attachment = self.attachment;
-        RunContext { shared, invocation, extensions, call: None, deadline: None, cause: None, attachment }
+        let (call, deadline, purpose, cause) = (None, None, None, None);
+        RunContext { shared, invocation, extensions, call, deadline, purpose, cause, attachment }
     }
 }
 

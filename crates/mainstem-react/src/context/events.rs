@@ -5,8 +5,11 @@ use std::{
     sync::{Arc, PoisonError, atomic::Ordering},
 };
 
-use mainstem_event::{EventKind, EventSink, Timestamp, fold::Transcript};
-use mainstem_message::{Message, StopReason};
+use mainstem_event::{
+    EventKind, EventSink, Timestamp,
+    fold::{ROOT, Transcript},
+};
+use mainstem_message::{AgentKey, Message, StopReason};
 
 use serde_json::{Map, Value};
 
@@ -48,6 +51,16 @@ impl RunContext {
         self.invocation.cuts.fetch_add(1, Ordering::Relaxed) + 1
     }
 
+    /// Counts the bytes of an answer.
+    pub(crate) fn count_answer(&self, bytes: usize) {
+        self.invocation.answered.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Returns the bytes of all answers.
+    pub(crate) fn answered(&self) -> usize {
+        self.invocation.answered.load(Ordering::Relaxed)
+    }
+
     /// Waits for the caller: see [`EventSink::settle`].
     pub fn settle(&self) -> impl Future<Output = ()> + Send {
         self.invocation.sink.settle()
@@ -57,6 +70,30 @@ impl RunContext {
     /// [`SessionLog::failure`](mainstem_event::SessionLog::failure).
     pub(crate) fn unrecorded(&self) -> Option<&Arc<str>> {
         self.invocation.sink.log().failure()
+    }
+
+    /// Replaces the agent's conversation, that of earlier turns included: emits a
+    /// `STATE_CHECKPOINT`.
+    pub(crate) fn replace_conversation(&self, messages: Vec<Arc<Message>>) {
+        let agent = self.agent_key().cloned().unwrap_or_else(|| AgentKey::from_lossy(ROOT));
+        self.sink().log().emit(EventKind::state_checkpoint(agent, messages.clone()));
+        self.with_transcript(|transcript| transcript.replace(messages));
+    }
+
+    /// Returns `true` if compaction has replaced the conversation: then
+    /// [`messages`](Self::messages) are the agent's whole conversation, with that of earlier turns.
+    pub fn is_compacted(&self) -> bool {
+        self.with_transcript(|transcript| transcript.is_whole())
+    }
+
+    /// Returns the conversation with this invocation: `history` and the messages so far, or what
+    /// compaction has left of both.
+    #[must_use]
+    pub fn conversation(&self, history: &[Arc<Message>]) -> Vec<Arc<Message>> {
+        self.with_transcript(|transcript| {
+            let before = if transcript.is_whole() { &[] } else { history };
+            before.iter().chain(transcript.messages()).cloned().collect()
+        })
     }
 
     /// Returns the messages of this invocation so far.

@@ -19,6 +19,8 @@ pub(super) struct Grammar {
     blocks: HashSet<BlockId>,
     calls: HashMap<ToolCallId, Stage>,
     is_model_called: bool,
+    /// The model call is not for an answer: it says nothing.
+    is_quiet: bool,
     /// The calls of the last answer, in the order of their ends.
     answer: Vec<ToolCallId>,
     /// What the present attempt of the model call has said.
@@ -71,7 +73,10 @@ impl Grammar {
             ThinkingBlockEnd { block_id, .. } => self.end(block_id, "thinking"),
             DataBlockEnd { block_id, .. } => self.end(block_id, "data"),
             HintBlock { block_id, .. } => self.hint(block_id),
-            ModelCallStart { .. } => self.model_call(true),
+            ModelCallStart { purpose, .. } => {
+                self.is_quiet = purpose.is_some();
+                self.model_call(true)
+            }
             ModelCallEnd { .. } => self.model_call(false),
             ToolCallStart { tool_call_id, .. } => self.call(tool_call_id),
             ToolCallDelta { tool_call_id, .. } => self.at(tool_call_id, Stage::Calling).map(drop),
@@ -147,6 +152,9 @@ impl Grammar {
         if !self.is_model_called {
             return Err(format!("block {id} begins outside a model call"));
         }
+        if self.is_quiet {
+            return Err(format!("block {id} begins in a model call for compaction"));
+        }
         self.is_new(id)?;
         self.open = Some((id.clone(), kind));
         self.attempt.blocks.push(id.clone());
@@ -193,6 +201,9 @@ impl Grammar {
     fn call(&mut self, id: &ToolCallId) -> Verdict {
         if !self.is_model_called {
             return Err(format!("call {id} begins outside a model call"));
+        }
+        if self.is_quiet {
+            return Err(format!("call {id} begins in a model call for compaction"));
         }
         if id.as_str().len() > MAX_ID {
             return Err(format!("the id of a call has more than {MAX_ID} bytes"));

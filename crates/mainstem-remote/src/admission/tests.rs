@@ -1,6 +1,6 @@
 //! What a remote may say, and in which order.
 
-use mainstem_event::{ConfirmResult, Discarded, Rollup, TaskStatus};
+use mainstem_event::{CallPurpose, ConfirmResult, Discarded, Rollup, TaskStatus};
 use mainstem_message::{BlockId, Message, Role, StopReason};
 use serde_json::json;
 
@@ -136,6 +136,10 @@ fn an_order_that_breaks_a_law_is_refused() {
     check([own([start(), model_end()])], "model calls overlap, or one ends that has not begun");
     check([own([start()]), own(call("c"))[..1].to_vec()], "call c begins outside a model call");
     check([own([start(), text()])], "block b begins outside a model call");
+    let quiet = || model().with_purpose(CallPurpose::Compaction);
+    check([own([start(), quiet(), text()])], "block b begins in a model call for compaction");
+    let calls = own(call("c"))[..1].to_vec();
+    check([own([start(), quiet()]), calls], "call c begins in a model call for compaction");
     let early = own(result("c", ToolState::Success))[..1].to_vec();
     check([own([start(), model()]), own(call("c")), early], "a result begins within a model call");
     check([in_call(), own([model()])], "a model call begins before call c has a result");

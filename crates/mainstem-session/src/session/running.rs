@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use mainstem_event::{EventKind, EventSink, Origin, RunSettings, fold::RecordedTurn};
-use mainstem_message::{AgentKey, Failure, Message, ReplyId, RunId};
+use mainstem_message::{AgentKey, Failure, ReplyId, RunId};
 use mainstem_react::{Cancellation, RunContext};
 use mainstem_subagent::{Carried, Fleet};
 use mainstem_task::TaskRecord;
@@ -91,9 +91,13 @@ impl Session {
         &self.0.turns
     }
 
-    /// Adds the messages of a run to the history.
-    pub(crate) fn extend_history(&self, messages: Vec<Arc<Message>>) {
-        lock(&self.0.history).extend(messages);
+    /// Adds the messages of a run to the history; what compaction has left replaces it.
+    pub(crate) fn store_messages(&self, cx: &RunContext) {
+        let mut history = lock(&self.0.history);
+        if cx.is_compacted() {
+            history.clear();
+        }
+        history.extend(cx.messages());
     }
 
     /// Continues a task of an earlier process whose child runs elsewhere.

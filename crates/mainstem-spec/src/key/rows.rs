@@ -31,7 +31,7 @@ const WHOLE: &str = "whole number from 1";
 const NAMES: &str = "list, or text with commas";
 const FLAG: &str = "`true` or `false`";
 
-pub(super) static ROWS: [Key; 22] = [
+pub(super) static ROWS: [Key; 23] = [
     Key {
         name: "name",
         form: "text",
@@ -107,6 +107,19 @@ pub(super) static ROWS: [Key; 22] = [
         },
         check: |spec| each(spec.top_p, rules::top_p),
         value: |spec| json!(spec.top_p),
+        ..ROW
+    },
+    Key {
+        name: "compact_at",
+        form: "whole number from 10 to 100, or 0 for never",
+        default: "the parent's",
+        about: "The percentage of its model's context window above which its conversation is compacted.",
+        read: |reader, entry| {
+            reader.spec.compact_at = Some(obey(&entry.node, entry.node.whole()?, rules::compact_at)?);
+            Ok(())
+        },
+        check: |spec| each(spec.compact_at, rules::compact_at),
+        value: |spec| json!(spec.compact_at),
         ..ROW
     },
     Key {

@@ -38,6 +38,8 @@ fn every_key_reaches_the_spec() {
         check(steps, expected().with_steps(7));
     }
     check("temperature: 0.2\ntop_p: 1", expected().with_temperature(0.2).with_top_p(1.0));
+    check("compact_at: 60", expected().with_compact_at(60));
+    check("compact_at: 0", expected().with_compact_at(0));
     for list in ["read, grep", "[read, grep]", "\n  - read\n  - grep", "' read ,, grep, '"] {
         check(&format!("tools: {list}"), expected().with_tools(["read", "grep"]));
         check(&format!("disallowed_tools: {list}"), expected().with_disallowed_tools(["read", "grep"]));
@@ -157,6 +159,7 @@ fn a_malformed_value_is_an_error_at_its_place() {
     subagents/reviewer.md:3:14: error: temperature must be in 0 to 2, not 3
     subagents/reviewer.md:4:8: error: top_p must be in 0 to 1, not -0.1
     "#);
+    assert_snapshot!(report("description: a\ncompact_at: 9"), @"subagents/reviewer.md:3:13: error: compact_at must be in 10 to 100, or 0 for never, not 9");
     assert_snapshot!(report("description: a\ntemperature: .nan"), @r#"subagents/reviewer.md:3:14: error: expected a number, got ".nan""#);
     assert_snapshot!(report("description: a\nhidden: yes\npersist_session: 1"), @r#"
     subagents/reviewer.md:3:9: error: expected true or false, got "yes"; did you mean "true"?

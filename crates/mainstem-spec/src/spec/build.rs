@@ -37,6 +37,13 @@ impl AgentSpec {
         Self { top_p: Some(top_p), ..self }
     }
 
+    /// Sets the percentage of the model's context window above which the conversation is compacted,
+    /// from 10 to 100; 0 turns that off.
+    #[must_use]
+    pub fn with_compact_at(self, percent: u8) -> Self {
+        Self { compact_at: Some(percent), ..self }
+    }
+
     /// Restricts the agent to these tools, replacing an earlier list.
     #[must_use]
     pub fn with_tools(self, tools: impl IntoIterator<Item: Into<String>>) -> Self {

@@ -75,7 +75,7 @@ mod tests {
             .with_persist_session(true)
             .with_workspace_mode(WorkspaceMode::Shared);
         spec.mcp_servers = Some(vec![McpServer::named("files")]);
-        (spec.temperature, spec.top_p) = (Some(0.5), Some(0.9));
+        (spec.temperature, spec.top_p, spec.compact_at) = (Some(0.5), Some(0.9), Some(60));
         spec.disallowed_tools = vec!["y".into()];
         spec.skills = Some(vec!["s".into()]);
         spec.hidden = true;

@@ -9,7 +9,9 @@ use std::{path::PathBuf, sync::Arc};
 
 use mainstem_model::{Model, ModelOptions, ModelRegistry};
 use mainstem_policy::{Effect, RuleSet, Rules};
-use mainstem_react::{Agent, AgentBuilder, Middleware, OutputSchema, RepetitionLimits, StructuredOutput};
+use mainstem_react::{
+    Agent, AgentBuilder, Compaction, Middleware, OutputSchema, RepetitionLimits, StructuredOutput,
+};
 use mainstem_spec::{AgentSpec, Origin, Permission, SpecSet, WorkspaceMode};
 use mainstem_tool::{Tool, ToolSet, ToolSource};
 
@@ -47,6 +49,8 @@ pub struct AgentFactory {
     pub options: ModelOptions,
     /// How often agents may repeat themselves.
     pub repetition: RepetitionLimits,
+    /// When and how conversations are compacted.
+    pub compaction: Compaction,
     /// The middleware around each call, also of children.
     pub middleware: Vec<Arc<dyn Middleware>>,
     /// Whether the root gets `plan_enter` and `plan_exit`.
@@ -75,6 +79,7 @@ impl AgentFactory {
             servers: Vec::new(),
             options: ModelOptions::default(),
             repetition: RepetitionLimits::default(),
+            compaction: Compaction::default(),
             middleware: Vec::new(),
             plan_tools: false,
             skills: Vec::new(),
@@ -193,7 +198,8 @@ impl AgentFactory {
             .with_tools(self.tools_of(spec))
             .with_max_iterations(spec.steps)
             .with_options(self.options.overlaid(&over))
-            .with_repetition_limits(self.repetition);
+            .with_repetition_limits(self.repetition)
+            .with_compaction(self.compaction(spec));
         if !prompt.is_empty() {
             agent = agent.with_system_prompt(prompt);
         }
@@ -204,6 +210,16 @@ impl AgentFactory {
             agent = agent.with_shared_middleware(middleware.clone());
         }
         agent.with_middleware(Subagents::only(fleet_tools).with_files(self.has_files(spec)))
+    }
+
+    /// Returns when an agent's conversation is compacted.
+    fn compaction(&self, spec: &AgentSpec) -> Compaction {
+        let compaction = self.compaction.clone();
+        match spec.compact_at {
+            None => compaction,
+            Some(0) => compaction.with_enabled(false),
+            Some(percent) => compaction.with_enabled(true).with_threshold(f64::from(percent) / 100.0),
+        }
     }
 
     /// Returns `true` if an agent has tools for files.

@@ -7,7 +7,7 @@ use std::{
 
 use mainstem_message::{Failure, Message};
 use mainstem_model::{Model, ModelOptions};
-use mainstem_react::{Agent, Middleware, RunContext};
+use mainstem_react::{Agent, Compaction, Middleware, RunContext};
 use mainstem_spec::{AgentSpec, Origin, Parsed, SpecError, create_file, parse};
 use mainstem_tool::{Tool, ToolContext, ToolError, ToolOutput, tool_fn};
 use schemars::JsonSchema;
@@ -60,7 +60,10 @@ impl Drafts {
         tools: Vec<String>,
         factory: AgentFactory,
     ) -> Self {
-        let drafter = Agent::builder(GENERATE, model).with_options(options).with_max_iterations(1);
+        let drafter = Agent::builder(GENERATE, model)
+            .with_options(options)
+            .with_max_iterations(1)
+            .with_compaction(Compaction::default().with_enabled(false));
         let drafter = drafter.with_system_prompt(instructions(&tools)).build();
         #[expect(clippy::expect_used, reason = "only tools can clash")]
         let drafter = drafter.expect("it has no tools");

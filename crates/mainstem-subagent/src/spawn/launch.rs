@@ -167,6 +167,9 @@ impl Drop for Presence {
     fn drop(&mut self) {
         if let Some(key) = self.cx.agent_key() {
             self.member.account.end_turn(key);
+            if self.cx.is_compacted() {
+                self.member.fleet.roster.forget_history(key);
+            }
             self.member.fleet.roster.leave(key, &self.cx.messages(), self.cx.now());
         }
     }

@@ -253,6 +253,13 @@ impl Roster {
         }
     }
 
+    /// Forgets what was said before a child's present turn: compaction has replaced it.
+    pub(crate) fn forget_history(&self, key: &AgentKey) {
+        if let Some(mut child) = self.children.get_mut(key) {
+            child.record.replace(&[]);
+        }
+    }
+
     /// Ends a child's turn, with what was said in it.
     pub(crate) fn leave(&self, key: &AgentKey, said: &[Arc<Message>], now: Timestamp) {
         if let Some(mut child) = self.children.get_mut(key) {

@@ -27,7 +27,7 @@ pub(super) fn tool() -> Arc<dyn Tool> {
         })?;
         Ok::<_, SpawnError>(text(skill))
     });
-    Arc::new(load.with_read_only(true))
+    Arc::new(load.with_read_only(true).with_lasting(true))
 }
 
 fn text(skill: &Skill) -> String {

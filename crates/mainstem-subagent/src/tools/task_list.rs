@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use mainstem_event::TaskStatus;
+use mainstem_react::RunContext;
 use mainstem_task::{TaskFilter, TaskRecord};
 use mainstem_tool::{Tool, tool_fn};
 use schemars::JsonSchema;
@@ -38,6 +39,16 @@ pub(super) fn tool() -> Arc<dyn Tool> {
         .with_read_only(true)
         .with_polled(true),
     )
+}
+
+/// Returns a line for each task of the agent that has not ended; none if the store fails.
+pub(crate) async fn open(cx: &RunContext, member: &Member) -> Vec<String> {
+    let filter = TaskFilter::of_parent(cx.session_id().clone());
+    let tasks = member.fleet.tasks.list(&filter).await.unwrap_or_else(|error| {
+        tracing::error!(%error, "can't see which tasks are running");
+        Vec::new()
+    });
+    tasks.iter().filter(|task| !task.status.is_terminal()).map(line).collect()
 }
 
 fn line(task: &TaskRecord) -> String {

@@ -1,5 +1,5 @@
 //! Law 4: blocks, tool calls and tool results are START, DELTA*, END; blocks of one invocation do
-//! not overlap.
+//! not overlap. A model call for compaction has none.
 
 use std::collections::HashSet;
 
@@ -25,6 +25,8 @@ struct State {
     /// Calls that need no result.
     taken_back: HashSet<ToolCallId>,
     in_model_call: bool,
+    /// The model call is not for an answer.
+    is_quiet: bool,
 }
 
 /// Things that begin, continue and end, and may overlap.
@@ -51,6 +53,9 @@ impl State {
             TextBlockEnd { block_id, .. } => self.close(event, block_id, "text"),
             ThinkingBlockEnd { block_id, .. } => self.close(event, block_id, "thinking"),
             DataBlockEnd { block_id, .. } => self.close(event, block_id, "data"),
+            ToolCallStart { tool_call_id, .. } if self.is_quiet => {
+                broken(event, format!("call {tool_call_id} begins in a model call for compaction"))
+            }
             ToolCallStart { tool_call_id, .. } => self.calls.start(event, tool_call_id, "call"),
             ToolCallDelta { tool_call_id, .. } => self.calls.inside(event, tool_call_id, "call"),
             ToolCallEnd { tool_call_id, discarded, .. } => {
@@ -72,6 +77,7 @@ impl State {
             }
             ToolResultEnd { tool_call_id, .. } => self.results.end(event, tool_call_id, "result"),
             ModelCallStart { .. } | ModelCallEnd { .. } => {
+                self.is_quiet = matches!(kind, ModelCallStart { purpose: Some(_), .. });
                 self.model_call(event, matches!(kind, ModelCallStart { .. }))
             }
             HintBlock { block_id, .. } if !self.seen.insert(block_id.clone()) => {
@@ -95,6 +101,9 @@ impl State {
     fn start(&mut self, event: &AgentEvent, id: &BlockId, sort: &'static str) -> Result<(), Violation> {
         if let Some((open, _)) = &self.open {
             return broken(event, format!("block {id} begins within block {open}"));
+        }
+        if self.is_quiet {
+            return broken(event, format!("block {id} begins in a model call for compaction"));
         }
         if !self.seen.insert(id.clone()) {
             return broken(event, format!("block {id} begins twice"));

@@ -4,7 +4,7 @@ mod script;
 
 use std::collections::BTreeMap;
 
-use mainstem_event::{Discarded, EventKind, EventSource, Origin, Rollup, Timestamp};
+use mainstem_event::{CallPurpose, Discarded, EventKind, EventSource, Origin, Rollup, Timestamp};
 use mainstem_message::{Message, ToolCall, ToolState, Usage};
 
 use self::script::{Line, Timeline, script};
@@ -330,6 +330,9 @@ fn law_4_blocks() {
         t.0.splice(end + 1..end + 1, again);
     });
     // Model calls.
+    let quiet = |line: &mut Line| line.kind = line.kind.clone().with_purpose(CallPurpose::Compaction);
+    check(4, |t| t.change("main MODEL_CALL_START", quiet));
+    check(4, |t| t.change("a1 MODEL_CALL_START", quiet));
     check(4, |t| t.drop("a2 MODEL_CALL_END"));
     check(4, |t| t.drop("main MODEL_CALL_START"));
     check(4, |t| t.drop("main MODEL_CALL_END"));

@@ -26,7 +26,7 @@ use mainstem_journal::Journal;
 use mainstem_message::TenantName;
 use mainstem_model::{Model, ModelOptions, ModelRegistry};
 use mainstem_policy::{Budget, Prices, Rules};
-use mainstem_react::{Middleware, RepetitionLimits};
+use mainstem_react::{Compaction, Middleware, RepetitionLimits};
 use mainstem_session::{AgentSource, OnTaskFinished, Session, SessionBuilder, Store};
 use mainstem_spec::{AgentSpec, Skill};
 use mainstem_subagent::Limits;
@@ -60,6 +60,7 @@ pub struct HarnessBuilder {
     options: ModelOptions,
     max_iterations: Option<u32>,
     repetition: RepetitionLimits,
+    compaction: Compaction,
     limits: Limits,
     task_store: Option<Arc<dyn TaskStore>>,
     journal: Option<Arc<dyn Journal>>,
@@ -103,6 +104,7 @@ impl Harness {
             options: ModelOptions::default(),
             max_iterations: None,
             repetition: RepetitionLimits::default(),
+            compaction: Compaction::default(),
             limits: Limits::default(),
             task_store: None,
             journal: None,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use mainstem::message::{AgentKey, ToolState};
 use mainstem_event::{
     AgentEvent, EventKind, FleetState, Outcome, Timestamp,
-    fleet::{AgentState, Phase, ToolActivity},
+    fleet::{AgentState, ContextFill, Phase, ToolActivity},
 };
 use serde_json::Value;
 
@@ -150,7 +150,10 @@ impl Tree {
             is_asking: agent.phase == Phase::Asking,
             is_in_background: agent.task().is_some(),
             time: figures::time(until.millis_since(started_at)),
-            tokens: figures::tokens(tokens),
+            tokens: match agent.context.map_or(0, ContextFill::percent) {
+                0..50 => figures::tokens(tokens),
+                percent => format!("{}, {percent}% full", figures::tokens(tokens)),
+            },
             activity: self.glyphs.line(&self.activity(agent, now)),
             text,
         }
@@ -179,6 +182,7 @@ impl Tree {
         let word = match agent.phase {
             Phase::Asking => "needs input",
             Phase::Thinking => "thinks",
+            Phase::Compacting => "compacts its conversation",
             Phase::Speaking => "writes",
             _ => "waits for its model",
         };

@@ -107,6 +107,7 @@ impl Lines {
                 let line = self.agents[lane].buffer.end();
                 self.text(event, lane, &line);
             }
+            ModelCallStart { purpose: Some(_), .. } => self.say(lane, "compacts its conversation", None),
             ToolCallStart { .. } | ModelCallStart { .. } => self.release(lane),
             ToolResultStart { .. } | ToolResultTextDelta { .. } | ToolResultEnd { .. } => {
                 self.add_call(&event.kind, lane);

@@ -35,6 +35,9 @@ pub struct AgentState {
     pub last_line: String,
     /// Tokens of its own model calls.
     pub usage: Usage,
+    /// How full its model's context window is; absent while that is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<ContextFill>,
     /// Model calls so far.
     pub iterations: u32,
     /// When its first invocation started.
@@ -44,6 +47,24 @@ pub struct AgentState {
     pub ended_at: Option<Timestamp>,
 }
 
+/// How full the context window of an agent's model is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ContextFill {
+    /// The tokens of its latest prompt and answer; 0 before the first.
+    pub used: u64,
+    /// The longest prompt, in tokens.
+    pub window: u64,
+}
+
+impl ContextFill {
+    /// Returns how full it is, in percent; more than 100 if the answer is beyond the window.
+    pub fn percent(self) -> u64 {
+        self.used.saturating_mul(100) / self.window.max(1)
+    }
+}
+
 /// What an agent is at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -51,6 +72,8 @@ pub struct AgentState {
 pub enum Phase {
     /// It has just started.
     Starting,
+    /// Its model sums up a conversation that becomes too long.
+    Compacting,
     /// Waits for its model's first word.
     Waiting,
     /// The model thinks.
@@ -97,6 +120,7 @@ impl AgentState {
             tools: Vec::new(),
             last_line: String::new(),
             usage: Usage::default(),
+            context: None,
             iterations: 0,
             started_at,
             ended_at: None,
@@ -133,11 +157,14 @@ impl AgentState {
             TextBlockDelta { delta, .. } => self.say(Phase::Speaking, delta),
             ThinkingBlockDelta { delta, .. } => self.say(Phase::Thinking, delta),
             AgentStart { name, .. } => self.restart(event, name),
-            ModelCallStart { .. } => {
+            ModelCallStart { purpose: Some(_), .. } => self.phase = Phase::Compacting,
+            ModelCallStart { context_window, .. } => {
                 self.iterations += 1;
                 self.phase = Phase::Waiting;
+                let used = self.context.map_or(0, |context| context.used);
+                self.context = context_window.map(|window| ContextFill { used, window });
             }
-            ModelCallEnd { usage, .. } => self.usage += usage.unwrap_or_default(),
+            ModelCallEnd { usage, .. } => self.use_up(usage.unwrap_or_default()),
             TextBlockStart { .. } | ThinkingBlockStart { .. } => self.last_line.clear(),
             ToolResultStart { tool_call_id, tool_call_name, input } => {
                 let (tool_call_id, name) = (tool_call_id.clone(), tool_call_name.to_string());
@@ -221,6 +248,15 @@ impl AgentState {
         (self.phase, self.outcome, self.error, self.ended_at) = (Phase::Starting, None, None, None);
         self.tools.clear();
         self.last_line.clear();
+    }
+
+    fn use_up(&mut self, usage: Usage) {
+        self.usage += usage;
+        if let Some(context) = self.context.as_mut().filter(|_| self.phase != Phase::Compacting)
+            && usage != Usage::default()
+        {
+            context.used = usage.total_tokens();
+        }
     }
 
     fn say(&mut self, phase: Phase, delta: &str) {

@@ -34,7 +34,7 @@ impl Conversation {
         {
             self.past.clone_from(messages);
             if let Some((_, transcript)) = &mut self.latest {
-                transcript.replace(Vec::new());
+                transcript.forget();
             }
         }
         let is_own = match event.agent_key() {

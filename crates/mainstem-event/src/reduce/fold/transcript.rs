@@ -1,6 +1,9 @@
 //! One invocation's conversation, event by event.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{
+    collections::{HashSet, VecDeque},
+    sync::Arc,
+};
 
 use mainstem_message::{
     BlockId, ContentBlock, DataSource, Message, MessageId, Opaque, ReplyId, Role, StopReason, ToolCall,
@@ -26,6 +29,10 @@ use crate::EventKind;
 pub struct Transcript {
     reply_id: ReplyId,
     messages: Vec<Arc<Message>>,
+    /// Whether the messages are those of a checkpoint, and what was said since.
+    is_whole: bool,
+    /// The calls in messages that a checkpoint has replaced.
+    replaced_calls: HashSet<ToolCallId>,
     /// The incomplete answer.
     draft: Option<Message>,
     open: Option<Open>,
@@ -70,6 +77,8 @@ impl Transcript {
         Self {
             reply_id,
             messages: Vec::new(),
+            is_whole: false,
+            replaced_calls: HashSet::new(),
             draft: None,
             open: None,
             open_calls: VecDeque::new(),
@@ -155,12 +164,28 @@ impl Transcript {
 
     /// Removes the complete messages, which a checkpoint has replaced.
     pub fn forget(&mut self) {
+        let calls = self.messages.iter().flat_map(|message| message.tool_calls());
+        self.replaced_calls.extend(calls.map(|call| call.id.clone()));
         self.messages.clear();
     }
 
-    /// Replaces the complete messages.
-    pub(super) fn replace(&mut self, messages: Vec<Arc<Message>>) {
-        self.messages = messages;
+    /// Replaces the complete messages with those of a checkpoint, which are the agent's whole
+    /// conversation.
+    pub fn replace(&mut self, conversation: Vec<Arc<Message>>) {
+        self.forget();
+        (self.messages, self.is_whole) = (conversation, true);
+    }
+
+    /// Returns `true` if a checkpoint has replaced the messages: they are the agent's whole
+    /// conversation then, with that of earlier turns.
+    pub fn is_whole(&self) -> bool {
+        self.is_whole
+    }
+
+    /// Returns `true` if a complete message has a call of this id, or had it before a checkpoint.
+    pub fn has_call(&self, id: &ToolCallId) -> bool {
+        let has = |message: &Arc<Message>| message.tool_calls().any(|call| call.id == *id);
+        self.replaced_calls.contains(id) || self.messages.iter().any(has)
     }
 
     /// Returns the event that closes what is open, innermost first; `None` if everything is closed.

@@ -8,7 +8,7 @@ use mainstem_message::{
 };
 use serde_json::Value;
 
-use super::{Discarded, EventKind, Outcome, Rollup, RunSettings, SendMode, TaskStatus};
+use super::{CallPurpose, Discarded, EventKind, Outcome, Rollup, RunSettings, SendMode, TaskStatus};
 
 impl EventKind {
     /// An [`AgentStart`](Self::AgentStart) that has no parent, settings or spec.
@@ -31,7 +31,8 @@ impl EventKind {
 
     /// A [`ModelCallStart`](Self::ModelCallStart).
     pub fn model_call_start(model_name: impl Into<Arc<str>>, iteration: u32) -> Self {
-        Self::ModelCallStart { model_name: model_name.into(), iteration }
+        let (purpose, context_window) = (None, None);
+        Self::ModelCallStart { model_name: model_name.into(), iteration, purpose, context_window }
     }
 
     /// A [`ModelCallEnd`](Self::ModelCallEnd) of unknown usage.
@@ -169,6 +170,10 @@ optional! {
     with_spec => AgentStart.spec: Arc<Value>
     /// Sets the error of an `AgentEnd` or a `TaskUpdated`; another kind stays as it is.
     with_error => AgentEnd | TaskUpdated.error: Failure
+    /// Sets the purpose of a `ModelCallStart`; another kind stays as it is.
+    with_purpose => ModelCallStart.purpose: CallPurpose
+    /// Sets the context window of a `ModelCallStart`; another kind stays as it is.
+    with_context_window => ModelCallStart.context_window: u64
     /// Sets the usage of a `ModelCallEnd`; another kind stays as it is.
     with_usage => ModelCallEnd.usage: Usage
     /// Sets why the events of a `Gap` can't be read; another kind stays as it is.

@@ -56,7 +56,7 @@ fn lifecycle() -> Vec<EventKind> {
             },
             duration_ms: 1500,
         },
-        ModelCallStart { model_name: "gpt-4o-mini".into(), iteration: 1 },
+        EventKind::model_call_start("gpt-4o-mini", 1).with_context_window(128_000),
         ModelCallEnd { usage: Some(usage), stop_reason: StopReason::ToolCalls, duration_ms: 900 },
         ModelRetry {
             attempt: 1,

@@ -169,6 +169,24 @@ impl TaskStatus {
     }
 }
 
+/// What a model call is for, other than the agent's answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum CallPurpose {
+    /// The summary of a conversation that becomes too long.
+    Compaction,
+}
+
+impl CallPurpose {
+    /// Returns the word on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Compaction => "compaction",
+        }
+    }
+}
+
 /// When a message to an agent is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

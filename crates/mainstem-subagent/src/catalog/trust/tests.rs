@@ -29,6 +29,7 @@ fn each_key_needs_trust_or_only_narrows() {
         "steps",
         "temperature",
         "top_p",
+        "compact_at",
         "tools",
         "disallowed_tools",
         "skills",

@@ -124,6 +124,7 @@ impl HarnessBuilder {
         }
         factory.options = self.options.clone();
         factory.repetition = self.repetition;
+        factory.compaction = self.compaction.clone();
         factory.middleware.clone_from(&self.middleware);
         factory.plan_tools = self.plan_tools;
         if self.generate {

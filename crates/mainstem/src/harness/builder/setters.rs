@@ -6,7 +6,7 @@ use mainstem_event::{Clock, Ids, LogOptions};
 use mainstem_journal::Journal;
 use mainstem_model::{ModelOptions, ModelRegistry};
 use mainstem_policy::{Budget, Prices, Rules};
-use mainstem_react::{Middleware, RepetitionLimits};
+use mainstem_react::{Compaction, Middleware, RepetitionLimits};
 use mainstem_session::OnTaskFinished;
 use mainstem_spec::{AgentSpec, Skill};
 use mainstem_task::TaskStore;
@@ -147,6 +147,13 @@ impl HarnessBuilder {
     /// ended.
     pub fn with_repetition_limits(mut self, limits: RepetitionLimits) -> Self {
         self.repetition = limits;
+        self
+    }
+
+    /// Sets when and how a conversation that becomes too long for its model is compacted; children
+    /// have the same options.
+    pub fn with_compaction(mut self, compaction: Compaction) -> Self {
+        self.compaction = compaction;
         self
     }
 

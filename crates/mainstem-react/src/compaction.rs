@@ -1,0 +1,136 @@
+//! Compaction: a conversation that becomes too long for its model is shortened.
+//!
+//! `plan` and `text` decide, without waiting; `compactor` makes the calls for the summary.
+
+mod compactor;
+mod plan;
+mod text;
+
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use mainstem_model::{Model, ModelError, ModelOptions};
+use mainstem_policy::ContextWindows;
+
+pub(crate) use self::compactor::Compactor;
+
+/// When and how an agent's conversation is compacted.
+///
+/// Before a model call whose prompt would exceed the [threshold](Self::with_threshold), results of
+/// earlier tool calls are shortened. If that is not enough, the model sums up the older messages in
+/// a call of its own; the summary, the request in progress and the latest messages stay. The
+/// instructions and the tools are no part of the conversation and stay as they are. A
+/// `STATE_CHECKPOINT` has the new conversation.
+///
+/// The context window is that of [`ContextWindows`], or what the vendor names when it refuses a
+/// prompt as too long; such a prompt is compacted and sent once more. Of a model whose window is
+/// unknown, only a refused prompt is compacted.
+#[derive(Clone)]
+pub struct Compaction {
+    is_on: bool,
+    threshold: f64,
+    keep: f64,
+    model: Option<Arc<dyn Model>>,
+    windows: Arc<ContextWindows>,
+    /// What vendors have named. Clones share it.
+    named: Arc<Mutex<HashMap<String, u64>>>,
+}
+
+/// The share of the window that a prompt may have, by default.
+const THRESHOLD: f64 = 0.8;
+
+/// The share of the window that the latest messages may have after a compaction, by default.
+const KEEP: f64 = 0.25;
+
+/// The tokens that are reserved for an answer without a limit.
+const USUAL_OUTPUT: u64 = 4_096;
+
+impl Compaction {
+    /// Sets whether conversations are compacted at all; `true` by default.
+    #[must_use]
+    pub fn with_enabled(mut self, enabled: bool) -> Self {
+        self.is_on = enabled;
+        self
+    }
+
+    /// Sets the share of the context window above which a prompt is compacted, from 0.1 to 1; 0.8
+    /// by default. Values out of range become the nearest valid one.
+    #[must_use]
+    pub fn with_threshold(mut self, share: f64) -> Self {
+        self.threshold = share.clamp(0.1, 1.0);
+        self
+    }
+
+    /// Sets the share of the context window that the latest messages keep, from 0.05 to 0.5; 0.25
+    /// by default. Values out of range become the nearest valid one.
+    #[must_use]
+    pub fn with_keep(mut self, share: f64) -> Self {
+        self.keep = share.clamp(0.05, 0.5);
+        self
+    }
+
+    /// Sets the model that sums up, such as a cheap one; the agent's own by default.
+    #[must_use]
+    pub fn with_model(mut self, model: impl Model) -> Self {
+        self.model = Some(Arc::new(model));
+        self
+    }
+
+    /// Sets the context windows of models; the built-in list by default.
+    #[must_use]
+    pub fn with_windows(mut self, windows: ContextWindows) -> Self {
+        self.windows = Arc::new(windows);
+        self
+    }
+
+    /// Returns the context window of a model in tokens, if it is known.
+    pub(crate) fn window(&self, model: &str) -> Option<u64> {
+        let named = self.named.lock().unwrap_or_else(PoisonError::into_inner).get(model).copied();
+        named.or_else(|| self.windows.window(model)).filter(|window| *window > 0)
+    }
+
+    /// Remembers the context window in a refusal, if it has one.
+    pub(crate) fn learn(&self, model: &str, refusal: &ModelError) {
+        if let Some(window) = refusal.context_window() {
+            self.named.lock().unwrap_or_else(PoisonError::into_inner).insert(model.to_owned(), window);
+        }
+    }
+
+    /// Returns the most tokens that a prompt may have.
+    fn limit(&self, window: u64, options: &ModelOptions) -> u64 {
+        let answer = options.max_tokens.map_or(USUAL_OUTPUT, u64::from).min(window / 4);
+        share(window, self.threshold).min(window - answer)
+    }
+}
+
+impl Default for Compaction {
+    fn default() -> Self {
+        let (is_on, threshold, keep) = (true, THRESHOLD, KEEP);
+        Self { is_on, threshold, keep, model: None, windows: Arc::default(), named: Arc::default() }
+    }
+}
+
+impl fmt::Debug for Compaction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Compaction")
+            .field("is_on", &self.is_on)
+            .field("threshold", &self.threshold)
+            .field("keep", &self.keep)
+            .field("model", &self.model.as_ref().map(|model| model.name()))
+            .finish_non_exhaustive()
+    }
+}
+
+/// Returns a share of a number of tokens.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "an estimate; the share is from 0 to 1"
+)]
+fn share(tokens: u64, share: f64) -> u64 {
+    (tokens as f64 * share) as u64
+}

@@ -1,0 +1,244 @@
+//! Compacts the conversation of one invocation.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, atomic::AtomicU32},
+};
+
+use mainstem_message::{Message, StopReason, ToolSpec};
+use mainstem_model::{ErrorKind, ModelOptions, ModelRequest, ToolChoice, size_of, size_of_tool};
+
+use super::{plan, share, text};
+use crate::{AgentError, RunContext, agent::Parts, middleware::NextModel};
+
+/// To how many bytes the results of earlier calls are shortened.
+const RESULT: usize = 1_024;
+
+/// Texts below this size are not split further.
+const SMALL: usize = 4_096;
+
+/// The bytes of a token, before a service has counted.
+const TOKEN: f64 = 4.0;
+
+/// Compacts the conversation of an invocation when it becomes too long.
+pub(crate) struct Compactor<'a> {
+    agent: &'a Parts,
+    cx: &'a RunContext,
+    /// The input of the turn.
+    input: Vec<Arc<Message>>,
+    /// The bytes of a token, as the service counts.
+    token: f64,
+    /// The tools whose size is known.
+    tools: Option<(Arc<[ToolSpec]>, usize)>,
+    /// A summary has failed: only a refused prompt is worth another.
+    has_failed: bool,
+}
+
+/// The parts of a prompt, in bytes.
+struct Room {
+    /// What the messages may have.
+    messages: usize,
+    /// What the latest of them may have.
+    latest: usize,
+}
+
+impl<'a> Compactor<'a> {
+    pub(crate) fn new(agent: &'a Parts, cx: &'a RunContext, input: Vec<Arc<Message>>) -> Self {
+        Self { agent, cx, input, token: TOKEN, tools: None, has_failed: false }
+    }
+
+    /// Returns `true` if the prompt exceeds the threshold.
+    pub(crate) fn is_due(&mut self, request: &ModelRequest) -> bool {
+        let compaction = &self.agent.compaction;
+        let window =
+            compaction.window(self.agent.model.name()).filter(|_| compaction.is_on && !self.has_failed);
+        let Some(window) = window else { return false };
+        let limit = compaction.limit(window, &request.options);
+        let size = self.size(request);
+        self.tokens(size) > limit
+    }
+
+    /// Returns `true` if a model call failed because its prompt is too long, and may be made again
+    /// once the conversation is compacted.
+    pub(crate) fn is_refused(&self, error: &AgentError) -> bool {
+        let compaction = &self.agent.compaction;
+        let refusal = error.model_error().filter(|error| error.kind() == ErrorKind::ContextOverflow);
+        refusal.inspect(|error| compaction.learn(self.agent.model.name(), error)).is_some()
+            && compaction.is_on
+    }
+
+    /// Learns from the service's count how many bytes a token has.
+    pub(crate) fn calibrate(&mut self, bytes: usize, tokens: u64) {
+        if bytes > 0 && tokens > 0 {
+            self.token = (as_f64(bytes as u64) / as_f64(tokens)).clamp(TOKEN / 4.0, TOKEN * 2.0);
+        }
+    }
+
+    /// Returns the size of a request in bytes.
+    pub(crate) fn size(&mut self, request: &ModelRequest) -> usize {
+        plan::size(&request.messages) + self.overhead(request)
+    }
+
+    fn overhead(&mut self, request: &ModelRequest) -> usize {
+        let known = self.tools.as_ref().filter(|(tools, _)| Arc::ptr_eq(tools, &request.tools));
+        let tools = match known {
+            Some((_, size)) => *size,
+            None => {
+                let size = request.tools.iter().map(size_of_tool).sum();
+                self.tools = Some((request.tools.clone(), size));
+                size
+            }
+        };
+        tools + request.system.as_ref().map_or(0, |text| text.len())
+    }
+
+    /// Compacts the conversation in a request that is too long; returns `false` if it can't be
+    /// shortened.
+    ///
+    /// # Errors
+    /// The invocation is over: it was cancelled, for instance, or is out of its budget.
+    pub(crate) async fn compact(
+        &mut self,
+        request: &ModelRequest,
+        refused: bool,
+    ) -> Result<bool, AgentError> {
+        let before = plan::size(&request.messages);
+        let room = self.room(request, refused);
+        match self.shortened(&request.messages, &room).await {
+            Ok(messages) if plan::size(&messages) < before => {
+                self.cx.replace_conversation(messages);
+                Ok(true)
+            }
+            Ok(_) => Ok(false),
+            Err(error) if is_of_summary(&error) => {
+                let agent = self.cx.agent();
+                tracing::warn!(%agent, %error, "a conversation can't be summed up; it stays as it is");
+                self.has_failed = true;
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns how long messages may become. The window may be unknown when a prompt was refused:
+    /// then that prompt was a little longer.
+    fn room(&mut self, request: &ModelRequest, refused: bool) -> Room {
+        let compaction = &self.agent.compaction;
+        let (size, overhead) = (self.size(request), self.overhead(request));
+        let known = compaction.window(self.agent.model.name());
+        let sent = share(self.tokens(size), 0.9);
+        let window =
+            if refused { known.map_or(sent, |window| window.min(sent)) } else { known.unwrap_or(sent) };
+        let limit = compaction.limit(window, &request.options);
+        let messages = self.bytes(limit).saturating_sub(overhead);
+        Room { messages, latest: self.bytes(share(window, compaction.keep)).min(messages / 2) }
+    }
+
+    /// Returns the conversation that replaces this one.
+    async fn shortened(
+        &self,
+        messages: &[Arc<Message>],
+        room: &Room,
+    ) -> Result<Vec<Arc<Message>>, AgentError> {
+        let is_lasting = |tool: &str| self.agent.tools.get(tool).is_some_and(|tool| tool.is_lasting());
+        let first = plan::boundary(messages, room.latest);
+        let (older, latest) = messages.split_at(first);
+        let short = plan::with_short_results(older, RESULT, is_lasting);
+        if plan::size(&short) + plan::size(latest) <= room.messages / 4 * 3 {
+            return Ok(short.into_iter().chain(latest.iter().cloned()).collect());
+        }
+        let older = plan::older(older, room.latest, is_lasting);
+        let notes = self.sum_up(&older, room).await?;
+        let state = self.state().await;
+        let new = plan::replacement(&notes, &older.retained, &state, &self.input, latest);
+        Ok(fitting(new, room.messages))
+    }
+
+    /// Returns notes that replace older messages.
+    async fn sum_up(&self, older: &plan::Older, room: &Room) -> Result<String, AgentError> {
+        let mut notes = older.notes.clone();
+        let mut pieces = VecDeque::from(plan::pieces(&older.messages, (room.messages / 4 * 3).max(SMALL)));
+        while let Some(piece) = pieces.pop_front() {
+            match self.ask(text::request(&notes, &piece)).await {
+                Ok(said) => notes = text::shortened(&said, room.latest.max(SMALL)).unwrap_or(said),
+                Err(error) if self.is_refused(&error) && piece.len() > SMALL => {
+                    let half = plan::pieces(&lines(&piece), piece.len() / 2 + 1);
+                    half.into_iter().rev().for_each(|piece| pieces.push_front(piece));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(notes)
+    }
+
+    /// Makes one model call for the summary, through the agent's middleware.
+    async fn ask(&self, prompt: String) -> Result<String, AgentError> {
+        let mut options = ModelOptions::new();
+        options.on_cut = self.agent.options.on_cut;
+        let request = ModelRequest {
+            agent: self.agent.id.clone(),
+            system: Some(text::INSTRUCTIONS.into()),
+            messages: vec![Arc::new(Message::user(prompt))],
+            tools: Arc::default(),
+            tool_choice: ToolChoice::Auto,
+            options: Arc::new(options),
+        };
+        let mut agent = self.agent.clone();
+        if let Some(model) = &self.agent.compaction.model {
+            agent.model = model.clone();
+        }
+        let calls = AtomicU32::new(0);
+        let next = NextModel { agent: &agent, rest: &agent.middleware, calls: &calls };
+        let answer = next.run(&self.cx.for_compaction(), request).await?;
+        let said = answer.message.text();
+        match answer.stop {
+            StopReason::ContentFilter => Err(AgentError::Filtered),
+            _ if said.trim().is_empty() => Err(AgentError::EmptyReply),
+            _ => Ok(said),
+        }
+    }
+
+    /// Returns what the agent has at present, by its middleware.
+    async fn state(&self) -> Vec<String> {
+        let mut sections = Vec::new();
+        for middleware in &self.agent.middleware {
+            sections.extend(middleware.state(self.cx).await);
+        }
+        sections
+    }
+
+    fn tokens(&self, bytes: usize) -> u64 {
+        share(bytes as u64, 1.0 / self.token)
+    }
+
+    fn bytes(&self, tokens: u64) -> usize {
+        usize::try_from(share(tokens, self.token)).unwrap_or(usize::MAX)
+    }
+}
+
+/// Returns `true` if an error concerns only the summary: the conversation can go on without.
+fn is_of_summary(error: &AgentError) -> bool {
+    use AgentError::{EmptyReply, Filtered, Model, Output, TooLong};
+    matches!(error, Model(_) | EmptyReply | Filtered | TooLong { .. } | Output { .. })
+}
+
+/// Returns messages with their results shortened as far as they must be to fit.
+fn fitting(messages: Vec<Arc<Message>>, bytes: usize) -> Vec<Arc<Message>> {
+    if plan::size(&messages) <= bytes {
+        return messages;
+    }
+    let results = messages.iter().filter(|message| message.tool_results().next().is_some());
+    let (count, size) =
+        results.fold((0, 0), |(count, size), one| (count + one.content.len(), size + size_of(one)));
+    let left = bytes.saturating_sub(plan::size(&messages) - size);
+    plan::with_short_results(&messages, (left / count.max(1)).max(RESULT / 4), |_| false)
+}
+
+fn lines(text: &str) -> Vec<String> {
+    text.split_inclusive('\n').map(str::to_owned).collect()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "an estimate")]
+fn as_f64(number: u64) -> f64 {
+    number as f64
+}

@@ -1,0 +1,154 @@
+//! Which messages of a conversation stay, and in what form. Pure.
+
+use std::sync::Arc;
+
+use mainstem_message::{ContentBlock, Message, Role, ToolResult};
+use mainstem_model::size_of;
+
+use super::text;
+
+/// What becomes of the messages before the latest ones.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Older {
+    /// The notes of an earlier compaction.
+    pub(super) notes: String,
+    /// Messages to sum up, as text.
+    pub(super) messages: Vec<String>,
+    /// Results that stay whole.
+    pub(super) retained: Vec<String>,
+}
+
+/// Returns the size of messages in bytes.
+pub(super) fn size(messages: &[Arc<Message>]) -> usize {
+    messages.iter().map(|message| size_of(message)).sum()
+}
+
+/// Returns the index of the first of the latest messages, which have up to `bytes` bytes. They
+/// begin with a message of the user or the model, because a result needs its call. The last such
+/// message is always one of them.
+pub(super) fn boundary(messages: &[Arc<Message>], bytes: usize) -> usize {
+    let mut left = bytes;
+    let mut first = messages.len();
+    for (index, message) in messages.iter().enumerate().rev() {
+        match left.checked_sub(size_of(message)) {
+            Some(less) => left = less,
+            None if first < messages.len() => break,
+            None => left = 0,
+        }
+        if message.role != Role::Tool {
+            first = index;
+        }
+    }
+    first
+}
+
+/// Returns the messages with the results of tools shortened to `bytes` bytes each, except those
+/// that last.
+pub(super) fn with_short_results(
+    messages: &[Arc<Message>],
+    bytes: usize,
+    is_lasting: impl Fn(&str) -> bool,
+) -> Vec<Arc<Message>> {
+    let short = |message: &Arc<Message>| {
+        let is_long = |block: &ContentBlock| matches!(block, ContentBlock::ToolResult(result) if !is_lasting(&result.name));
+        if message.role != Role::Tool || !message.content.iter().any(is_long) || size_of(message) <= bytes {
+            return message.clone();
+        }
+        let mut message = Message::clone(message);
+        for block in &mut message.content {
+            if let ContentBlock::ToolResult(result) = block
+                && !is_lasting(&result.name)
+            {
+                shorten(result, bytes);
+            }
+        }
+        Arc::new(message)
+    };
+    messages.iter().map(short).collect()
+}
+
+fn shorten(result: &mut ToolResult, bytes: usize) {
+    if let Some(text) = text::shortened(&result.text(), bytes) {
+        result.content.retain(|block| block.as_text().is_none());
+        result.content.insert(0, ContentBlock::text(text));
+    }
+    for block in &mut result.content {
+        if let ContentBlock::Data { media_type, .. } = block {
+            *block = ContentBlock::text(format!("[{media_type} was removed to save space]"));
+        }
+    }
+}
+
+/// Returns what becomes of older messages. Results that last, up to `bytes` bytes of them, stay
+/// whole, as those that an earlier compaction has left do.
+pub(super) fn older(messages: &[Arc<Message>], bytes: usize, is_lasting: impl Fn(&str) -> bool) -> Older {
+    let mut older = Older::default();
+    let mut left = bytes;
+    let mut retain = |retained: &mut Vec<String>, text: String| {
+        let fits = text.len() <= left;
+        if fits && !retained.contains(&text) {
+            left -= text.len();
+            retained.push(text);
+        }
+        fits
+    };
+    for message in messages {
+        if text::is_state(message) {
+            continue;
+        }
+        if let Some(notes) = text::notes_of(message) {
+            older.notes = notes;
+            continue;
+        }
+        if let Some(lasting) = text::retained_of(message)
+            && retain(&mut older.retained, lasting)
+        {
+            continue;
+        }
+        let results = message.tool_results().filter(|result| is_lasting(&result.name));
+        let are_retained =
+            results.map(|result| retain(&mut older.retained, result.text())).collect::<Vec<_>>();
+        // Its other results, and what did not fit, are summed up.
+        if are_retained.is_empty()
+            || are_retained.len() < message.content.len()
+            || are_retained.contains(&false)
+        {
+            older.messages.push(text::rendered(message));
+        }
+    }
+    older
+}
+
+/// Returns texts as pieces of up to `bytes` bytes. A text that is longer is shortened.
+pub(super) fn pieces(texts: &[String], bytes: usize) -> Vec<String> {
+    let mut pieces: Vec<String> = Vec::new();
+    for text in texts {
+        let short = text::shortened(text, bytes / 2);
+        let text = short.as_deref().unwrap_or(text);
+        match pieces.last_mut().filter(|piece| piece.len() + text.len() <= bytes) {
+            Some(piece) => piece.push_str(text),
+            None => pieces.push(text.to_owned()),
+        }
+    }
+    pieces
+}
+
+/// Returns the messages that replace a conversation. The input of the present turn stays, also if
+/// it is not one of the latest messages.
+pub(super) fn replacement(
+    notes: &str,
+    retained: &[String],
+    state: &[String],
+    input: &[Arc<Message>],
+    latest: &[Arc<Message>],
+) -> Vec<Arc<Message>> {
+    let is_latest = |message: &&Arc<Message>| latest.iter().any(|one| Arc::ptr_eq(one, message));
+    let input = input.iter().filter(|message| !is_latest(message)).cloned();
+    let summary = (!notes.is_empty()).then(|| text::summary(notes));
+    let state = (!state.is_empty()).then(|| text::state(state));
+    let retained = retained.iter().map(|one| text::retained(one));
+    summary.into_iter().chain(retained).chain(state).chain(input).chain(latest.iter().cloned()).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,398 @@
+//! Conversations that become too long for their model are shortened, and go on.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex},
+};
+
+use mainstem::{
+    event::{
+        RandomIds,
+        fold::{self, Conversation},
+    },
+    journal::MemoryJournal,
+    message::{Message, Role},
+    model::{ErrorKind, ModelError, ModelRequest, ModelStream, scripted::Turn},
+    policy::ContextWindows,
+    prelude::*,
+    react::Compaction,
+};
+use mainstem_testing::{FaultyJournal, laws, render, timeline};
+use serde_json::json;
+
+use crate::{
+    journal::all,
+    resume::killed_after,
+    support::{OpenNow, harness},
+};
+
+/// A model with a small context window: `answer` decides what it says, and a longer prompt is
+/// refused.
+struct Small {
+    /// In tokens of four bytes.
+    window: usize,
+    /// A refusal names the window.
+    is_named: bool,
+    answer: Box<dyn Fn(&ModelRequest) -> Turn + Send + Sync>,
+    prompts: Prompts,
+}
+
+/// What a model was sent: sizes in bytes, and the text of the last message.
+type Prompts = Arc<Mutex<Vec<(usize, String)>>>;
+
+impl Small {
+    fn new(window: usize, answer: impl Fn(&ModelRequest) -> Turn + Send + Sync + 'static) -> (Self, Prompts) {
+        let prompts = Prompts::default();
+        (Self { window, is_named: false, answer: Box::new(answer), prompts: prompts.clone() }, prompts)
+    }
+}
+
+impl Model for Small {
+    fn name(&self) -> &str {
+        "small"
+    }
+
+    fn stream(&self, request: ModelRequest) -> ModelStream {
+        let last = request.messages.last().map(|message| message.text()).unwrap_or_default();
+        self.prompts.lock().unwrap().push((request.size(), last));
+        let tokens = request.size() / 4;
+        let turn = if tokens > self.window {
+            let message = format!("the prompt has {tokens} tokens, at most {} fit", self.window);
+            let refusal = ModelError::new(ErrorKind::ContextOverflow, message);
+            let named = if self.is_named { refusal.with_context_window(self.window as u64) } else { refusal };
+            Turn::new().fail(named)
+        } else {
+            (self.answer)(&request).usage(mainstem::message::Usage::new(tokens as u64, 10))
+        };
+        // The script's turn is chosen by the number of answers.
+        let answers = request.messages.iter().filter(|message| message.role == Role::Assistant).count();
+        let script = (0..answers).map(|_| Turn::new()).chain([turn]);
+        ScriptedModel::named("small").agent(&*request.agent, script).stream(request)
+    }
+}
+
+/// Returns `true` for a call that sums up.
+fn sums_up(request: &ModelRequest) -> bool {
+    request.system.as_ref().is_some_and(|text| text.contains("notes"))
+}
+
+fn windows(tokens: u64) -> Compaction {
+    Compaction::default().with_windows(ContextWindows::default().with_window("small", tokens))
+}
+
+/// Returns a page of a book.
+fn page() -> impl Tool {
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    struct Page {
+        number: usize,
+    }
+    tool_fn("page", "Read a page", |_, Page { number }: Page| async move {
+        Ok::<_, ToolError>(format!("Page {number}. {}", "word ".repeat(800)))
+    })
+    .with_read_only(true)
+}
+
+/// Reads so many pages, one a call, then ends. Its notes say which pages it has read.
+fn reads(pages: usize) -> impl Fn(&ModelRequest) -> Turn {
+    move |request| {
+        if sums_up(request) {
+            let text = request.messages[0].text();
+            let read = (1..=pages).filter(|page| text.contains(&format!("Page {page}.")));
+            return Turn::new().text(read.map(|page| format!("Page {page}. is read.\n")).collect::<String>());
+        }
+        let has =
+            |page: &usize| request.messages.iter().any(|message| says(message, &format!("Page {page}.")));
+        match (1..=pages).find(|page| !has(page)) {
+            None => Turn::new().text("It is a book."),
+            Some(number) => Turn::new().call("page", json!({ "number": number })),
+        }
+    }
+}
+
+fn says(message: &Message, what: &str) -> bool {
+    message.text().contains(what) || message.tool_results().any(|result| result.text().contains(what))
+}
+
+fn sizes(prompts: &Prompts) -> Vec<usize> {
+    prompts.lock().unwrap().iter().map(|(size, _)| *size).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn earlier_results_are_shortened_first() {
+    let (model, prompts) = Small::new(8_000, reads(6));
+    let run = harness(model).with_tool(page()).with_compaction(windows(8_000)).build().unwrap();
+    insta::assert_snapshot!(timeline(run.stream_events("Read all pages.")).await);
+    insta::assert_debug_snapshot!(sizes(&prompts));
+}
+
+#[tokio::test(start_paused = true)]
+async fn older_messages_become_notes() {
+    let (model, prompts) = Small::new(4_000, reads(4));
+    let run = harness(model).with_tool(page()).with_compaction(windows(4_000)).build().unwrap();
+    insta::assert_snapshot!(timeline(run.stream_events("Read all pages.")).await);
+    insta::assert_debug_snapshot!(sizes(&prompts));
+}
+
+/// Checks the laws; returns the model calls, checkpoints and ends, a line each.
+fn lines(events: &[AgentEvent]) -> Vec<String> {
+    laws(events).unwrap_or_else(|error| panic!("{error}\n{}", render(events)));
+    let is_meant = |event: &&AgentEvent| {
+        matches!(
+            event.kind,
+            EventKind::ModelCallStart { .. } | EventKind::StateCheckpoint { .. } | EventKind::AgentEnd { .. }
+        )
+    };
+    events.iter().filter(is_meant).map(|event| format!("{} {}", event.agent_label(), event.kind)).collect()
+}
+
+async fn read(run: Run) -> Vec<String> {
+    lines(&run.collect::<Vec<_>>().await)
+}
+
+/// Answers in so many words; its notes are short.
+fn talks(words: usize) -> impl Fn(&ModelRequest) -> Turn {
+    move |request| match sums_up(request) {
+        true => Turn::new().text("They talk."),
+        false => Turn::new().text("word ".repeat(words)),
+    }
+}
+
+/// Runs turns in one session; returns their lines.
+async fn turns(harness: &Harness, turns: usize) -> Vec<String> {
+    let session = harness.session("s");
+    let mut all = Vec::new();
+    for turn in 1..=turns {
+        all.extend(read(session.run(format!("Turn {turn}.")).unwrap()).await);
+    }
+    all
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_prompt_that_is_refused_is_compacted_and_sent_again() {
+    let (model, prompts) = Small::new(4_000, talks(700));
+    let harness = harness(model).build().unwrap();
+    insta::assert_debug_snapshot!(turns(&harness, 4).await);
+    insta::assert_debug_snapshot!(sizes(&prompts));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_window_that_a_refusal_names_is_known_from_then_on() {
+    let (mut model, prompts) = Small::new(4_000, talks(700));
+    model.is_named = true;
+    let harness = harness(model).build().unwrap();
+    insta::assert_debug_snapshot!(turns(&harness, 6).await);
+    let refused = sizes(&prompts).into_iter().filter(|size| *size > 16_000).count();
+    assert_eq!(refused, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_summary_that_fails_leaves_the_conversation_as_it_is() {
+    let check = async |summary: fn() -> Turn, compaction: Compaction, fits: bool, expected: &[&str]| {
+        let talk = talks(700);
+        let (model, _) = Small::new(if fits { 8_000 } else { 4_000 }, move |request| {
+            if sums_up(request) { summary() } else { talk(request) }
+        });
+        let harness = harness(model).with_compaction(compaction).build().unwrap();
+        let lines = turns(&harness, 4).await;
+        let ends = lines.iter().filter_map(|line| line.strip_prefix("main AGENT_END "));
+        let ends: Vec<_> = ends.map(|end| end.split(' ').next().unwrap()).collect();
+        assert_eq!(ends, expected, "{lines:#?}");
+        assert!(!lines.iter().any(|line| line.contains("CHECKPOINT")), "{lines:#?}");
+        // One a run.
+        let summaries = lines.iter().filter(|line| line.contains("for compaction")).count();
+        assert_eq!(summaries, if fits { 2 } else { 1 }, "{lines:#?}");
+    };
+    let empty = Turn::new;
+    let fails = || Turn::new().fail(ModelError::new(ErrorKind::InvalidRequest, "no"));
+    let filtered = || Turn::new().text("Th").stop(mainstem::message::StopReason::ContentFilter);
+    for summary in [empty, fails, filtered] {
+        check(summary, windows(4_000), true, &["success"; 4]).await;
+        check(summary, Compaction::default(), false, &["success", "success", "success", "error"]).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_compaction_a_prompt_that_is_refused_ends_the_run() {
+    let (model, _) = Small::new(4_000, talks(700));
+    let harness = harness(model).with_compaction(Compaction::default().with_enabled(false)).build().unwrap();
+    insta::assert_debug_snapshot!(turns(&harness, 4).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_can_be_cancelled_during_a_summary() {
+    let talk = talks(700);
+    let (model, _) =
+        Small::new(4_000, move |request| if sums_up(request) { Turn::new().hang() } else { talk(request) });
+    let harness = harness(model).with_compaction(windows(4_000)).build().unwrap();
+    let session = harness.session("s");
+    for turn in 1..=4 {
+        let mut run = session.run(format!("Turn {turn}.")).unwrap();
+        let mut events = Vec::new();
+        while let Some(event) = run.next().await {
+            if let EventKind::ModelCallStart { purpose: Some(_), .. } = event.kind {
+                run.handle().cancel();
+            }
+            events.push(event);
+        }
+        let lines = lines(&events);
+        if lines.iter().any(|line| line.contains("for compaction")) {
+            assert!(lines.last().unwrap().contains("AGENT_END cancelled"), "{lines:#?}");
+            assert_eq!(session.history().len(), 2 * turn - 1, "the conversation stays, with the new input");
+            return;
+        }
+    }
+    panic!("no summary");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_summary_counts_in_usage_and_budgets() {
+    let (model, _) = Small::new(4_000, talks(700));
+    let harness = harness(model).with_compaction(windows(4_000)).build().unwrap();
+    let session = harness.session("s");
+    let mut used = 0;
+    for turn in 1..=4 {
+        let events: Vec<_> = session.run(format!("Turn {turn}.")).unwrap().collect().await;
+        for event in &events {
+            if let EventKind::ModelCallEnd { usage: Some(usage), .. } = &event.kind {
+                used += usage.total_tokens();
+            }
+        }
+    }
+    assert_eq!(session.fleet().root().unwrap().usage.total_tokens(), used);
+    let context = session.fleet().root().unwrap().context.unwrap();
+    assert_eq!(context.window, 4_000);
+    assert!(context.percent() > 40 && context.percent() < 80, "{context:?}");
+}
+
+/// Remembers what it is told of boxes, as far as the prompt has it.
+fn remembers(request: &ModelRequest) -> Turn {
+    let text: String = request.messages.iter().map(|message| message.text() + "\n").collect();
+    let facts = text.split('|').filter(|fact| fact.starts_with("Box "));
+    if sums_up(request) {
+        let facts: BTreeSet<_> = facts.collect();
+        return Turn::new().text(facts.into_iter().map(|fact| format!("|{fact}|\n")).collect::<String>());
+    }
+    let last = request.messages.last().unwrap().text();
+    match last.strip_prefix("What is in box ") {
+        Some(number) => {
+            let wanted = format!("Box {} has ", number.trim_end_matches('?'));
+            let found = facts.into_iter().find_map(|fact| fact.strip_prefix(&wanted));
+            Turn::new().text(found.unwrap_or("I do not know.").to_owned())
+        }
+        None => Turn::new().text("Noted. ".repeat(30)),
+    }
+}
+
+/// Returns the conversation of the root, as a reader of the events has it.
+fn folded(events: &[AgentEvent]) -> Vec<Arc<Message>> {
+    let mut conversation = Conversation::of(fold::ROOT.parse().unwrap());
+    events.iter().for_each(|event| conversation.apply(event));
+    conversation.messages().cloned().collect()
+}
+
+#[tokio::test]
+async fn a_fact_of_the_first_turn_is_known_after_500_turns_and_restarts() {
+    const WINDOW: usize = 32_000;
+    let journal = FaultyJournal::new(MemoryJournal::new());
+    let mut refused = 0;
+    for process in 0..5 {
+        let (model, prompts) = Small::new(WINDOW, remembers);
+        let builder = harness(model).with_ids(RandomIds).with_journal(journal.clone());
+        let harness = builder.with_compaction(windows(WINDOW as u64)).build().unwrap();
+        let session = harness.open_session("s").await.unwrap();
+        let say = async |text: String| session.run(text).unwrap().reply().await.unwrap().text();
+        for turn in process * 100..process * 100 + 100 {
+            say(format!("|Box {turn} has {}|{}", turn * 7, " Please remember.".repeat(40))).await;
+        }
+        for turn in [0, process * 50, process * 100 + 99] {
+            assert_eq!(say(format!("What is in box {turn}?")).await, (turn * 7).to_string());
+        }
+        refused += sizes(&prompts).iter().filter(|size| **size / 4 > WINDOW).count();
+        let events = all(&journal).await;
+        laws(&events).unwrap_or_else(|error| panic!("{error}"));
+        // The record has the same conversation as the process.
+        assert_eq!(folded(&events), session.history());
+    }
+    assert_eq!(refused, 0);
+    let events = all(&journal).await;
+    let compactions =
+        events.iter().filter(|event| matches!(event.kind, EventKind::StateCheckpoint { .. })).count();
+    assert!((3..40).contains(&compactions), "{compactions}");
+}
+
+/// A run whose conversation is compacted is cut after each of its events, and resumed.
+#[tokio::test(start_paused = true)]
+async fn a_run_that_compacts_is_cut_anywhere_and_resumed() {
+    let journal = FaultyJournal::new(MemoryJournal::new());
+    let process = |journal: &FaultyJournal| {
+        let (model, _) = Small::new(4_000, reads(3));
+        let builder = harness(model).with_ids(RandomIds).with_journal(journal.clone()).with_tool(page());
+        builder.with_compaction(windows(4_000)).build().unwrap()
+    };
+    process(&journal).session("s").run("Read all pages.").unwrap().reply().await.unwrap();
+    let whole = all(&journal).await;
+    let answered =
+        whole.iter().position(|event| matches!(event.kind, EventKind::AgentResult { .. })).unwrap();
+    for cut in 1..answered {
+        let journal = killed_after(&whole[..cut]).await;
+        let session = process(&journal).open_session("s").await.unwrap();
+        let reply = session.resume(RunOptions::new()).unwrap().reply().await.unwrap().text();
+        let events = all(&journal).await;
+        laws(&events).unwrap_or_else(|error| panic!("cut after {cut}: {error}\n{}", render(&events)));
+        assert_eq!(reply, "It is a book.", "cut after {cut}:\n{}", render(&events));
+        let ids: Vec<_> = events
+            .iter()
+            .filter_map(|event| match &event.kind {
+                EventKind::ToolCallStart { tool_call_id, .. } => Some(tool_call_id),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len(), "ids of calls are used once");
+        assert_eq!(folded(&events), session.history());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_goes_on_with_its_compacted_conversation() {
+    let check = async |restarts: bool| {
+        let journal = FaultyJournal::new(MemoryJournal::new());
+        let process = || {
+            let (model, prompts) = Small::new(4_000, |request| match &*request.agent {
+                "keeper" => remembers(request),
+                _ if sums_up(request) => Turn::new().text("It passes on what it is told."),
+                _ => {
+                    let last = request.messages.last().unwrap();
+                    if last.role == Role::Tool {
+                        return Turn::new().text(last.tool_results().next().unwrap().text());
+                    }
+                    let task = last.text();
+                    let args = json!({ "agent_id": "keeper", "task": task, "label": "k" });
+                    Turn::new().call("agent_spawn", args)
+                }
+            });
+            let keeper = AgentSpec::new("keeper", "Keeps").with_persist_session(true);
+            let builder = harness(model).with_ids(RandomIds).with_journal(journal.clone());
+            let builder = builder.with_subagent(keeper).with_compaction(windows(4_000));
+            (builder.build().unwrap(), prompts)
+        };
+        let mut now = process();
+        for turn in 0..12 {
+            let session = now.0.open_session("s").await.unwrap();
+            let told = format!("|Box {turn} has {}|{}", turn * 7, " Please remember.".repeat(120));
+            session.run(told).unwrap().reply().await.unwrap();
+            let asked =
+                session.run(format!("What is in box {}?", turn / 2)).unwrap().reply().await.unwrap().text();
+            assert!(asked.contains(&format!("reply:\n{}", turn / 2 * 7)), "{turn}: {asked}");
+            drop(session);
+            if restarts {
+                now = process();
+            }
+        }
+        let events = all(&journal).await;
+        laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
+        let is_of_child = |event: &&AgentEvent| matches!(&event.kind, EventKind::StateCheckpoint { agent_key, .. } if agent_key.as_str() != "root");
+        assert!(events.iter().filter(is_of_child).count() > 1);
+    };
+    check(false).await;
+    check(true).await;
+}
