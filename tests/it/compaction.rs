@@ -159,7 +159,10 @@ fn talks(words: usize) -> impl Fn(&ModelRequest) -> Turn {
 
 /// Runs turns in one session; returns their lines.
 async fn turns(harness: &Harness, turns: usize) -> Vec<String> {
-    let session = harness.session("s");
+    turns_of(&harness.session("s"), turns).await
+}
+
+async fn turns_of(session: &Session, turns: usize) -> Vec<String> {
     let mut all = Vec::new();
     for turn in 1..=turns {
         all.extend(read(session.run(format!("Turn {turn}.")).unwrap()).await);
@@ -395,4 +398,60 @@ async fn a_child_goes_on_with_its_compacted_conversation() {
     };
     check(false).await;
     check(true).await;
+}
+
+/// Compacts because a person asks for it; returns the run's lines.
+async fn compacted(session: &Session) -> Vec<String> {
+    read(session.compact(RunOptions::new()).unwrap()).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_person_can_have_a_conversation_compacted() {
+    let (model, prompts) = Small::new(100_000, remembers);
+    let harness = harness(model).build().unwrap();
+    let session = harness.session("s");
+    let nothing = ["main AGENT_END success 0/0 tok"];
+    assert_eq!(compacted(&session).await, nothing, "there is no conversation");
+    for turn in 0..9 {
+        session
+            .run(format!("|Box {turn} has {}| Please remember.", turn * 7))
+            .unwrap()
+            .reply()
+            .await
+            .unwrap();
+    }
+    let before = session.history();
+    insta::assert_debug_snapshot!(compacted(&session).await);
+    assert!(session.history().len() < before.len(), "{:?}", session.history());
+    assert_eq!(session.run("What is in box 0?").unwrap().reply().await.unwrap().text(), "0");
+    let error = session.compact(RunOptions::new()).unwrap().reply().await.unwrap_err();
+    assert_eq!(error.to_string(), "the run compacts the conversation, and has no reply");
+    // A conversation that is as short as it can be stays.
+    let short = session.history();
+    assert_eq!(compacted(&session).await.len(), 1);
+    assert_eq!(session.history(), short);
+    assert!(sizes(&prompts).len() > 10);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_compaction_that_a_person_asked_for_can_fail_and_leaves_turns_to_resume() {
+    let (model, _) = Small::new(100_000, |request| match sums_up(request) {
+        true => Turn::new(),
+        false if request.messages.len() > 6 => {
+            Turn::new().fail(ModelError::new(ErrorKind::InvalidRequest, "no"))
+        }
+        false => Turn::new().text("word ".repeat(100)),
+    });
+    let harness = harness(model).build().unwrap();
+    let session = harness.session("s");
+    turns_of(&session, 4).await;
+    let before = session.history();
+    let lines = compacted(&session).await;
+    assert!(
+        lines.last().unwrap().contains("AGENT_END error") && lines.last().unwrap().contains("empty_reply"),
+        "{lines:?}"
+    );
+    assert_eq!(session.history(), before);
+    // The turn before is the one without an answer.
+    assert!(session.resume(RunOptions::new()).is_ok());
 }

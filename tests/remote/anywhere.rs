@@ -28,6 +28,7 @@ pub(crate) const TOKEN: &str = "the-token-of-the-harness";
 /// Returns a fleet whose child needs an approval, and whose root calls an external tool.
 fn fleet() -> Harness {
     let model = ScriptedModel::new()
+        .agent_on("main", "<messages>", [Turn::new().text("They were poked.")])
         .agent(
             "main",
             [
@@ -162,7 +163,21 @@ async fn contract(session: &dyn AnySession) -> String {
     let mut begun = session.run(NewRun::resuming()).await.unwrap();
     answered(session, &mut begun).await;
     assert_eq!(begun.run.view().await.unwrap().reply.as_deref(), Some("Done again."));
+
+    compacts(session).await;
     timeless(&events)
+}
+
+/// Compacts the conversation.
+async fn compacts(session: &dyn AnySession) {
+    let mut begun = session.run(NewRun::compacting()).await.unwrap();
+    let compacted = answered(session, &mut begun).await;
+    let checkpoints =
+        compacted.iter().filter(|event| matches!(event.kind, EventKind::StateCheckpoint { .. }));
+    assert_eq!(checkpoints.count(), 1, "{}", render(&compacted));
+    let run = begun.run.view().await.unwrap();
+    assert_eq!((run.status, run.reply), (RunState::Success, None));
+    has_code(session.run(NewRun { resume: true, ..NewRun::compacting() }).await, &Code::BadBody);
 }
 
 /// Returns a timeline without the times of its events.

@@ -9,10 +9,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::{Map, Value, json};
 
-/// A run to begin: with an input, or by resuming the session's last turn.
+/// A run to begin: with an input, by resuming the session's last turn, or to compact the
+/// conversation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(extend("oneOf" = either()))]
+#[schemars(extend("oneOf" = one_of()))]
 #[expect(clippy::exhaustive_structs, reason = "a request is built with a literal")]
 pub struct NewRun {
     /// The id of the agent that leads it, which is `runnable` in `GET /v1/agents`. Default: `runs`
@@ -25,6 +26,9 @@ pub struct NewRun {
     /// Instead of an input: resume the last turn, which was cut off, failed or was cancelled.
     #[serde(default, skip_serializing_if = "is_default")]
     pub resume: bool,
+    /// Instead of an input: compact the conversation, however short it is. The run has no reply.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub compact: bool,
     /// Wait for the end of the session's active run. Otherwise a second run is refused
     /// (`run_active`).
     #[serde(default, skip_serializing_if = "is_default")]
@@ -38,15 +42,37 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// Returns the schema of "either an input or `resume`".
-fn either() -> Value {
-    json!([
-        { "required": ["input"], "properties": { "input": { "not": { "type": "null" } }, "resume": { "const": false } } },
-        { "required": ["resume"], "properties": { "input": { "type": "null" }, "resume": { "const": true } } },
-    ])
+/// Returns the schema of "an input, `resume` or `compact`".
+fn one_of() -> Value {
+    let one = |name: &str| {
+        let others = ["resume", "compact"].into_iter().filter(|other| *other != name);
+        let mut properties: Map<_, _> =
+            others.map(|other| (other.to_owned(), json!({ "const": false }))).collect();
+        let own = match name {
+            "input" => json!({ "not": { "type": "null" } }),
+            _ => json!({ "const": true }),
+        };
+        properties.insert("input".to_owned(), json!({ "type": "null" }));
+        properties.insert(name.to_owned(), own);
+        json!({ "required": [name], "properties": properties })
+    };
+    json!([one("input"), one("resume"), one("compact")])
 }
 
 impl NewRun {
+    /// What a request that has none or several of the three is told.
+    pub const ONE_OF: &str = "one of `input`, `resume: true` and `compact: true` is required";
+
+    /// Returns `true` if it has exactly one of `input`, `resume` and `compact`.
+    pub fn is_valid(&self) -> bool {
+        usize::from(self.input.is_some()) + usize::from(self.resume) + usize::from(self.compact) == 1
+    }
+
+    /// Creates a run that compacts the conversation.
+    pub fn compacting() -> Self {
+        Self { compact: true, ..Self::default() }
+    }
+
     /// Creates a run with this input.
     pub fn new(input: impl Into<Message>) -> Self {
         Self { input: Some(Input(input.into())), ..Self::default() }

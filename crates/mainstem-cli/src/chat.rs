@@ -5,7 +5,7 @@ mod session;
 use anyhow::anyhow;
 use futures_util::StreamExt;
 use mainstem::api::{Begun, Code};
-use mainstem_event::{AgentEvent, CancelReason, Clock, EventKind, Outcome, SystemClock};
+use mainstem_event::{AgentEvent, CancelReason, Clock, EventKind, Outcome, SystemClock, fold};
 
 use tokio::time::timeout;
 
@@ -23,7 +23,10 @@ use crate::{
     terminal::Terminal,
 };
 
-const HELP: &str = "A line is a turn. /resume resumes a turn without an answer, /agents lists the children, /quit ends the chat.";
+const HELP: &str = "A line is a turn. /resume resumes a turn without an answer, /compact shortens the conversation, /agents lists the children, /quit ends the chat.";
+
+/// The command that shortens the conversation.
+const COMPACT: &str = "/compact";
 
 pub(crate) fn run(args: &Chat, config: &Source, terminal: Terminal) -> Result<Exit, Fault> {
     let _telemetry = telemetry::start(Log::Off, terminal).or_exit(Exit::Config)?;
@@ -79,6 +82,10 @@ impl Dialog<'_> {
                     let begun = self.unless_stopped(session.resume()).await?;
                     self.begun(session, begun, "/resume").await?;
                 }
+                COMPACT => {
+                    let begun = self.unless_stopped(session.compact()).await?;
+                    self.begun(session, begun, COMPACT).await?;
+                }
                 unknown if unknown.starts_with('/') => {
                     self.say(&format!("unknown command {unknown}. {HELP}"))
                 }
@@ -121,6 +128,7 @@ impl Dialog<'_> {
         let Begun { run, mut events } = begun;
         let mut progress = progress::on_stderr(self.terminal, self.args.progress, Format::Text, title);
         let (mut replies, mut is_stopping, mut frames) = (Replies::default(), false, progress::frames());
+        let mut compacted = None;
         loop {
             tokio::select! {
                 biased;
@@ -149,9 +157,17 @@ impl Dialog<'_> {
                     progress.event(&event);
                     self.approvals.event(&event);
                     self.approvals.ask(&mut *progress);
+                    if let EventKind::StateCheckpoint { agent_key, messages, .. } = &event.kind
+                        && agent_key.as_str() == fold::ROOT
+                    {
+                        compacted = Some(messages.len());
+                    }
                     if let Some(reply) = replies.event(&event) {
                         progress.finish(SystemClock.now());
-                        return self.ended(&event, reply);
+                        return match title {
+                            COMPACT => self.compacted(&event, compacted),
+                            _ => self.ended(&event, reply),
+                        };
                     }
                 }
             }
@@ -168,6 +184,18 @@ impl Dialog<'_> {
             let why =
                 error.as_ref().map_or_else(|| outcome.as_str().to_owned(), |error| error.message.clone());
             self.complain(&anyhow!("{why}"));
+        }
+        Ok(())
+    }
+
+    /// Says what a compaction has left.
+    fn compacted(&mut self, event: &AgentEvent, messages: Option<usize>) -> Result<(), Fault> {
+        let is_done = matches!(event.kind, EventKind::AgentEnd { outcome: Outcome::Success, .. });
+        match messages {
+            _ if !is_done => return self.ended(event, String::new()),
+            Some(1) => self.say("the conversation has 1 message now"),
+            Some(messages) => self.say(&format!("the conversation has {messages} messages now")),
+            None => self.say("the conversation is as short as it can be"),
         }
         Ok(())
     }

@@ -55,6 +55,8 @@ impl Bracket {
             _ => StopReason::Cancelled,
         };
         let answer = match outcome {
+            // The last answer is one of an earlier run then.
+            _ if self.cx.purpose().is_some() => None,
             Outcome::Success | Outcome::MaxIterations => {
                 self.cx.with_transcript(|transcript| transcript.last_answer().cloned())
             }

@@ -15,7 +15,7 @@ use std::{
 use mainstem_model::{Model, ModelError, ModelOptions};
 use mainstem_policy::ContextWindows;
 
-pub(crate) use self::compactor::Compactor;
+pub(crate) use self::compactor::{Cause, Compactor};
 
 /// When and how an agent's conversation is compacted.
 ///

@@ -11,7 +11,7 @@ use std::{
 };
 
 use futures_util::{FutureExt, future::BoxFuture};
-use mainstem_event::{CancelReason, EventKind, Outcome, Rollup};
+use mainstem_event::{CallPurpose, CancelReason, EventKind, Outcome, Rollup};
 use mainstem_message::{BlockId, Failure, Message, Role, ToolCall};
 use mainstem_model::{ModelRequest, ToolChoice};
 use mainstem_tool::unless;
@@ -21,7 +21,7 @@ use crate::{
     ask::recorded,
     batch,
     bracket::Bracket,
-    compaction::Compactor,
+    compaction::{Cause, Compactor},
     error::panic_message,
     middleware::NextModel,
     repetition::{Repetition, Verdict},
@@ -75,7 +75,12 @@ pub(crate) async fn drive(
     let bracket = Bracket::open(&cx, agent.name(), input);
     let work = async {
         let mut work = Work::new(&agent, &cx, history, own_input);
-        let steps = work.run();
+        let steps = async {
+            match cx.purpose() {
+                Some(CallPurpose::Compaction) => work.compact().await,
+                _ => work.run().await,
+            }
+        };
         let out_of_grace = async {
             let aside = async {
                 aside.as_mut().await;
@@ -156,6 +161,12 @@ impl<'a> Work<'a> {
         }
     }
 
+    /// Compacts the conversation, and gives no answer.
+    async fn compact(&mut self) -> Result<Outcome, AgentError> {
+        self.compactor.compact(&self.request(), Cause::Asked).await?;
+        recorded(self.cx).map(|()| Outcome::Success)
+    }
+
     /// Tells an agent that it repeats itself.
     ///
     /// # Errors
@@ -196,7 +207,7 @@ impl<'a> Work<'a> {
         let size = self.compactor.size(&request);
         let answer = match next.run(self.cx, request).await {
             Err(error) if self.compactor.is_refused(&error) => {
-                if !self.compactor.compact(&self.request(), true).await? {
+                if !self.compactor.compact(&self.request(), Cause::Refused).await? {
                     return Err(error);
                 }
                 next.run(self.cx, self.request()).await?
@@ -215,7 +226,7 @@ impl<'a> Work<'a> {
     /// Returns the next request, after the conversation was compacted if it is too long.
     async fn fitting_request(&mut self) -> Result<ModelRequest, AgentError> {
         let request = self.request();
-        if self.compactor.is_due(&request) && self.compactor.compact(&request, false).await? {
+        if self.compactor.is_due(&request) && self.compactor.compact(&request, Cause::Full).await? {
             return Ok(self.request());
         }
         Ok(request)

@@ -171,17 +171,19 @@ impl NewRunOf<'_> {
 
 /// A run to begin, whose options are checked.
 struct Prepared {
-    /// `None` to resume the session's last turn.
+    /// `None` to resume the session's last turn, or to compact the conversation.
     input: Option<Input>,
+    compact: bool,
     /// Whether it waits for the end of an active run.
     queue: bool,
     options: RunOptions,
 }
 
 async fn prepare(app: &App, caller: &Caller, request: NewRun) -> Result<Prepared, Problem> {
-    let mut options = check::options(request.options, app, caller).await?;
-    options.agent = check::leader(app, caller, request.agent).await?;
-    Ok(Prepared { input: request.input, queue: request.queue, options })
+    let NewRun { agent, input, compact, queue, options, .. } = request;
+    let mut options = check::options(options, app, caller).await?;
+    options.agent = check::leader(app, caller, agent).await?;
+    Ok(Prepared { input, compact, queue, options })
 }
 
 /// Returns the requested run, and whether it is new: an earlier request with the same key may have
@@ -226,6 +228,8 @@ fn begin(
     let begun = match request.input {
         Some(input) if request.queue => session.queue(RunRequest::new(input.0).with_options(options)),
         Some(input) => session.run(RunRequest::new(input.0).with_options(options)).map_err(run_active)?,
+        None if request.compact && request.queue => session.queue_compaction(options),
+        None if request.compact => session.compact(options).map_err(run_active)?,
         None => session.resume(options).map_err(mainstem_api::Problem::from)?,
     };
     Ok(FoundRun::Live(app.drive(begun, share)))

@@ -26,6 +26,9 @@ pub enum RunError {
         /// Why, with the place if the reply was read.
         why: String,
     },
+    /// The run has succeeded without a reply: it only compacts the conversation.
+    #[error("the run compacts the conversation, and has no reply")]
+    NoReply,
     /// The agent failed.
     #[error(transparent)]
     Agent(AgentError),
@@ -67,6 +70,7 @@ pub(crate) fn reply(outcome: RunOutcome) -> Result<Message, RunError> {
         (Outcome::MaxIterations, answer, _) => Err(RunError::Limit { answer: answer.map(Box::new) }),
         (Outcome::Cancelled, _, Some(AgentError::Cancelled(reason))) => Err(RunError::Cancelled(reason)),
         (_, _, Some(error)) => Err(RunError::Agent(error)),
+        (Outcome::Success, None, None) => Err(RunError::NoReply),
         (_, _, None) => Err(RunError::Agent(AgentError::EmptyReply)),
     }
 }

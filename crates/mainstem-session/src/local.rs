@@ -126,7 +126,7 @@ fn begun(run: Run) -> Begun {
 }
 
 async fn begin(session: &Session, run: NewRun) -> Result<Run, Problem> {
-    let NewRun { agent, input, resume, queue, mut options } = run;
+    let NewRun { agent, input, resume, compact, queue, mut options } = run;
     if let Some(agent) = &agent {
         session.check_leader(agent).await.map_err(|why| no_leader(&why))?;
     }
@@ -138,11 +138,15 @@ async fn begin(session: &Session, run: NewRun) -> Result<Run, Problem> {
         options =
             options.with_output(schema.map_err(|error| Problem::new(Code::BadBody, error.to_string()))?);
     }
-    match (input, resume) {
-        (Some(input), false) if queue => Ok(session.queue(RunRequest::new(input.0).with_options(options))),
-        (Some(input), false) => Ok(session.run(RunRequest::new(input.0).with_options(options))?),
-        (None, true) => Ok(session.resume(options)?),
-        _ => Err(Problem::new(Code::BadBody, "either an `input` or `resume: true` is required")),
+    match (input, resume, compact) {
+        (Some(input), false, false) if queue => {
+            Ok(session.queue(RunRequest::new(input.0).with_options(options)))
+        }
+        (Some(input), false, false) => Ok(session.run(RunRequest::new(input.0).with_options(options))?),
+        (None, true, false) => Ok(session.resume(options)?),
+        (None, false, true) if queue => Ok(session.queue_compaction(options)),
+        (None, false, true) => Ok(session.compact(options)?),
+        _ => Err(Problem::new(Code::BadBody, NewRun::ONE_OF)),
     }
 }
 

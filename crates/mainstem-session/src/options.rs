@@ -39,6 +39,8 @@ pub struct RunOptions {
     /// ([`ExternalTool`](mainstem_subagent::ExternalTool)); none by default. They are not recorded:
     /// a run that [resumes](crate::Session::resume) the turn is given them again.
     pub tools: ToolSet,
+    /// Whether the run only compacts the conversation.
+    pub(crate) compacts: bool,
     /// Whether the run keeps count of what it hands out, for
     /// [`Run::diagnostics`](crate::Run::diagnostics); off by default.
     pub diagnostics: bool,

@@ -227,6 +227,25 @@ impl Session {
         Run::new(self.clone(), vec![Arc::new(input)], options, self.0.turns.try_take().ok())
     }
 
+    /// Begins a run that compacts the conversation, however short it is: the model sums up its
+    /// older messages, and a `STATE_CHECKPOINT` has the new conversation. The run has no input and
+    /// no reply; it succeeds without a checkpoint if there is nothing to sum up.
+    ///
+    /// # Errors
+    /// Another run of the session is active; [`queue_compaction`](Self::queue_compaction) waits for
+    /// its end.
+    pub fn compact(&self, options: RunOptions) -> Result<Run, RunActive> {
+        let permit = self.0.turns.try_take().map_err(|_| RunActive { run: self.active_id() })?;
+        Ok(Run::new(self.clone(), Vec::new(), RunOptions { compacts: true, ..options }, Some(permit)))
+    }
+
+    /// [Compacts](Self::compact) the conversation as soon as no other run of the session is active,
+    /// as [`queue`](Self::queue) does.
+    pub fn queue_compaction(&self, options: RunOptions) -> Run {
+        let options = RunOptions { compacts: true, ..options };
+        Run::new(self.clone(), Vec::new(), options, self.0.turns.try_take().ok())
+    }
+
     /// The runs that wait for the active one to end, in the order in which they were queued.
     pub fn queued(&self) -> Vec<RunHandle> {
         self.0.turns.queued()
@@ -254,7 +273,8 @@ impl Session {
     pub fn resume(&self, options: RunOptions) -> Result<Run, NothingToResume> {
         // Held from here on, so that no other run resumes the same turn.
         let permit = self.0.turns.try_take().map_err(|_| NothingToResume::Active)?;
-        let latest = lock(&self.0.runs).iter().rfind(|run| !run.never_began).cloned();
+        let is_turn = |run: &&RunRecord| !run.never_began && !run.settings.compacts;
+        let latest = lock(&self.0.runs).iter().rfind(is_turn).cloned();
         let latest = latest.ok_or(NothingToResume::New)?;
         match latest.end.as_ref().map(|end| end.outcome) {
             None => return Err(NothingToResume::New),

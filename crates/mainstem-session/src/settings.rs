@@ -15,6 +15,7 @@ pub(crate) fn recorded(options: &RunOptions) -> Arc<RunSettings> {
     let mut settings = RunSettings::default();
     (settings.user, settings.attributes) = (options.user.clone(), options.attributes.clone());
     settings.agent.clone_from(&options.agent);
+    settings.compacts = options.compacts;
     settings.budget = budget(options.budget);
     (settings.force_sync, settings.background, settings.unattended) = (force_sync, background, !is_attended);
     (settings.max_depth, settings.max_children) = (max_depth, max_children);

@@ -85,6 +85,10 @@ impl ChatSession {
         self.run(NewRun::resuming()).await
     }
 
+    pub(super) async fn compact(&self) -> anyhow::Result<Begun> {
+        self.run(NewRun::compacting().with_queue(true)).await
+    }
+
     async fn run(&self, run: NewRun) -> anyhow::Result<Begun> {
         self.session.run(run.with_options(self.options.clone())).await.advise()
     }

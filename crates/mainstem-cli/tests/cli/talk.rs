@@ -69,6 +69,27 @@ fn a_chat_goes_on_from_turn_to_turn_and_from_process_to_process() {
 }
 
 #[test]
+fn a_conversation_is_compacted_in_the_chat() {
+    /// Longer than its summary.
+    const WELCOME: &str = "Hello, and welcome to this house, dear guest. Please take a seat by the fire, have \
+        a cup of tea and some of the cake, and tell us how your journey was and what brings you here today.";
+    let server = Server::start(|request| match said(request)[..] {
+        [asked] if asked.contains("<messages>") => vec![Step::Text("They greeted each other.")],
+        ["Hi"] => vec![Step::Text(WELCOME)],
+        _ => vec![Step::Text("Fine.")],
+    });
+    let cli = mainstem("chat -m openai:m --no-files --progress quiet --journal j.db");
+    let cli = cli.env("OPENAI_BASE_URL", &server.url()).env("OPENAI_API_KEY", "sk-secret-123456");
+    let done = typed(cli, "Hi\nHow are you?\n/compact\nWell?\n").run();
+    let replies = format!("{WELCOME}\nFine.\nFine.\n");
+    assert_eq!((done.code, &done.stdout), (Some(0), &replies), "{done:?}");
+    let requests = server.requests();
+    let last = said(requests.last().unwrap());
+    assert!(last[0].contains("They greeted each other."), "{last:?}");
+    assert_eq!(last[1..], ["Fine.", "Well?"], "{last:?}");
+}
+
+#[test]
 fn a_turn_that_failed_is_taken_up_in_the_chat() {
     let server = Server::start({
         let asked = std::sync::atomic::AtomicUsize::new(0);

@@ -34,6 +34,17 @@ pub(crate) struct Compactor<'a> {
     has_failed: bool,
 }
 
+/// Why a conversation is compacted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// The next prompt would exceed the threshold.
+    Full,
+    /// The service refused a prompt.
+    Refused,
+    /// A person asked for it.
+    Asked,
+}
+
 /// The parts of a prompt, in bytes.
 struct Room {
     /// What the messages may have.
@@ -96,21 +107,18 @@ impl<'a> Compactor<'a> {
     /// shortened.
     ///
     /// # Errors
-    /// The invocation is over: it was cancelled, for instance, or is out of its budget.
-    pub(crate) async fn compact(
-        &mut self,
-        request: &ModelRequest,
-        refused: bool,
-    ) -> Result<bool, AgentError> {
+    /// The invocation is over: it was cancelled, for instance, or is out of its budget. Also if a
+    /// person asked for it and the model can't sum up.
+    pub(crate) async fn compact(&mut self, request: &ModelRequest, cause: Cause) -> Result<bool, AgentError> {
         let before = plan::size(&request.messages);
-        let room = self.room(request, refused);
-        match self.shortened(&request.messages, &room).await {
+        let room = self.room(request, cause);
+        match self.shortened(&request.messages, &room, cause).await {
             Ok(messages) if plan::size(&messages) < before => {
                 self.cx.replace_conversation(messages);
                 Ok(true)
             }
             Ok(_) => Ok(false),
-            Err(error) if is_of_summary(&error) => {
+            Err(error) if cause != Cause::Asked && is_of_summary(&error) => {
                 let agent = self.cx.agent();
                 tracing::warn!(%agent, %error, "a conversation can't be summed up; it stays as it is");
                 self.has_failed = true;
@@ -122,16 +130,20 @@ impl<'a> Compactor<'a> {
 
     /// Returns how long messages may become. The window may be unknown when a prompt was refused:
     /// then that prompt was a little longer.
-    fn room(&mut self, request: &ModelRequest, refused: bool) -> Room {
+    fn room(&mut self, request: &ModelRequest, cause: Cause) -> Room {
         let compaction = &self.agent.compaction;
         let (size, overhead) = (self.size(request), self.overhead(request));
         let known = compaction.window(self.agent.model.name());
         let sent = share(self.tokens(size), 0.9);
-        let window =
-            if refused { known.map_or(sent, |window| window.min(sent)) } else { known.unwrap_or(sent) };
+        let window = match cause {
+            Cause::Refused => known.map_or(sent, |window| window.min(sent)),
+            Cause::Full | Cause::Asked => known.unwrap_or(sent),
+        };
         let limit = compaction.limit(window, &request.options);
         let messages = self.bytes(limit).saturating_sub(overhead);
-        Room { messages, latest: self.bytes(share(window, compaction.keep)).min(messages / 2) }
+        let latest = self.bytes(share(window, compaction.keep)).min(messages / 2);
+        let asked = plan::size(&request.messages) / 4;
+        Room { messages, latest: if cause == Cause::Asked { latest.min(asked) } else { latest } }
     }
 
     /// Returns the conversation that replaces this one.
@@ -139,12 +151,13 @@ impl<'a> Compactor<'a> {
         &self,
         messages: &[Arc<Message>],
         room: &Room,
+        cause: Cause,
     ) -> Result<Vec<Arc<Message>>, AgentError> {
         let is_lasting = |tool: &str| self.agent.tools.get(tool).is_some_and(|tool| tool.is_lasting());
         let first = plan::boundary(messages, room.latest);
         let (older, latest) = messages.split_at(first);
         let short = plan::with_short_results(older, RESULT, is_lasting);
-        if plan::size(&short) + plan::size(latest) <= room.messages / 4 * 3 {
+        if cause != Cause::Asked && plan::size(&short) + plan::size(latest) <= room.messages / 4 * 3 {
             return Ok(short.into_iter().chain(latest.iter().cloned()).collect());
         }
         let older = plan::older(older, room.latest, is_lasting);

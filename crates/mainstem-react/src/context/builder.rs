@@ -9,7 +9,7 @@ use std::{
     },
 };
 
-use mainstem_event::{EventSink, Ids, RandomIds, RunSettings, fold::Transcript};
+use mainstem_event::{CallPurpose, EventSink, Ids, RandomIds, RunSettings, fold::Transcript};
 use mainstem_message::ReplyId;
 use mainstem_policy::Prices;
 use mainstem_tool::Artifacts;
@@ -104,7 +104,8 @@ impl RunContextBuilder {
         self
     }
 
-    /// Sets the settings of the run, which the `AGENT_START` of its root records.
+    /// Sets the settings of the run, which the `AGENT_START` of its root records. With
+    /// [`compacts`](RunSettings::compacts) the agent only compacts its conversation.
     pub fn with_settings(mut self, settings: Arc<RunSettings>) -> Self {
         self.shared.settings = Some(settings);
         self
@@ -148,7 +149,9 @@ impl RunContextBuilder {
         let shared = Arc::new(self.shared);
         let (invocation, extensions) = (Arc::new(invocation), self.extensions);
         let attachment = self.attachment;
-        let (call, deadline, purpose, cause) = (None, None, None, None);
+        let compacts = shared.settings.as_ref().is_some_and(|settings| settings.compacts);
+        let purpose = compacts.then_some(CallPurpose::Compaction);
+        let (call, deadline, cause) = (None, None, None);
         RunContext { shared, invocation, extensions, call, deadline, purpose, cause, attachment }
     }
 }

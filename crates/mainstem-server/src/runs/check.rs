@@ -102,11 +102,10 @@ pub(super) async fn leader(
     })
 }
 
-/// Checks what a run is to begin with: an input that a user may send, or the last turn.
+/// Checks what a run is to begin with: an input that a user may send, the last turn, or nothing.
 pub(super) fn input(app: &App, wanted: &NewRun) -> Result<(), Problem> {
-    if wanted.input.is_some() == wanted.resume {
-        let detail = "either an `input` or `resume: true` is required";
-        return Err(bad_body("/input", detail, detail.into()));
+    if !wanted.is_valid() {
+        return Err(bad_body("/input", NewRun::ONE_OF, NewRun::ONE_OF.into()));
     }
     let Some(input) = &wanted.input else { return Ok(()) };
     content(input)?;

@@ -339,7 +339,10 @@ async fn a_turn_without_an_answer_is_taken_up() {
         (again.status().as_u16(), again.json::<Value>().await.unwrap()["code"].clone()),
         (409, json!("nothing_to_resume"))
     );
-    for body in [json!({}), json!({ "input": "x", "resume": true })] {
+    let both = json!({ "resume": true, "compact": true });
+    for body in
+        [json!({}), json!({ "input": "x", "resume": true }), json!({ "input": "x", "compact": true }), both]
+    {
         assert_eq!(rig.post("/v1/sessions/s/runs", body).await.status(), 422);
     }
 }

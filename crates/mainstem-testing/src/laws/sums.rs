@@ -8,7 +8,7 @@ use mainstem_message::{Message, Role, Usage};
 use super::{Invocation, Violation, cause::Callers};
 
 /// Law 6: the last assistant message of the fold is the `AGENT_RESULT`'s, and every call has its
-/// result.
+/// result. A run that compacts has no `AGENT_RESULT`.
 pub(super) fn condensation(all: &[Invocation<'_>]) -> Result<(), Violation> {
     all.iter().try_for_each(|one| {
         let folded = fold(one.events.iter().copied());
@@ -27,11 +27,19 @@ fn result(one: &Invocation<'_>, messages: &[Arc<Message>]) -> Result<(), &'stati
     });
     let last = messages.iter().rev().find(|message| message.role == Role::Assistant);
     match result {
+        None if compacts(one) => Ok(()),
+        Some(_) if compacts(one) => Err("there is an AGENT_RESULT in a run that compacts"),
         None if is_success(one) => Err("there is no AGENT_RESULT in the success"),
         Some((at, _)) if at + 2 != one.events.len() => Err("the AGENT_RESULT is not right before the end"),
         Some((_, result)) if last != Some(result) => Err("the AGENT_RESULT is not the fold's last answer"),
         _ => Ok(()),
     }
+}
+
+/// Returns `true` for the root of a run that only compacts the conversation, and gives no answer.
+fn compacts(one: &Invocation<'_>) -> bool {
+    let is_start = |kind: &EventKind| matches!(kind, EventKind::AgentStart { settings: Some(settings), .. } if settings.compacts);
+    one.kinds().next().is_some_and(|(_, kind)| is_start(kind))
 }
 
 fn answered(messages: &[Arc<Message>]) -> Result<(), &'static str> {

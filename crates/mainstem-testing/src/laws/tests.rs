@@ -412,6 +412,21 @@ fn law_6_condensation() {
     });
 }
 
+/// A run that compacts has no answer, and needs none.
+#[test]
+fn law_6_compaction() {
+    let mut kinds = retried();
+    let mut settings = mainstem_event::RunSettings::default();
+    settings.compacts = true;
+    let settings = Some(std::sync::Arc::new(settings));
+    kinds[0] = kinds[0].clone().with_settings(settings);
+    let broken = of_root(kinds.clone());
+    assert_eq!(laws(&broken).map_err(|broken| broken.law), Err(6));
+    kinds.retain(|kind| !matches!(kind, EventKind::AgentResult { .. }));
+    let lawful = of_root(kinds);
+    laws(&lawful).unwrap_or_else(|error| panic!("{error}\n{}", render(&lawful)));
+}
+
 #[test]
 fn law_12_roll_up() {
     for who in ["main", "a1", "a2", "b", "a1+", "c", "more"] {

@@ -17,6 +17,9 @@ pub struct RunSettings {
     /// The id of the agent that leads the run, if the caller has chosen it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<Arc<str>>,
+    /// Whether the run has no input and gives no answer: it only compacts the conversation.
+    #[serde(skip_serializing_if = "is_false")]
+    pub compacts: bool,
     /// The user on whose behalf the run works.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<Arc<str>>,
