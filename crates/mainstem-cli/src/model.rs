@@ -25,7 +25,8 @@ impl fmt::Display for Advice {
         // Local servers implement the API of the first provider.
         let server = PROVIDERS.first().map_or("", |provider| provider.base_url);
         let (variables, ways) = (variables(), ways("model"));
-        writeln!(f, "set {variables}: each chooses its provider and a default model;")?;
+        writeln!(f, "set {variables}: each chooses its provider and a default model")?;
+        writeln!(f, "(`mainstem models` lists more);")?;
         write!(f, "for a local server, set {server} and choose a model by {ways}")
     }
 }
@@ -42,8 +43,8 @@ fn default_of(
     settings: &Settings,
     var: impl Fn(&str) -> Option<String>,
 ) -> Option<Setting<String>> {
-    let origin = set_up_by(provider, settings, var)?;
-    Some(Setting::new(provider.example(), origin))
+    let name = provider.default_name()?;
+    Some(Setting::new(name, set_up_by(provider, settings, var)?))
 }
 
 /// Returns the variable or file that sets a provider up; `None` if it is not set up.
@@ -103,7 +104,7 @@ fn suggestion(name: &str) -> Option<String> {
 
 /// Returns a model's name with the provider whose default model begins with the same word.
 fn with_provider(name: &str) -> Option<String> {
-    let family = |provider: &Provider| provider.default_model.split_inclusive('-').next();
+    let family = |provider: &Provider| provider.default_model?.split_inclusive('-').next();
     let is_of = |provider: &&Provider| family(provider).is_some_and(|family| name.starts_with(family));
     PROVIDERS.iter().find(is_of).map(|provider| format!("{}:{name}", provider.name))
 }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use mainstem_http::ServerError;
+use mainstem_http::{ServerError, Service};
 
-use crate::settings::is_openai;
+use crate::service::{DEEPSEEK, GROQ, MISTRAL, OPENAI};
 
 /// The deviations that requests respect.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -19,11 +19,28 @@ pub struct Dialect {
     pub(crate) completion_tokens: bool,
     /// The model's reasoning must be sent back with its tool calls: DeepSeek, Kimi.
     pub(crate) reasoning: bool,
+    /// `seed` is named `random_seed`: Mistral, which refuses unknown fields.
+    pub(crate) random_seed: bool,
 }
 
+const STANDARD: Dialect =
+    Dialect { whole: None, no_usage: false, completion_tokens: false, reasoning: false, random_seed: false };
+
+/// The deviations that vendors document, by the name of their service.
+const DOCUMENTED: &[(&str, Dialect)] = &[
+    // https://console.groq.com/docs/api-reference#chat: `max_tokens` is deprecated.
+    (GROQ.provider, Dialect { completion_tokens: true, ..STANDARD }),
+    // https://api-docs.deepseek.com/guides/thinking_mode
+    (DEEPSEEK.provider, Dialect { reasoning: true, ..STANDARD }),
+    // https://docs.mistral.ai/api: the last chunk has the usage unasked.
+    (MISTRAL.provider, Dialect { no_usage: true, random_seed: true, ..STANDARD }),
+];
+
 impl mainstem_http::Dialect for Dialect {
-    fn of(host: &str) -> Self {
-        Self { completion_tokens: is_openai(host), ..Self::default() }
+    fn of(service: &Service, host: &str) -> Self {
+        let documented = DOCUMENTED.iter().find(|(provider, _)| *provider == service.provider);
+        let dialect = documented.map_or(STANDARD, |(_, dialect)| dialect.clone());
+        Self { completion_tokens: dialect.completion_tokens || OPENAI.is_key_required(host), ..dialect }
     }
 
     fn adapted_to(&self, error: &ServerError) -> Option<Self> {

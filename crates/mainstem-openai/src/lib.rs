@@ -13,6 +13,17 @@
 //!     .with_provider("openai", |model| Ok(Arc::new(OpenAi::from_env(model)?)));
 //! ```
 //!
+//! Other vendors that offer these APIs are [`service`]s:
+//!
+//! ```
+//! # use mainstem_openai::{ConfigError, OpenAi, service::GROQ};
+//! # fn main() -> Result<(), ConfigError> {
+//! # let var = |name: &str| (name == "GROQ_API_KEY").then(|| "k".to_owned());
+//! let groq = OpenAi::of_service(&GROQ, "openai/gpt-oss-120b", var)?;
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! # Which of the two
 //! * servers: [`OpenAi`]: nearly all; [`OpenAiResponses`]: OpenAI, Azure, and some that follow them
 //! * reasoning of OpenAI's models: [`OpenAi`]: is lost after each turn, and never seen;
@@ -61,6 +72,7 @@ mod decoder;
 mod dialect;
 mod request;
 mod responses;
+pub mod service;
 mod settings;
 
 pub use chat::{ChatCompletions, OpenAi, azure};

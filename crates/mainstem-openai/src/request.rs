@@ -47,7 +47,7 @@ impl Serialize for Body<'_> {
         let limit = if self.dialect.completion_tokens { "max_completion_tokens" } else { "max_tokens" };
         body.field(limit, options.max_tokens)?;
         body.field("stop", Some(&options.stop).filter(|stop| !stop.is_empty()))?;
-        body.field("seed", options.seed)?;
+        body.field(if self.dialect.random_seed { "random_seed" } else { "seed" }, options.seed)?;
         body.field("reasoning_effort", options.reasoning_effort.as_deref())?;
         body.field("response_format", options.response_format.as_ref().map(format))?;
         body.field("stream", Some(self.dialect.whole.is_none()))?;

@@ -24,8 +24,8 @@ fn errors_name_the_place_and_no_secret() {
     check("model = 1", "1:9: invalid type: integer `1`, expected a string");
     check("max_turns = 0", "1:13: invalid value: integer `0`, expected a nonzero u32");
     check(
-        "[providers.azure]",
-        "1:12: unknown key `azure`; known: openai, anthropic, gemini, ollama, responses",
+        "[providers.cohere]",
+        "1:12: unknown key `cohere`; known: openai, anthropic, gemini, ollama, responses, openrouter, groq, deepseek, mistral, xai, together, azure, vllm, lmstudio",
     );
     check(
         "[providers.openai]\napi_key = 'sk-12345678'",

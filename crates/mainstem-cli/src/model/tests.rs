@@ -84,7 +84,7 @@ fn unknown_models_name_the_known() {
         |name, expected: &str| assert_eq!(registry.resolve(name).err().unwrap().to_string(), expected);
     check(
         "gpt-4o",
-        "unknown model \"gpt-4o\"; known: demo, anthropic:…, gemini:…, ollama:…, openai:…, responses:…",
+        "unknown model \"gpt-4o\"; known: demo, anthropic:…, azure:…, deepseek:…, gemini:…, groq:…, lmstudio:…, mistral:…, ollama:…, openai:…, openrouter:…, responses:…, together:…, vllm:…, xai:…",
     );
     check(
         "openai:gpt-4o",

@@ -66,7 +66,7 @@ fn broken_agents_are_pointed_out_and_left_out() {
         [
             "./subagents/a.md:3:8: error: expected a whole number, got \"many\"",
             "./subagents/b.md:3:1: warning: unknown key \"temperture\"; did you mean \"temperature\"?",
-            "./subagents/c.md:3:8: error: agent \"c\": unknown model \"nope:x\"; known: demo, anthropic:…, gemini:…, ollama:…, openai:…, responses:…",
+            "./subagents/c.md:3:8: error: agent \"c\": unknown model \"nope:x\"; known: demo, anthropic:…, azure:…, deepseek:…, gemini:…, groq:…, lmstudio:…, mistral:…, ollama:…, openai:…, openrouter:…, responses:…, together:…, vllm:…, xai:…",
         ]
     );
 }

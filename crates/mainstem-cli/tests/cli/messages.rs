@@ -17,7 +17,7 @@ fn check(cli: Cli, code: i32, last: &str) {
 
 #[test]
 fn names_are_suggested() {
-    let known = "known: demo, anthropic:…, gemini:…, ollama:…, openai:…, responses:…";
+    let known = "known: demo, anthropic:…, azure:…, deepseek:…, gemini:…, groq:…, lmstudio:…, mistral:…, ollama:…, openai:…, openrouter:…, responses:…, together:…, vllm:…, xai:…";
     for (name, near) in [
         ("demoo", Some("demo")),
         ("opnai:gpt-4o", Some("openai:gpt-4o")),
@@ -96,7 +96,8 @@ fn an_agent_that_is_left_out_is_named_with_the_reason() {
 fn what_is_missing_is_told_in_lines() {
     let done = mainstem("run Hi").run();
     let expected = "error: no model is configured\n\
-         set OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or OLLAMA_HOST: each chooses its provider and a default model;\n\
+         set OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or OLLAMA_HOST: each chooses its provider and a default model\n\
+         (`mainstem models` lists more);\n\
          for a local server, set OPENAI_BASE_URL and choose a model by -m, MAINSTEM_MODEL or `model` in ./mainstem.toml\n\
          or play the demo: `mainstem run -m demo`\n";
     assert_eq!((done.code, &*done.stderr), (Some(3), expected));

@@ -240,7 +240,8 @@ fn a_dialect_changes_the_request() {
     let mut message = calls(vec![ToolCall::new("c", "f", "{}")]);
     message.content.insert(0, ContentBlock::thinking("hm"));
     let request = ModelRequest { options, ..ask(vec![message]) };
-    let dialect = Dialect { no_usage: true, completion_tokens: true, reasoning: true, whole: None };
+    let dialect =
+        Dialect { no_usage: true, completion_tokens: true, reasoning: true, random_seed: true, whole: None };
     let body = sent(&request, &dialect);
     assert_eq!(body["messages"][0]["reasoning_content"], "hm");
     assert_eq!((&body["max_completion_tokens"], body.get("max_tokens")), (&json!(5), None));
