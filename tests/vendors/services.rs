@@ -6,7 +6,7 @@ use std::{fmt::Write as _, sync::Arc};
 use futures_util::StreamExt;
 use mainstem::{
     message::{ContentBlock, Message, ToolCall, ToolResult, ToolState},
-    model::{ModelOptions, ModelRequest},
+    model::{ErrorKind, ModelError, ModelOptions, ModelRegistry, ModelRequest, ResolveError},
     prelude::*,
     provider::{PROVIDERS, Provider, Setup},
 };
@@ -96,5 +96,43 @@ fn a_provider_is_set_up_by_a_key_or_an_address() {
         assert_eq!(missing(row, &[row.base_url]), None, "{}", row.name);
         assert!(missing(row, &by[..1]).is_none(), "{} by {}", row.name, by[0]);
     }
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn a_bare_name_finds_its_provider() {
+    let registry = PROVIDERS.iter().fold(ModelRegistry::new(), |registry, row| {
+        let shown = |model: &str| ModelError::new(ErrorKind::Auth, format!("{}:{model}", row.name));
+        registry
+            .with_provider(row.name, move |model| Err(shown(model)))
+            .with_families(row.name, row.families.iter().copied())
+    });
+    let found = |name: &str| match registry.resolve(name).err().unwrap() {
+        ResolveError::Provider { source, .. } => source.to_string(),
+        _ => "none".to_owned(),
+    };
+    let names = [
+        "gpt-4o",
+        "gpt-5.2",
+        "o3-mini",
+        "gpt-5.2-codex",
+        "claude-haiku-4-5",
+        "gemini-2.5-pro",
+        "gemma-3-27b-it",
+        "gemma3:4b",
+        "qwen3:8b",
+        "llama3.2",
+        "gpt-oss:20b",
+        "deepseek-r1:7b",
+        "deepseek-chat",
+        "mistral-large-latest",
+        "grok-4.5",
+        "llama-3.3-70b-versatile",
+        "anthropic/claude-haiku-4.5",
+        "openai/gpt-oss-20b:free",
+        "ft:gpt-4o-mini:org::id",
+        "gpt",
+    ];
+    let text = names.map(|name| format!("{name}: {}\n", found(name))).concat();
     insta::assert_snapshot!(text);
 }

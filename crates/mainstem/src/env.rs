@@ -14,7 +14,9 @@ use crate::{
 /// circuit breaker and an idle timeout.
 pub fn registry_from_env() -> ModelRegistry {
     PROVIDERS.iter().fold(ModelRegistry::new(), |registry, provider| {
-        registry.with_provider(provider.name, |name| from_env(provider, name))
+        registry
+            .with_provider(provider.name, |name| from_env(provider, name))
+            .with_families(provider.name, provider.families.iter().copied())
     })
 }
 

@@ -22,6 +22,9 @@ pub struct Provider {
     pub base_url: &'static str,
     /// The default model; `None` if it depends on the server.
     pub default_model: Option<&'static str>,
+    /// Texts with which names of its models begin, such as `gpt-`: a name without a provider
+    /// belongs to the one with the longest. Empty if its models are those of other vendors.
+    pub families: &'static [&'static str],
     #[cfg(feature = "http")]
     service: &'static mainstem_http::Service,
     /// The API is that of the provider itself.
@@ -114,25 +117,48 @@ pub fn variables() -> String {
 /// after it are other services that offer one of the two.
 pub const PROVIDERS: &[Provider] = &[
     #[cfg(feature = "openai")]
-    Provider::of::<ChatCompletions>("openai").with_default("gpt-4o-mini"),
+    Provider::of::<ChatCompletions>("openai")
+        .with_default("gpt-4o-mini")
+        .with_families(&["gpt-", "chatgpt-", "ft:", "o1", "o3", "o4-"]),
     #[cfg(feature = "anthropic")]
-    Provider::of::<mainstem_anthropic::Messages>("anthropic").with_default("claude-haiku-4-5"),
+    Provider::of::<mainstem_anthropic::Messages>("anthropic")
+        .with_default("claude-haiku-4-5")
+        .with_families(&["claude-"]),
     #[cfg(feature = "gemini")]
-    Provider::of::<mainstem_gemini::GenerateContent>("gemini").with_default("gemini-2.5-flash"),
+    Provider::of::<mainstem_gemini::GenerateContent>("gemini")
+        .with_default("gemini-2.5-flash")
+        .with_families(&["gemini-", "gemma-"]),
     #[cfg(feature = "ollama")]
-    Provider::of::<mainstem_ollama::Chat>("ollama").with_default("qwen3"),
+    Provider::of::<mainstem_ollama::Chat>("ollama").with_default("qwen3").with_families(&[
+        "qwen",
+        "llama",
+        "gemma",
+        "gpt-oss",
+        "phi3",
+        "phi4",
+        "granite",
+        "deepseek-r1",
+    ]),
     #[cfg(feature = "openai")]
-    Provider::of::<Responses>("responses").with_default("gpt-4o-mini"),
+    Provider::of::<Responses>("responses").with_default("gpt-4o-mini").with_families(RESPONSES_ONLY),
     #[cfg(feature = "openai")]
-    Provider::at::<ChatCompletions>("openrouter", &service::OPENROUTER).with_default("openrouter/auto"),
+    Provider::at::<ChatCompletions>("openrouter", &service::OPENROUTER)
+        .with_default("openrouter/auto")
+        .with_families(&["openrouter/", "openai/", "anthropic/", "google/", "meta-llama/", "x-ai/"]),
     #[cfg(feature = "openai")]
-    Provider::at::<ChatCompletions>("groq", &service::GROQ).with_default("openai/gpt-oss-120b"),
+    Provider::at::<ChatCompletions>("groq", &service::GROQ)
+        .with_default("openai/gpt-oss-120b")
+        .with_families(&["llama-"]),
     #[cfg(feature = "openai")]
-    Provider::at::<ChatCompletions>("deepseek", &service::DEEPSEEK).with_default("deepseek-flash"),
+    Provider::at::<ChatCompletions>("deepseek", &service::DEEPSEEK)
+        .with_default("deepseek-flash")
+        .with_families(&["deepseek-"]),
     #[cfg(feature = "openai")]
-    Provider::at::<ChatCompletions>("mistral", &service::MISTRAL).with_default("mistral-medium-latest"),
+    Provider::at::<ChatCompletions>("mistral", &service::MISTRAL)
+        .with_default("mistral-medium-latest")
+        .with_families(&["mistral-", "ministral-", "magistral-", "codestral-", "devstral-", "pixtral-"]),
     #[cfg(feature = "openai")]
-    Provider::at::<Responses>("xai", &service::XAI).with_default("grok-4.5"),
+    Provider::at::<Responses>("xai", &service::XAI).with_default("grok-4.5").with_families(&["grok-"]),
     #[cfg(feature = "openai")]
     Provider::at::<ChatCompletions>("together", &service::TOGETHER).with_default("openai/gpt-oss-20b"),
     #[cfg(feature = "openai")]
@@ -141,6 +167,22 @@ pub const PROVIDERS: &[Provider] = &[
     Provider::at::<ChatCompletions>("vllm", &service::VLLM),
     #[cfg(feature = "openai")]
     Provider::at::<ChatCompletions>("lmstudio", &service::LMSTUDIO),
+];
+
+/// Models of OpenAI that its documentation offers by the Responses API only.
+#[cfg(feature = "openai")]
+const RESPONSES_ONLY: &[&str] = &[
+    "codex-",
+    "gpt-5-codex",
+    "gpt-5.1-codex",
+    "gpt-5.2-codex",
+    "gpt-5.3-codex",
+    "gpt-5-pro",
+    "gpt-5.2-pro",
+    "gpt-5.4-pro",
+    "gpt-5.5-pro",
+    "o1-pro",
+    "o3-pro",
 ];
 
 /// The longest silence of a model before its call fails.

@@ -22,15 +22,18 @@ fn names_are_suggested() {
         ("demoo", Some("demo")),
         ("opnai:gpt-4o", Some("openai:gpt-4o")),
         ("OpenAI:gpt-4o", Some("openai:gpt-4o")),
-        ("gpt-4o-mini", Some("openai:gpt-4o-mini")),
-        ("claude-x", Some("anthropic:claude-x")),
-        ("qwen3", Some("ollama:qwen3")),
-        ("llama", None),
+        ("gtp-4o", Some("gpt-4o")),
+        ("cluade-haiku-4-5", Some("claude-haiku-4-5")),
+        ("gpt", None),
+        ("davinci", None),
     ] {
         let near = near.map_or_else(String::new, |near| format!("; did you mean \"{near}\"?"));
         let expected = format!("error: --model: unknown model \"{name}\"; {known}{near}");
         check(cli(&format!("run -m {name} Hi")), 3, &expected);
     }
+    let why = "ANTHROPIC_API_KEY is not set; set it, or set ANTHROPIC_BASE_URL to a server that needs no key";
+    let expected = format!("error: --model: model \"claude-x\" can't be used: {why}");
+    check(cli("run -m claude-x Hi"), 3, &expected);
     let agent = "---\ndescription: d\n---\nWork.\n";
     for line in ["run -a mian Hi", "tools -a mian"] {
         let cli = cli(line).file("subagents/main.md", agent);

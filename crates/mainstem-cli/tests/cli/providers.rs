@@ -90,6 +90,17 @@ fn a_key_alone_chooses_the_vendor() {
 }
 
 #[test]
+fn a_model_without_a_provider_finds_it_in_flags_and_files() {
+    let spawn = json!({ "agent_id": "kid", "task": "Do it." });
+    let script = ScriptedModel::new()
+        .agent("claude-x", [Turn::new().call("agent_spawn", spawn), Turn::new().text("Done.")])
+        .agent("claude-y", [Turn::new().text("Kid.")]);
+    let kid = "---\ndescription: d\nmodel: claude-y\n---\nWork.\n";
+    let done = against(script, &[1], |cli| cli.file("subagents/kid.md", kid), "run -m claude-x Hi");
+    assert_eq!((done.code, &*done.stdout), (Some(0), "Done.\n"), "{done:?}");
+}
+
+#[test]
 fn models_says_what_sets_a_vendor_up() {
     let done = mainstem("models").env("GEMINI_API_KEY", KEY).run();
     assert_eq!(done.code, Some(0));

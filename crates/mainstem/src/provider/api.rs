@@ -22,6 +22,7 @@ impl Provider {
             key,
             base_url,
             default_model: None,
+            families: &[],
             service,
             has_own_api: false,
             is_known_by_key,
@@ -33,6 +34,13 @@ impl Provider {
     #[must_use]
     pub const fn with_default(mut self, model: &'static str) -> Self {
         self.default_model = Some(model);
+        self
+    }
+
+    /// Returns the provider with these families: texts with which its models' names begin.
+    #[must_use]
+    pub const fn with_families(mut self, families: &'static [&'static str]) -> Self {
+        self.families = families;
         self
     }
 }
