@@ -5,6 +5,8 @@ use std::{fmt, path::PathBuf, time::Duration};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::Effort;
+
 mod build;
 mod json;
 mod validate;
@@ -52,6 +54,15 @@ pub struct AgentSpec {
     /// The nucleus sampling threshold, in 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f64>,
+    /// How hard the model thinks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effort: Option<Effort>,
+    /// The most tokens that the model thinks with in one answer; 0 for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thinking_budget: Option<u32>,
+    /// The most tokens of one answer, with the model's thinking.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_output_tokens: Option<u32>,
     /// The only tools the agent has, of all that are registered; an empty list means none. `*`
     /// stands for every tool that is inherited, so `["*", "agent_spawn"]` is all of them and
     /// spawning.
@@ -221,6 +232,9 @@ impl AgentSpec {
             steps: DEFAULT_STEPS,
             temperature: None,
             top_p: None,
+            effort: None,
+            thinking_budget: None,
+            max_output_tokens: None,
             tools: None,
             disallowed_tools: Vec::new(),
             skills: None,

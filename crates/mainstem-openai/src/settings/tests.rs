@@ -7,7 +7,7 @@ use super::*;
 use crate::{
     OpenAi, OpenAiResponses,
     dialect::Dialect,
-    service::{DEEPSEEK, GROQ, MISTRAL, VLLM},
+    service::{DEEPSEEK, GROQ, MISTRAL, OPENROUTER, VLLM},
 };
 
 fn from_vars(vars: &[(&str, &str)]) -> OpenAi {
@@ -40,6 +40,7 @@ fn a_vendors_deviations_are_known_before_the_first_request() {
     check(&OPENAI, "h", Dialect::default());
     check(&GROQ, "api.groq.com", completion_tokens());
     check(&DEEPSEEK, "h", Dialect { reasoning: true, ..Dialect::default() });
+    check(&OPENROUTER, "h", Dialect { thinking_budget: true, ..Dialect::default() });
     check(&MISTRAL, "api.mistral.ai", Dialect { no_usage: true, random_seed: true, ..Dialect::default() });
     check(&VLLM, "localhost:8000", Dialect::default());
 }

@@ -14,7 +14,7 @@ pub(super) fn of(request: &ModelRequest) -> Usage {
     let messages: usize = request.messages.iter().map(|message| of_message(message)).sum();
     let tools: usize = request.tools.iter().map(of_tool).sum();
     let bytes = system.saturating_add(messages).saturating_add(tools);
-    estimated_usage(bytes as u64, request.options.max_tokens.map_or(USUAL_OUTPUT, u64::from))
+    estimated_usage(bytes as u64, request.options.max_output_tokens.map_or(USUAL_OUTPUT, u64::from))
 }
 
 fn of_message(message: &Message) -> usize {
