@@ -94,7 +94,9 @@ macro_rules! vendors {
 
         #[test]
         fn each_vendor_is_a_target() {
-            let vendors: Vec<_> = PROVIDERS.iter().map(|vendor| vendor.name).collect();
+            // The others have one of the same decoders.
+            let own = PROVIDERS.iter().filter(|vendor| vendor.has_own_api());
+            let vendors: Vec<_> = own.map(|vendor| vendor.name).collect();
             assert_eq!(vendors, [$(stringify!($name)),*]);
         }
     };

@@ -21,7 +21,7 @@ fn tokens(tokens: u64) -> Budget {
 /// agents without tools.
 fn fleet(model: ScriptedModel) -> HarnessBuilder {
     let mut options = ModelOptions::new();
-    options.max_tokens = Some(MOST);
+    options.max_output_tokens = Some(MOST);
     Harness::builder("main", model)
         .with_clock(mainstem_testing::FakeClock::default())
         .with_ids(mainstem_testing::CountedIds::default())
@@ -200,7 +200,7 @@ async fn twins_share_a_budget() {
         .agent("main", [free().spawn("kid", "left").spawn("kid", "right"), free().text("Done.")])
         .agent("kid", [free().wait(ms(10)).text("Hi")]);
     let mut options = ModelOptions::new();
-    options.max_tokens = Some(10_000);
+    options.max_output_tokens = Some(10_000);
     let run = fleet(model).with_model_options(options).with_subagent(small("kid")).build().unwrap();
     let options = RunOptions::new().with_budget(tokens(19_000));
     let ends = ends(&read(run.stream_events(RunRequest::new("go").with_options(options))).await);
@@ -592,7 +592,7 @@ async fn an_agent_that_is_a_tool_is_held_to_its_callers_budget() {
         .agent("kid", [Turn::new().usage(Usage::new(0, 100)).wait(ms(10)).text("Hi")]);
     let check = async |limits: Budget, has_middleware: bool, most: u32, expected: &[&str], said: &str| {
         let mut options = ModelOptions::new();
-        options.max_tokens = Some(most);
+        options.max_output_tokens = Some(most);
         let mut kid = Agent::builder("kid", model.clone()).with_options(options);
         if has_middleware {
             kid = kid.with_middleware(mainstem::subagent::Subagents::only([]));

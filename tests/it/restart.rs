@@ -249,7 +249,7 @@ async fn a_child_that_cannot_be_built_again_says_so() {
 /// and take 1 500.
 fn metered(journal: &FaultyJournal, limits: Budget) -> Harness {
     let mut options = ModelOptions::new();
-    options.max_tokens = Some(100);
+    options.max_output_tokens = Some(100);
     let turn = |text: &str| Turn::new().text(text).usage(Usage::new(1_000, 500));
     let script = ScriptedModel::new().agent("main", ["1", "2", "3", "4"].map(turn));
     Harness::builder("main", script)

@@ -170,7 +170,7 @@ async fn a_real_model_answers_through_three_apis() {
 
 fn ask(name: &str, peer: &Peer, max_tokens: u32) -> Harness {
     let mut options = ModelOptions::default();
-    (options.temperature, options.max_tokens) = (Some(0.0), Some(max_tokens));
+    (options.temperature, options.max_output_tokens) = (Some(0.0), Some(max_tokens));
     let model = model(provider(name).unwrap(), "smollm2", &peer.url);
     Harness::builder("main", model).with_model_options(options).with_max_depth(0).build().unwrap()
 }

@@ -6,3 +6,4 @@ mod api;
 mod contract;
 mod faults;
 mod secrets;
+mod services;

@@ -126,8 +126,9 @@ async fn no_password_of_a_base_url_is_shown_anywhere() {
             whole("200 OK", "content-type: text/event-stream\r\n", &format!("data: {json}\n\n")),
             whole("200 OK", "content-type: application/x-ndjson\r\n", &format!("{json}\n")),
         ];
-        for (vendor, answer) in
-            PROVIDERS.iter().flat_map(|vendor| answers.iter().map(move |answer| (vendor, answer)))
+        // One form is enough to see that the secrets of a service with another's API are removed.
+        let vendors = PROVIDERS.iter().filter(|row| row.has_own_api() || credentials == CREDENTIALS[0]);
+        for (vendor, answer) in vendors.flat_map(|vendor| answers.iter().map(move |answer| (vendor, answer)))
         {
             let server = Server::start(vec![answer.clone(); 4]).await;
             let url = format!("http://{}@{}", CREDENTIALS[0], server.host());

@@ -10,19 +10,31 @@ pub struct Dialect {
     ///
     /// [changes]: https://platform.claude.com/docs/en/about-claude/models/migration-guide
     pub(crate) no_sampling: bool,
-}
-
-/// Returns `true` if the error is about the presence of a temperature rather than its value.
-fn refuses_sampling(error: &ServerError) -> bool {
-    let says = |words: &[&str]| words.iter().any(|word| error.message.contains(word));
-    error.status == Some(400)
-        && says(&["temperature", "top_p"])
-        && says(&["deprecated", "not supported", "Extra inputs are not permitted"])
+    /// A thinking budget is refused, so that an effort counts if there is one: [Claude Opus 4.7 and
+    /// later][changes].
+    ///
+    /// [changes]: https://platform.claude.com/docs/en/about-claude/models/migration-guide
+    pub(crate) no_budget: bool,
+    /// An effort, or the thinking that comes with it, is refused: Claude 4.5 and earlier.
+    pub(crate) no_effort: bool,
 }
 
 impl mainstem_http::Dialect for Dialect {
     fn adapted_to(&self, error: &ServerError) -> Option<Self> {
-        (!self.no_sampling && refuses_sampling(error)).then_some(Self { no_sampling: true })
+        let says = |words: &[&str]| words.iter().any(|word| error.message.contains(word));
+        let is_refused = says(&["deprecated", "not support", "Extra inputs are not permitted"]);
+        if error.status != Some(400) || !is_refused {
+            return None;
+        }
+        let mut adapted = *self;
+        if says(&["thinking.type.enabled", "budget_tokens"]) {
+            adapted.no_budget = true;
+        } else if says(&["the effort parameter", "adaptive thinking", "thinking.type.adaptive"]) {
+            adapted.no_effort = true;
+        } else if says(&["temperature", "top_p"]) {
+            adapted.no_sampling = true;
+        }
+        (adapted != *self).then_some(adapted)
     }
 }
 

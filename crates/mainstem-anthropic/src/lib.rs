@@ -33,13 +33,13 @@
 //! answer.
 //!
 //! # What is sent
-//! * `max_tokens`: itself; without it 32 000, which every model since Claude 4 can write, and the
-//!   thinking budget on top
-//! * `reasoning_effort`: a word (`low`, `medium`, `high`, `xhigh`, `max`): [adaptive thinking] and
-//!   `output_config.effort`, for Claude 4.6 and later
-//! * `reasoning_effort`: a number: [manual thinking] with this budget, 1 024 at least, for Claude
-//!   4.6 and earlier
-//! * `reasoning_effort`: `none` or `0`: `thinking: {"type": "disabled"}`
+//! * `max_output_tokens`: `max_tokens`; without it 32 000, which every model since Claude 4 can
+//!   write, and the thinking budget on top
+//! * `effort` (`low`, `medium`, `high`, `xhigh`, `max`): [adaptive thinking] and
+//!   `output_config.effort`, for Claude 4.6 and later; left out once a model has refused it
+//! * `thinking_budget`: [manual thinking] with this budget, 1 024 at least, for Claude 4.6 and
+//!   earlier; once a model has refused it, the effort instead, if there is one
+//! * `effort: none`, `thinking_budget: 0`: `thinking: {"type": "disabled"}`
 //! * `temperature`, `top_p`: themselves, but while thinking no `temperature` and a `top_p` only
 //!   from 0.95, for others are refused
 //! * `tool_choice`: `auto`, `none`, `any` or `tool`; the last two turn manual thinking off,

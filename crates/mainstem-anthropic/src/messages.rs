@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mainstem_http::{Api, Auth, Decode, Endpoint, Form, Server, Url, Variables, extend};
+use mainstem_http::{Api, Decode, Endpoint, Form, Server, Service, Url, Variables, extend};
 use mainstem_model::ModelRequest;
 
 use crate::{decoder::Decoder, dialect::Dialect, request};
@@ -36,17 +36,20 @@ impl AnthropicExt for Anthropic {
     }
 }
 
+const VARIABLES: Variables = Variables {
+    token: Some("ANTHROPIC_AUTH_TOKEN"),
+    ..Variables::new("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL")
+};
+
 impl Api for Messages {
-    const PROVIDER: &'static str = "anthropic";
+    const SERVICE: Service = Service {
+        headers: &[("anthropic-version", "2023-06-01")],
+        ..Service::new("anthropic", "https://api.anthropic.com", VARIABLES)
+            .with_key_hosts(&["api.anthropic.com"])
+            .with_key_header("x-api-key")
+    };
     const RESPONSE_NOUN: &'static str = "message of the Messages API";
     const FORM: Form = Form::Events;
-    const BASE_URL: &'static str = "https://api.anthropic.com";
-    const AUTH: Auth = Auth::Header("x-api-key");
-    const HEADERS: &'static [(&'static str, &'static str)] = &[("anthropic-version", "2023-06-01")];
-    const VARIABLES: Variables = Variables {
-        token: Some("ANTHROPIC_AUTH_TOKEN"),
-        ..Variables::new("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL")
-    };
 
     type Dialect = Dialect;
 
@@ -59,10 +62,6 @@ impl Api for Messages {
             extend(&mut url, &["v1", "messages"]);
         }
         url
-    }
-
-    fn is_key_required(host: &str) -> bool {
-        host == "api.anthropic.com"
     }
 
     fn body(&self, model: &str, request: &ModelRequest, dialect: &Dialect) -> Result<Vec<u8>, String> {

@@ -29,8 +29,9 @@ pub(crate) fn body(
     request: &ModelRequest,
     dialect: &Dialect,
 ) -> Result<Vec<u8>, String> {
-    let conversation = message::conversation(request)?;
-    let body = Body { model, api, request, conversation, thinking: Thinking::of(request), dialect };
+    request.options.check_thinking_budget()?;
+    let (conversation, thinking) = (message::conversation(request)?, Thinking::of(request, dialect));
+    let body = Body { model, api, request, conversation, thinking, dialect };
     serde_json::to_vec(&body).map_err(|error| error.to_string())
 }
 
@@ -73,7 +74,7 @@ impl Body<'_> {
     /// Returns the limit. Thinking counts towards it, and must leave room for an answer.
     fn max_tokens(&self) -> u32 {
         let ours = || MAX_TOKENS.saturating_add(self.thinking.budget());
-        self.request.options.max_tokens.unwrap_or_else(ours)
+        self.request.options.max_output_tokens.unwrap_or_else(ours)
     }
 
     fn may_sample(&self) -> bool {

@@ -70,6 +70,7 @@ impl Requirements<'_> {
         let mut harness = harness
             .with_compaction(compaction)
             .with_registry(registry)
+            .with_model_options(settings.model_options()?)
             .with_plan_tools(self.plan)
             .with_trace_context(TraceContext::new(telemetry::trace_parent))
             .with_permissions(settings.permissions.own())
@@ -125,7 +126,8 @@ fn unused(settings: &Settings) -> impl Iterator<Item = String> {
     let workspace = settings.workspace.as_ref().map(|workspace| ("agents", &*workspace.origin));
     let shell = settings.shell.on().map(|origin| ("tools", origin));
     let servers = settings.mcp.values().next().map(|server| ("tools", &*server.origin));
-    let unused = workspace.into_iter().chain(shell).chain(servers);
+    let effort = settings.effort.as_ref().map(|effort| ("models", &*effort.origin));
+    let unused = workspace.into_iter().chain(shell).chain(servers).chain(effort);
     unused.map(|(what, origin)| format!("warning: the demo brings its own {what}; {origin} is not used"))
 }
 

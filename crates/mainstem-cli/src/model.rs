@@ -4,9 +4,9 @@ use std::{fmt, sync::Arc};
 
 use anyhow::{Context, anyhow, bail};
 use mainstem::{
-    model::{ErrorKind, Model, ModelError, ModelRegistry, ResolveError},
+    model::{ErrorKind, Model, ModelError, ModelRegistry},
     provider::{PROVIDERS, Provider, Setup, variables},
-    spec::closest,
+    subagent::closest_model,
 };
 
 use crate::{
@@ -25,7 +25,8 @@ impl fmt::Display for Advice {
         // Local servers implement the API of the first provider.
         let server = PROVIDERS.first().map_or("", |provider| provider.base_url);
         let (variables, ways) = (variables(), ways("model"));
-        writeln!(f, "set {variables}: each chooses its provider and a default model;")?;
+        writeln!(f, "set {variables}: each chooses its provider and a default model")?;
+        writeln!(f, "(`mainstem models` lists more);")?;
         write!(f, "for a local server, set {server} and choose a model by {ways}")
     }
 }
@@ -42,8 +43,8 @@ fn default_of(
     settings: &Settings,
     var: impl Fn(&str) -> Option<String>,
 ) -> Option<Setting<String>> {
-    let origin = set_up_by(provider, settings, var)?;
-    Some(Setting::new(provider.example(), origin))
+    let name = provider.default_name()?;
+    Some(Setting::new(name, set_up_by(provider, settings, var)?))
 }
 
 /// Returns the variable or file that sets a provider up; `None` if it is not set up.
@@ -71,7 +72,9 @@ pub(crate) fn registry(
     let mut registry = ModelRegistry::new().with_model(demo::NAME, demo::model(pace));
     for provider in PROVIDERS {
         let configured = Configured::new(provider, settings.access(provider.name), var)?;
-        registry = registry.with_provider(provider.name, move |name| configured.model(name));
+        registry = registry
+            .with_provider(provider.name, move |name| configured.model(name))
+            .with_families(provider.name, provider.families.iter().copied());
     }
     Ok(registry)
 }
@@ -81,31 +84,10 @@ pub(crate) fn registry(
 /// # Errors
 /// The name is unknown, or the provider is not set up; the error suggests what was probably meant.
 pub(crate) fn resolve(registry: &ModelRegistry, name: &str) -> anyhow::Result<Arc<dyn Model>> {
-    registry.resolve(name).map_err(|error| match &error {
-        ResolveError::Unknown { .. } => match suggestion(name) {
-            Some(near) => anyhow!("{error}; did you mean {near:?}?"),
-            None => error.into(),
-        },
-        _ => error.into(),
+    registry.resolve(name).map_err(|error| match closest_model(&error) {
+        Some(near) => anyhow!("{error}; did you mean {near:?}?"),
+        None => error.into(),
     })
-}
-
-/// Returns the name that is probably meant: the nearest one, or the same model with its provider.
-fn suggestion(name: &str) -> Option<String> {
-    match name.split_once(':') {
-        Some((provider, model)) => {
-            let near = closest(provider, PROVIDERS.iter().map(|provider| provider.name))?;
-            Some(format!("{near}:{model}"))
-        }
-        None => closest(name, [demo::NAME]).map(str::to_owned).or_else(|| with_provider(name)),
-    }
-}
-
-/// Returns a model's name with the provider whose default model begins with the same word.
-fn with_provider(name: &str) -> Option<String> {
-    let family = |provider: &Provider| provider.default_model.split_inclusive('-').next();
-    let is_of = |provider: &&Provider| family(provider).is_some_and(|family| name.starts_with(family));
-    PROVIDERS.iter().find(is_of).map(|provider| format!("{}:{name}", provider.name))
 }
 
 /// A provider with its settings.

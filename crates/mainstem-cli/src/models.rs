@@ -42,7 +42,7 @@ fn row(provider: &Provider, settings: &Settings) -> [String; 4] {
 fn object(provider: &Provider, settings: &Settings) -> Value {
     json!({
         "provider": provider.name,
-        "default_model": provider.example(),
+        "default_model": provider.default_name(),
         "set_up_by": model::set_up_by(provider, settings, var),
         "key_variable": provider.key,
         "server_variable": provider.base_url,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mainstem_http::{Api, Auth, Decode, Endpoint, Form, Server, Url, Variables, extend};
+use mainstem_http::{Api, Decode, Endpoint, Form, Server, Service, Url, Variables, extend};
 use mainstem_model::ModelRequest;
 
 use crate::{decoder::Decoder, request};
@@ -19,18 +19,20 @@ pub type Gemini = Endpoint<GenerateContent>;
 #[non_exhaustive]
 pub struct GenerateContent;
 
+const VARIABLES: Variables = Variables {
+    other_key: Some("GOOGLE_API_KEY"),
+    // Google's own libraries read this one.
+    other_base_url: Some("GOOGLE_GEMINI_BASE_URL"),
+    ..Variables::new("GEMINI_API_KEY", "GEMINI_BASE_URL")
+};
+
 impl Api for GenerateContent {
-    const PROVIDER: &'static str = "gcp.gemini";
+    const SERVICE: Service =
+        Service::new("gcp.gemini", "https://generativelanguage.googleapis.com", VARIABLES)
+            .with_key_hosts(&["generativelanguage.googleapis.com"])
+            .with_key_header("x-goog-api-key");
     const RESPONSE_NOUN: &'static str = "Gemini response";
     const FORM: Form = Form::Events;
-    const BASE_URL: &'static str = "https://generativelanguage.googleapis.com";
-    const AUTH: Auth = Auth::Header("x-goog-api-key");
-    const VARIABLES: Variables = Variables {
-        other_key: Some("GOOGLE_API_KEY"),
-        // Google's own libraries read this one.
-        other_base_url: Some("GOOGLE_GEMINI_BASE_URL"),
-        ..Variables::new("GEMINI_API_KEY", "GEMINI_BASE_URL")
-    };
 
     type Dialect = ();
 
@@ -48,10 +50,6 @@ impl Api for GenerateContent {
         extend(&mut url, &path.collect::<Vec<_>>());
         url.query_pairs_mut().append_pair("alt", "sse");
         url
-    }
-
-    fn is_key_required(host: &str) -> bool {
-        host == "generativelanguage.googleapis.com"
     }
 
     fn body(&self, model: &str, request: &ModelRequest, (): &()) -> Result<Vec<u8>, String> {

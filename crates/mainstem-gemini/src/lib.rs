@@ -22,9 +22,10 @@
 //! * a tool's schema, a response format's schema: `parametersJsonSchema`, `responseJsonSchema`,
 //!   without what [the API does not
 //!   know](https://ai.google.dev/api/generate-content#FIELDS.response_json_schema)
-//! * `reasoning_effort`: a number is a `thinkingBudget`; a word a `thinkingLevel`, or for Gemini 2
-//!   the budget that [Google takes it for](https://ai.google.dev/gemini-api/docs/openai#thinking);
-//!   thoughts are asked for
+//! * `max_output_tokens`: `maxOutputTokens`
+//! * `effort`: a `thinkingLevel`, or for Gemini 2 the budget that [Google takes it
+//!   for](https://ai.google.dev/gemini-api/docs/openai#thinking); thoughts are asked for
+//! * `thinking_budget`: `thinkingBudget`; with an effort for Gemini 2 only, as the API refuses both
 //! * `seed`: its lower 31 bits, for the API has no more
 //! * `parallel_tool_calls`, a response format's `name` and `strict`: nothing: the API has no such
 //!   thing

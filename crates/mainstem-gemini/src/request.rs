@@ -19,6 +19,7 @@ use crate::generation::Generation;
 /// # Errors
 /// If the conversation holds something that the API has no form for; the error has its place.
 pub(crate) fn body(model: &str, request: &ModelRequest) -> Result<Vec<u8>, String> {
+    request.options.check_thinking_budget()?;
     let body = Body::new(request, Generation::of(model))?;
     serialize(&body, &request.options.extra).map_err(|error| error.to_string())
 }
@@ -153,7 +154,7 @@ impl<'a> GenerationConfig<'a> {
         Self {
             temperature: options.temperature,
             top_p: options.top_p,
-            max_output_tokens: options.max_tokens,
+            max_output_tokens: options.max_output_tokens,
             stop_sequences: &options.stop,
             // The API has an `int32`.
             seed: options.seed.map(|seed| seed & 0x7fff_ffff),
@@ -162,7 +163,7 @@ impl<'a> GenerationConfig<'a> {
                 ResponseFormat::JsonSchema { schema, .. } => Some(schema::translate(schema)),
                 _ => None,
             }),
-            thinking_config: options.reasoning_effort.as_deref().map(|effort| thinking(effort, generation)),
+            thinking_config: thinking(options, generation),
         }
     }
 
@@ -177,31 +178,35 @@ struct ThinkingConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     thinking_level: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    thinking_budget: Option<i32>,
+    thinking_budget: Option<u32>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     include_thoughts: bool,
 }
 
-/// Returns a number of tokens ([0 is off, -1 lets the model
-/// decide](https://ai.google.dev/gemini-api/docs/thinking#set-budget)) or a level.
-fn thinking(effort: &str, generation: Generation) -> ThinkingConfig {
-    match effort.trim().parse().ok().or_else(|| budget(effort).filter(|_| generation == Generation::Two)) {
-        Some(budget) => ThinkingConfig {
+/// Returns the [budget](https://ai.google.dev/gemini-api/docs/thinking#set-budget), of which 0 is
+/// off, or the level; the API refuses both. Gemini 3 takes a budget only for compatibility.
+fn thinking(options: &ModelOptions, generation: Generation) -> Option<ThinkingConfig> {
+    let effort = options.effort.as_deref().map(str::trim);
+    let of_effort = || effort.and_then(budget).filter(|_| generation == Generation::Two);
+    let is_taken = effort.is_none() || generation == Generation::Two;
+    let own = options.thinking_budget.filter(|_| is_taken);
+    match own.or_else(of_effort) {
+        Some(budget) => Some(ThinkingConfig {
             thinking_budget: Some(budget),
             include_thoughts: budget != 0,
             ..ThinkingConfig::default()
-        },
-        None => ThinkingConfig {
-            thinking_level: Some(effort.trim().to_ascii_uppercase()),
+        }),
+        None => effort.map(|level| ThinkingConfig {
+            thinking_level: Some(level.to_ascii_uppercase()),
             include_thoughts: true,
             ..ThinkingConfig::default()
-        },
+        }),
     }
 }
 
 /// Returns the budget that Google assigns to OpenAI's words, for models that think by a budget.
-fn budget(effort: &str) -> Option<i32> {
-    Some(match effort.trim() {
+fn budget(effort: &str) -> Option<u32> {
+    Some(match effort {
         "none" => 0,
         "minimal" | "low" => 1024,
         "medium" => 8192,

@@ -6,32 +6,20 @@ use std::{fmt, sync::Arc};
 use mainstem_model::ModelRequest;
 use reqwest::Url;
 
-use crate::{Auth, ConfigError, Decode, Server, ServerError, parse};
+use crate::{ConfigError, Decode, Server, ServerError, Service, parse};
 
 /// One API of a vendor: its addresses, its requests, and its responses.
 ///
 /// A value of it holds the settings that only this API has.
 pub trait Api: Clone + Default + fmt::Debug + Send + Sync + 'static {
-    /// The vendor's name for `gen_ai.provider.name`, as in OpenTelemetry's conventions.
-    const PROVIDER: &'static str;
+    /// The vendor's own service.
+    const SERVICE: Service;
 
     /// The vendor's noun for a response, for messages: `chat completion`.
     const RESPONSE_NOUN: &'static str;
 
     /// The form of a streamed response.
     const FORM: Form;
-
-    /// The base URL of an endpoint without one.
-    const BASE_URL: &'static str;
-
-    /// How a key is sent.
-    const AUTH: Auth;
-
-    /// The environment variables with settings.
-    const VARIABLES: Variables;
-
-    /// Headers of every request that the vendor's documentation prescribes, names in lower case.
-    const HEADERS: &'static [(&'static str, &'static str)] = &[];
 
     /// The known deviations of servers from the API; `()` for an API that all servers follow.
     type Dialect: Dialect;
@@ -46,10 +34,6 @@ pub trait Api: Clone + Default + fmt::Debug + Send + Sync + 'static {
 
     /// Returns the URL for requests to a model.
     fn url(base: &Url, model: &str) -> Url;
-
-    /// Returns `true` if this is the host (and port) of the vendor's own service, which requires a
-    /// key.
-    fn is_key_required(host: &str) -> bool;
 
     /// Writes the body of a request.
     ///
@@ -80,8 +64,8 @@ pub trait Api: Clone + Default + fmt::Debug + Send + Sync + 'static {
 
 /// Deviations of a server or a model from its API, learned from its errors.
 pub trait Dialect: Clone + Default + fmt::Debug + Send + Sync + 'static {
-    /// Returns the known deviations of a host before the first request.
-    fn of(_host: &str) -> Self {
+    /// Returns the known deviations of a service, or of a host, before the first request.
+    fn of(_service: &Service, _host: &str) -> Self {
         Self::default()
     }
 
@@ -100,31 +84,6 @@ pub trait Dialect: Clone + Default + fmt::Debug + Send + Sync + 'static {
 impl Dialect for () {
     fn adapted_to(&self, _: &ServerError) -> Option<Self> {
         None
-    }
-}
-
-/// The environment variables of an API.
-#[derive(Clone, Copy, Debug)]
-#[expect(clippy::exhaustive_structs, reason = "a constant of each API")]
-pub struct Variables {
-    /// The key.
-    pub key: &'static str,
-    /// The base URL of a server other than the vendor's own.
-    pub base_url: &'static str,
-    /// The key if `key` is not set.
-    pub other_key: Option<&'static str>,
-    /// The base URL if `base_url` is not set.
-    pub other_base_url: Option<&'static str>,
-    /// A bearer token, used if both variables for a key are unset.
-    pub token: Option<&'static str>,
-    /// Headers: the variable with the value, and the name of the header.
-    pub headers: &'static [(&'static str, &'static str)],
-}
-
-impl Variables {
-    /// Declares a variable for the key and one for the base URL.
-    pub const fn new(key: &'static str, base_url: &'static str) -> Self {
-        Self { key, base_url, other_key: None, other_base_url: None, token: None, headers: &[] }
     }
 }
 

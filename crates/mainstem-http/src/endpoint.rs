@@ -12,7 +12,7 @@ use mainstem_model::{Model, ModelRequest, ModelStream};
 use reqwest::Url;
 use secrecy::SecretString;
 
-use crate::{Api, Auth, ConfigError, Dialect, Exchange, HttpClient, Server};
+use crate::{Api, Auth, ConfigError, Dialect, Exchange, HttpClient, Server, Service};
 
 /// A model behind an API: its name, its server, and the API's own settings. Clones share
 /// connections, and what was learned about the server.
@@ -23,6 +23,7 @@ use crate::{Api, Auth, ConfigError, Dialect, Exchange, HttpClient, Server};
 #[derive(Clone)]
 pub struct Endpoint<A: Api> {
     model: Arc<str>,
+    service: &'static Service,
     base: Url,
     server: Arc<Server>,
     http: HttpClient,
@@ -31,23 +32,23 @@ pub struct Endpoint<A: Api> {
 }
 
 impl<A: Api> Endpoint<A> {
-    /// Creates a model at the API's own base URL. Does not read the environment.
+    /// Creates a model at the vendor's own service. Does not read the environment.
     ///
     /// # Panics
-    /// If [`Api::BASE_URL`] is not a URL or a name in [`Api::HEADERS`] is not in lower case.
+    /// If [`Api::SERVICE`] has no base URL or an invalid one, or a header whose name is not in
+    /// lower case.
     pub fn new(model: impl Into<Arc<str>>) -> Self {
-        let (model, base) = (model.into(), Url::parse(A::BASE_URL).expect("a constant URL parses"));
-        let mut server = Server::new(A::url(&base, &model), A::AUTH);
-        A::HEADERS.iter().for_each(|(name, value)| server.set_constant(name, value));
-        let dialect = fresh::<A>(&server);
-        Self {
-            model,
-            base,
-            server: Arc::new(server),
-            http: HttpClient::default(),
-            api: A::default(),
-            dialect,
-        }
+        let base = A::SERVICE.base_url.and_then(|url| Url::parse(url).ok());
+        Self::at(&A::SERVICE, base.expect("the base URL of an API is valid"), model.into())
+    }
+
+    /// Creates a model of a service at this base URL.
+    fn at(service: &'static Service, base: Url, model: Arc<str>) -> Self {
+        let mut server = Server::new(A::url(&base, &model), service.auth);
+        service.headers.iter().for_each(|(name, value)| server.set_constant(name, value));
+        let dialect = fresh::<A>(service, &server);
+        let (server, http, api) = (Arc::new(server), HttpClient::default(), A::default());
+        Self { model, service, base, server, http, api, dialect }
     }
 
     /// Sets the model; server, key, settings and connections stay.
@@ -63,7 +64,7 @@ impl<A: Api> Endpoint<A> {
     /// # Errors
     /// If it is not an http(s) URL.
     pub fn with_base_url(mut self, url: &str) -> Result<Self, ConfigError> {
-        self.base = A::base_url(url)?;
+        self.base = self.service.completed(A::base_url(url)?);
         Ok(self.moved())
     }
 
@@ -142,7 +143,7 @@ impl<A: Api> Endpoint<A> {
     fn moved(mut self) -> Self {
         let url = A::url(&self.base, &self.model);
         self.server_mut().set_url(url);
-        self.dialect = fresh::<A>(&self.server);
+        self.dialect = fresh::<A>(self.service, &self.server);
         self
     }
 
@@ -151,8 +152,8 @@ impl<A: Api> Endpoint<A> {
     }
 }
 
-fn fresh<A: Api>(server: &Server) -> Arc<Mutex<A::Dialect>> {
-    Arc::new(Mutex::new(A::Dialect::of(server.host())))
+fn fresh<A: Api>(service: &Service, server: &Server) -> Arc<Mutex<A::Dialect>> {
+    Arc::new(Mutex::new(A::Dialect::of(service, server.host())))
 }
 
 impl<A: Api> Model for Endpoint<A> {
@@ -161,7 +162,7 @@ impl<A: Api> Model for Endpoint<A> {
     }
 
     fn provider(&self) -> Option<&str> {
-        Some(A::PROVIDER)
+        Some(self.service.provider)
     }
 
     fn can_enforce_schema(&self, request: &ModelRequest) -> bool {

@@ -34,6 +34,13 @@ pub enum ConfigError {
         /// The variable by which to name a server that needs no key.
         instead: &'static str,
     },
+    /// The environment holds no base URL for a service where each user has an own.
+    #[error("{variable} is not set; set it to the address of your resource")]
+    #[non_exhaustive]
+    NoBaseUrl {
+        /// The variable that was looked up.
+        variable: &'static str,
+    },
 }
 
 impl ConfigError {

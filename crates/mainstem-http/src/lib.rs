@@ -1,7 +1,8 @@
 #![doc = include_str!("../README.md")]
 //!
 //! * [`Endpoint`]: a model behind an API, as a value: the type of every provider
-//! * [`Api`]: a vendor's API: addresses, headers, variables, requests, settings
+//! * [`Api`]: a vendor's API: paths, requests, settings
+//! * [`Service`]: a service that offers an API: address, headers, variables
 //! * [`Decode`]: the decoder of responses: a payload in, deltas out
 //! * [`Dialect`]: deviations of a server from its API, learned from its [`ServerError`]s
 //! * [`Fields`], [`Arguments`]: parts of the bodies of requests
@@ -22,10 +23,11 @@ mod response;
 mod retry_after;
 mod server;
 mod server_error;
+mod service;
 mod transport;
 
 pub use address::{extend, parse};
-pub use api::{Api, Dialect, Form, Variables};
+pub use api::{Api, Dialect, Form};
 pub use arguments::Arguments;
 pub use endpoint::Endpoint;
 pub use error::ConfigError;
@@ -38,4 +40,5 @@ pub(crate) use retry_after::retry_after;
 pub use secrecy::SecretString;
 pub use server::{Auth, Server};
 pub use server_error::ServerError;
+pub use service::{Service, Variables};
 pub use transport::HttpClient;

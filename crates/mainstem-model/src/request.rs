@@ -49,14 +49,17 @@ pub struct ModelOptions {
     pub temperature: Option<f64>,
     /// Nucleus sampling, 0 to 1.
     pub top_p: Option<f64>,
-    /// The maximum number of tokens of one answer.
-    pub max_tokens: Option<u32>,
+    /// The maximum number of tokens of one answer, with the model's thinking.
+    pub max_output_tokens: Option<u32>,
     /// Texts that end the answer.
     pub stop: Vec<String>,
     /// Seed for repeatable sampling, where the vendor has it.
     pub seed: Option<u64>,
-    /// The reasoning effort, as the vendor names it (`low`, `medium`, `high`).
-    pub reasoning_effort: Option<String>,
+    /// How hard the model thinks, as the vendor names it (`none`, `low`, `medium`, `high`).
+    pub effort: Option<String>,
+    /// The most tokens that the model thinks with in one answer; 0 for none. With both a budget and
+    /// an effort, an API gets the one that it knows, or the budget if it knows both.
+    pub thinking_budget: Option<u32>,
     /// The format of the answer.
     pub response_format: Option<ResponseFormat>,
     /// Whether several tools may be called in one answer.
@@ -82,14 +85,42 @@ impl ModelOptions {
         Self {
             temperature: over.temperature.or(self.temperature),
             top_p: over.top_p.or(self.top_p),
-            max_tokens: over.max_tokens.or(self.max_tokens),
+            max_output_tokens: over.max_output_tokens.or(self.max_output_tokens),
             stop: if over.stop.is_empty() { self.stop.clone() } else { over.stop.clone() },
             seed: over.seed.or(self.seed),
-            reasoning_effort: over.reasoning_effort.clone().or_else(|| self.reasoning_effort.clone()),
+            effort: over.effort.clone().or_else(|| self.effort.clone()),
+            thinking_budget: over.thinking_budget.or(self.thinking_budget),
             response_format: over.response_format.clone().or_else(|| self.response_format.clone()),
             parallel_tool_calls: over.parallel_tool_calls.or(self.parallel_tool_calls),
             on_cut: over.on_cut.or(self.on_cut),
             extra,
+        }
+    }
+
+    /// Returns the effort for an API that has no thinking budgets.
+    ///
+    /// # Errors
+    /// If only a budget is set, and not to 0.
+    pub fn effort_without_budget(&self) -> Result<Option<&str>, String> {
+        match (self.effort.as_deref(), self.thinking_budget) {
+            (None, Some(0)) => Ok(Some("none")),
+            (None, Some(_)) => {
+                Err("this API has no thinking_budget; set effort, too, which counts here".into())
+            }
+            (effort, _) => Ok(effort),
+        }
+    }
+
+    /// Checks that a thinking budget leaves room for an answer.
+    ///
+    /// # Errors
+    /// If it is not below `max_output_tokens`.
+    pub fn check_thinking_budget(&self) -> Result<(), String> {
+        match (self.thinking_budget, self.max_output_tokens) {
+            (Some(budget), Some(most)) if budget > 0 && budget >= most => Err(format!(
+                "thinking_budget must be below max_output_tokens, which counts thinking: {budget} is not below {most}"
+            )),
+            _ => Ok(()),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mainstem_http::{
-    Api, Auth, ConfigError, Decode, Endpoint, Form, Server, ServerError, Url, Variables, extend,
+    Api, ConfigError, Decode, Endpoint, Form, Server, ServerError, Service, Url, Variables, extend,
 };
 use mainstem_model::ModelRequest;
 use serde_json::Value;
@@ -46,12 +46,11 @@ impl OllamaExt for Ollama {
 }
 
 impl Api for Chat {
-    const PROVIDER: &'static str = "ollama";
+    const SERVICE: Service =
+        Service::new("ollama", "http://127.0.0.1:11434", Variables::new("OLLAMA_API_KEY", "OLLAMA_HOST"))
+            .with_key_hosts(&[CLOUD]);
     const RESPONSE_NOUN: &'static str = "Ollama response";
     const FORM: Form = Form::Lines;
-    const BASE_URL: &'static str = "http://127.0.0.1:11434";
-    const AUTH: Auth = Auth::Bearer;
-    const VARIABLES: Variables = Variables::new("OLLAMA_API_KEY", "OLLAMA_HOST");
 
     type Dialect = ();
 
@@ -70,10 +69,6 @@ impl Api for Chat {
             extend(&mut url, &["api", "chat"]);
         }
         url
-    }
-
-    fn is_key_required(host: &str) -> bool {
-        host == CLOUD
     }
 
     fn body(&self, model: &str, request: &ModelRequest, (): &()) -> Result<Vec<u8>, String> {

@@ -15,9 +15,10 @@
 //! # What is sent
 //!
 //! * `temperature`, `top_p`, `stop`, `seed`: in `options`, under the same names
-//! * `max_tokens`: `options.num_predict`
-//! * `reasoning_effort`: `think`: `none` as `false`, `on` as `true`, any other word as a level that
+//! * `max_output_tokens`: `options.num_predict`
+//! * `effort`: `think`: `none` as `false`, `on` as `true`, any other word as a level that
 //!   the [model knows](https://docs.ollama.com/capabilities/thinking)
+//! * `thinking_budget`: 0 is `think: false`; another is an error unless there is an effort
 //! * `response_format`: `format`: `"json"`, or the schema
 //! * `tool_choice`: none: no tools
 //! * `tool_choice`: one: that tool alone; Ollama cannot make a model call it

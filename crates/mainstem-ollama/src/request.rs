@@ -16,7 +16,8 @@ const OPTIONS: &str = "options";
 /// # Errors
 /// If the conversation holds data that the API has no form for.
 pub(crate) fn body(model: &str, num_ctx: Option<u32>, request: &ModelRequest) -> Result<Vec<u8>, String> {
-    let body = Body { model, num_ctx, request, messages: message::messages(request)? };
+    let think = request.options.effort_without_budget()?.map(think);
+    let body = Body { model, num_ctx, request, messages: message::messages(request)?, think };
     serde_json::to_vec(&body).map_err(|error| error.to_string())
 }
 
@@ -25,6 +26,7 @@ struct Body<'a> {
     num_ctx: Option<u32>,
     request: &'a ModelRequest,
     messages: Vec<message::Turn<'a>>,
+    think: Option<Value>,
 }
 
 impl Serialize for Body<'_> {
@@ -35,7 +37,7 @@ impl Serialize for Body<'_> {
         body.field("model", Some(self.model))?;
         body.field("messages", Some(&self.messages))?;
         body.field("tools", Some(tools).filter(|tools| !tools.is_empty()))?;
-        body.field("think", options.reasoning_effort.as_deref().map(think))?;
+        body.field("think", self.think.as_ref())?;
         body.field("format", options.response_format.as_ref().map(format))?;
         body.field("stream", Some(true))?;
         body.merged(OPTIONS, runtime)?;
@@ -78,7 +80,7 @@ fn runtime(num_ctx: Option<u32>, options: &ModelOptions) -> Option<Value> {
         ("num_ctx", num_ctx.map(Value::from)),
         ("temperature", options.temperature.map(Value::from)),
         ("top_p", options.top_p.map(Value::from)),
-        ("num_predict", options.max_tokens.map(Value::from)),
+        ("num_predict", options.max_output_tokens.map(Value::from)),
         ("stop", Some(Value::from(&*options.stop)).filter(|_| !options.stop.is_empty())),
         ("seed", options.seed.map(Value::from)),
     ];

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use mainstem_http::{Api, Auth, ConfigError, Decode, Endpoint, Form, Server, Url, Variables, extend, parse};
+use mainstem_http::{Api, ConfigError, Decode, Endpoint, Form, Server, Service, Url, extend, parse};
 use mainstem_model::ModelRequest;
 
 use crate::{
     decoder::Decoder,
     dialect::Dialect,
     request,
-    settings::{Settings, VARIABLES, below, is_openai},
+    service::OPENAI,
+    settings::{Settings, below},
 };
 
 /// A model behind the chat completions API, by default at `https://api.openai.com/v1`.
@@ -25,8 +26,8 @@ pub struct ChatCompletions(pub(crate) Settings);
 /// Creates a deployment in Azure: `{endpoint}/openai/deployments/{deployment}`. The key is sent as
 /// `api-key`, a token of Entra ID as a bearer token.
 ///
-/// Azure's newer `…/openai/v1` addresses are plain base URLs: for these, use
-/// [`Endpoint::with_base_url`].
+/// This is for the dated versions of Azure's API. Its newer one, at `…/openai/v1`, is the service
+/// [`AZURE`](crate::service::AZURE).
 ///
 /// # Errors
 /// If the endpoint is not an http(s) URL.
@@ -38,21 +39,14 @@ pub fn azure(endpoint: &str, deployment: &str, api_version: &str) -> Result<Open
 }
 
 impl Api for ChatCompletions {
-    const PROVIDER: &'static str = "openai";
+    const SERVICE: Service = OPENAI;
     const RESPONSE_NOUN: &'static str = "chat completion";
     const FORM: Form = Form::Events;
-    const BASE_URL: &'static str = "https://api.openai.com/v1";
-    const AUTH: Auth = Auth::Bearer;
-    const VARIABLES: Variables = VARIABLES;
 
     type Dialect = Dialect;
 
     fn url(base: &Url, _: &str) -> Url {
         below(base, &["chat", "completions"])
-    }
-
-    fn is_key_required(host: &str) -> bool {
-        is_openai(host)
     }
 
     fn body(&self, model: &str, request: &ModelRequest, dialect: &Dialect) -> Result<Vec<u8>, String> {

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use mainstem_http::ServerError;
+use mainstem_http::{ServerError, Service};
 
-use crate::settings::is_openai;
+use crate::service::{DEEPSEEK, GROQ, MISTRAL, OPENAI, OPENROUTER};
 
 /// The deviations that requests respect.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -19,11 +19,41 @@ pub struct Dialect {
     pub(crate) completion_tokens: bool,
     /// The model's reasoning must be sent back with its tool calls: DeepSeek, Kimi.
     pub(crate) reasoning: bool,
+    /// `seed` is named `random_seed`: Mistral, which refuses unknown fields.
+    pub(crate) random_seed: bool,
+    /// A thinking budget is sent as `reasoning.max_tokens`: OpenRouter.
+    pub(crate) thinking_budget: bool,
+    /// `reasoning_effort` is left out: models that do not reason refuse it.
+    pub(crate) no_effort: bool,
 }
 
+const STANDARD: Dialect = Dialect {
+    whole: None,
+    no_usage: false,
+    completion_tokens: false,
+    reasoning: false,
+    random_seed: false,
+    thinking_budget: false,
+    no_effort: false,
+};
+
+/// The deviations that vendors document, by the name of their service.
+const DOCUMENTED: &[(&str, Dialect)] = &[
+    // https://console.groq.com/docs/api-reference#chat: `max_tokens` is deprecated.
+    (GROQ.provider, Dialect { completion_tokens: true, ..STANDARD }),
+    // https://api-docs.deepseek.com/guides/thinking_mode
+    (DEEPSEEK.provider, Dialect { reasoning: true, ..STANDARD }),
+    // https://openrouter.ai/docs/use-cases/reasoning-tokens
+    (OPENROUTER.provider, Dialect { thinking_budget: true, ..STANDARD }),
+    // https://docs.mistral.ai/api: the last chunk has the usage unasked.
+    (MISTRAL.provider, Dialect { no_usage: true, random_seed: true, ..STANDARD }),
+];
+
 impl mainstem_http::Dialect for Dialect {
-    fn of(host: &str) -> Self {
-        Self { completion_tokens: is_openai(host), ..Self::default() }
+    fn of(service: &Service, host: &str) -> Self {
+        let documented = DOCUMENTED.iter().find(|(provider, _)| *provider == service.provider);
+        let dialect = documented.map_or(STANDARD, |(_, dialect)| dialect.clone());
+        Self { completion_tokens: dialect.completion_tokens || OPENAI.is_key_required(host), ..dialect }
     }
 
     fn adapted_to(&self, error: &ServerError) -> Option<Self> {
@@ -37,6 +67,8 @@ impl mainstem_http::Dialect for Dialect {
             adapted.no_usage = true;
         } else if message.contains("Use 'max_completion_tokens'") {
             adapted.completion_tokens = true;
+        } else if names("reasoning_effort") && is_unsupported(message) {
+            adapted.no_effort = true;
         } else if names("reasoning_content") {
             adapted.reasoning = true;
         } else if param == "stream" || message.contains("'stream'") {
@@ -44,6 +76,13 @@ impl mainstem_http::Dialect for Dialect {
         }
         (adapted != *self).then_some(adapted)
     }
+}
+
+/// Returns `true` if a parameter is refused at any value.
+pub(crate) fn is_unsupported(message: &str) -> bool {
+    ["Unsupported parameter", "Unrecognized request argument", "is not supported with this model"]
+        .iter()
+        .any(|words| message.contains(words))
 }
 
 #[cfg(test)]

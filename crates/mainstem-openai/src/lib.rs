@@ -13,15 +13,29 @@
 //!     .with_provider("openai", |model| Ok(Arc::new(OpenAi::from_env(model)?)));
 //! ```
 //!
+//! Other vendors that offer these APIs are [`service`]s:
+//!
+//! ```
+//! # use mainstem_openai::{ConfigError, OpenAi, service::GROQ};
+//! # fn main() -> Result<(), ConfigError> {
+//! # let var = |name: &str| (name == "GROQ_API_KEY").then(|| "k".to_owned());
+//! let groq = OpenAi::of_service(&GROQ, "openai/gpt-oss-120b", var)?;
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! # Which of the two
 //! * servers: [`OpenAi`]: nearly all; [`OpenAiResponses`]: OpenAI, Azure, and some that follow them
 //! * reasoning of OpenAI's models: [`OpenAi`]: is lost after each turn, and never seen;
 //!   [`OpenAiResponses`]: goes back encrypted with the next request; a summary is streamed when
-//!   `reasoning_effort` is set
+//!   `effort` is set
 //! * images and files that a tool returns: [`OpenAi`]: follow its result, as the user's;
 //!   [`OpenAiResponses`]: are in its result
 //! * sound: [`OpenAi`]: wav and mp3; [`OpenAiResponses`]: none
 //! * `stop`, `seed`: [`OpenAi`]: sent; [`OpenAiResponses`]: do not exist there, and are left out
+//! * `effort`: [`OpenAi`]: `reasoning_effort`; [`OpenAiResponses`]: `reasoning.effort`
+//! * `thinking_budget`: [`OpenAi`]: `reasoning.max_tokens` at OpenRouter; elsewhere and in
+//!   [`OpenAiResponses`] an error unless there is an effort
 //!
 //! So: responses for OpenAI's reasoning models, above all with tools, which they call while they
 //! reason; chat completions for everything else. A conversation may switch between the two.
@@ -50,6 +64,8 @@
 //! * chat: `max_tokens`: `max_completion_tokens` is sent
 //! * chat: a missing `reasoning_content`: the reasoning of earlier turns is sent along with their
 //!   tool calls
+//! * chat: `reasoning_effort`, responses: `reasoning.effort` (a model that does not reason): the
+//!   vendor's default
 //! * responses: encrypted reasoning in `include` (a model that does not reason): none is requested
 //! * responses: `reasoning.summary` (an organization that may not): the thinking is not visible
 //! * responses: reasoning that another account encrypted: that of earlier turns is left out, of
@@ -61,6 +77,7 @@ mod decoder;
 mod dialect;
 mod request;
 mod responses;
+pub mod service;
 mod settings;
 
 pub use chat::{ChatCompletions, OpenAi, azure};

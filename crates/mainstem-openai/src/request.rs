@@ -6,7 +6,7 @@ mod part;
 mod strict;
 
 use mainstem_http::Fields;
-use mainstem_model::{ModelRequest, ResponseFormat, ToolChoice, ToolSpec};
+use mainstem_model::{ModelOptions, ModelRequest, ResponseFormat, ToolChoice, ToolSpec};
 use serde::{Serialize, Serializer, ser::SerializeSeq};
 use serde_json::{Value, json};
 
@@ -20,7 +20,8 @@ use crate::dialect::Dialect;
 /// If the conversation holds data that the API has no form for.
 pub(crate) fn body(model: &str, request: &ModelRequest, dialect: &Dialect) -> Result<Vec<u8>, String> {
     let messages = message::messages(request, dialect)?;
-    let body = Body { model, request, messages, dialect };
+    let thinking = Thinking::of(&request.options, dialect)?;
+    let body = Body { model, request, messages, thinking, dialect };
     serde_json::to_vec(&body).map_err(|error| error.to_string())
 }
 
@@ -28,7 +29,22 @@ struct Body<'a> {
     model: &'a str,
     request: &'a ModelRequest,
     messages: Vec<message::Turn<'a>>,
+    thinking: Thinking<'a>,
     dialect: &'a Dialect,
+}
+
+/// How hard the model thinks.
+struct Thinking<'a> {
+    effort: Option<&'a str>,
+    budget: Option<u32>,
+}
+
+impl<'a> Thinking<'a> {
+    fn of(options: &'a ModelOptions, dialect: &Dialect) -> Result<Self, String> {
+        let budget = options.thinking_budget.filter(|_| dialect.thinking_budget);
+        let effort = if budget.is_some() { None } else { options.effort_without_budget()? };
+        Ok(Self { effort: effort.filter(|_| !dialect.no_effort), budget })
+    }
 }
 
 impl Serialize for Body<'_> {
@@ -45,10 +61,11 @@ impl Serialize for Body<'_> {
         body.field("temperature", options.temperature)?;
         body.field("top_p", options.top_p)?;
         let limit = if self.dialect.completion_tokens { "max_completion_tokens" } else { "max_tokens" };
-        body.field(limit, options.max_tokens)?;
+        body.field(limit, options.max_output_tokens)?;
         body.field("stop", Some(&options.stop).filter(|stop| !stop.is_empty()))?;
-        body.field("seed", options.seed)?;
-        body.field("reasoning_effort", options.reasoning_effort.as_deref())?;
+        body.field(if self.dialect.random_seed { "random_seed" } else { "seed" }, options.seed)?;
+        body.field("reasoning_effort", self.thinking.effort)?;
+        body.field("reasoning", self.thinking.budget.map(|budget| json!({ "max_tokens": budget })))?;
         body.field("response_format", options.response_format.as_ref().map(format))?;
         body.field("stream", Some(self.dialect.whole.is_none()))?;
         let counted = self.dialect.whole.is_none() && !self.dialect.no_usage;

@@ -8,11 +8,14 @@ mod request;
 
 use std::sync::Arc;
 
-use mainstem_http::{Api, Auth, Decode, Endpoint, Form, Server, Url, Variables};
+use mainstem_http::{Api, Decode, Endpoint, Form, Server, Service, Url};
 use mainstem_model::ModelRequest;
 
 use self::{decoder::Decoder, dialect::Dialect};
-use crate::settings::{Settings, VARIABLES, below, is_openai};
+use crate::{
+    service::OPENAI,
+    settings::{Settings, below},
+};
 
 /// A model behind the Responses API, by default at `https://api.openai.com/v1`.
 ///
@@ -26,21 +29,14 @@ pub type OpenAiResponses = Endpoint<Responses>;
 pub struct Responses(pub(crate) Settings);
 
 impl Api for Responses {
-    const PROVIDER: &'static str = "openai";
+    const SERVICE: Service = OPENAI;
     const RESPONSE_NOUN: &'static str = "response";
     const FORM: Form = Form::Events;
-    const BASE_URL: &'static str = "https://api.openai.com/v1";
-    const AUTH: Auth = Auth::Bearer;
-    const VARIABLES: Variables = VARIABLES;
 
     type Dialect = Dialect;
 
     fn url(base: &Url, _: &str) -> Url {
         below(base, &["responses"])
-    }
-
-    fn is_key_required(host: &str) -> bool {
-        is_openai(host)
     }
 
     fn body(&self, model: &str, request: &ModelRequest, dialect: &Dialect) -> Result<Vec<u8>, String> {

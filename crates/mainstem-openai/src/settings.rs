@@ -1,10 +1,13 @@
-//! The settings, variables and addresses of both APIs.
+//! The settings and paths of both APIs.
 
 use std::sync::Arc;
 
-use mainstem_http::{Api, ConfigError, Endpoint, Server, Url, Variables, extend};
+use mainstem_http::{Api, ConfigError, Endpoint, Server, Url, extend};
 
-use crate::{ChatCompletions, Responses};
+use crate::{
+    ChatCompletions, Responses,
+    service::{OPENAI, ORGANIZATION, PROJECT},
+};
 
 /// The settings of a model that other vendors' APIs do not have.
 #[derive(Clone, Debug, Default)]
@@ -17,18 +20,9 @@ pub(crate) struct Settings {
 
 impl Settings {
     pub(crate) fn can_enforce_schema(&self, server: &Server) -> bool {
-        self.can_enforce_schema.unwrap_or_else(|| is_openai(server.host()))
+        self.can_enforce_schema.unwrap_or_else(|| OPENAI.is_key_required(server.host()))
     }
 }
-
-/// The variables that OpenAI's own libraries read.
-pub(crate) const VARIABLES: Variables = Variables {
-    headers: &[("OPENAI_ORG_ID", ORGANIZATION), ("OPENAI_PROJECT_ID", PROJECT)],
-    ..Variables::new("OPENAI_API_KEY", "OPENAI_BASE_URL")
-};
-
-const ORGANIZATION: &str = "openai-organization";
-const PROJECT: &str = "openai-project";
 
 /// The settings of [`OpenAi`](crate::OpenAi) and [`OpenAiResponses`](crate::OpenAiResponses) that
 /// other vendors' models do not have.
@@ -98,12 +92,6 @@ pub(crate) fn below(base: &Url, segments: &[&str]) -> Url {
         extend(&mut url, segments);
     }
     url
-}
-
-/// Returns `true` if this is OpenAI itself.
-pub(crate) fn is_openai(host: &str) -> bool {
-    // Some regions have a host of their own.
-    host == "api.openai.com" || host.ends_with(".api.openai.com")
 }
 
 #[cfg(test)]

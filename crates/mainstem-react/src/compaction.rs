@@ -101,7 +101,7 @@ impl Compaction {
 
     /// Returns the most tokens that a prompt may have.
     fn limit(&self, window: u64, options: &ModelOptions) -> u64 {
-        let answer = options.max_tokens.map_or(USUAL_OUTPUT, u64::from).min(window / 4);
+        let answer = options.max_output_tokens.map_or(USUAL_OUTPUT, u64::from).min(window / 4);
         share(window, self.threshold).min(window - answer)
     }
 }

@@ -55,7 +55,6 @@ pub(crate) enum Foreign {
 }
 
 const NO_HOOKS: &str = "hooks aren't run, so what they forbid is not forbidden; use permissions";
-const NO_EFFORT: &str = "how hard a model thinks is set with the model";
 const NO_COLOR: &str = "nothing shows an agent's colour";
 const NO_OPTIONS: &str = "options of a provider are set with the model";
 

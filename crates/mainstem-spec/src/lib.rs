@@ -52,6 +52,7 @@
 
 mod create;
 mod dialect;
+mod effort;
 mod error;
 mod front_matter;
 mod key;
@@ -71,6 +72,7 @@ mod yaml;
 
 pub use create::{CreateError, create_file};
 pub use dialect::Dialect;
+pub use effort::Effort;
 pub use error::{FindingKind, Position, Severity, SpecError};
 pub use key::Key;
 pub use load::{MAX_FILE_BYTES, load_dir, load_file, load_prompts, locate};

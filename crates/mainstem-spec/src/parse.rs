@@ -161,6 +161,9 @@ impl Reader {
             self.spec.prompt.clear();
             self.warn("url", at, "the prompt below is ignored, because url brings its own");
         }
+        if let (Some(at), Err(message)) = (place("thinking_budget"), rules::thinking_budget(&self.spec)) {
+            self.found.push(SpecError::error(message).about("thinking_budget").at(at));
+        }
         for (key, ignored) in [("protocol", "a protocol is"), ("headers", "headers are")] {
             if let Some(at) = place(key).filter(|_| place("url").is_none()) {
                 self.warn(key, at, format!("{ignored} ignored without a url"));

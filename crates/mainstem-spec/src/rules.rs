@@ -2,6 +2,8 @@
 
 use std::path::{Component, Path};
 
+use crate::AgentSpec;
+
 pub(crate) type Verdict = Result<(), String>;
 
 /// Returns `true` for a name of agents, skills and tenants: `[a-z0-9][a-z0-9_-]*`.
@@ -48,6 +50,20 @@ pub(crate) fn steps(steps: u32) -> Verdict {
 
 pub(crate) fn max_tokens_total(tokens: u64) -> Verdict {
     require(tokens > 0, || "max_tokens_total must be at least 1".to_owned())
+}
+
+pub(crate) fn max_output_tokens(tokens: u32) -> Verdict {
+    require(tokens > 0, || "max_output_tokens must be at least 1".to_owned())
+}
+
+/// Thinking counts towards the tokens of an answer, and must leave room for it.
+pub(crate) fn thinking_budget(spec: &AgentSpec) -> Verdict {
+    let (Some(budget), Some(most)) = (spec.thinking_budget, spec.max_output_tokens) else { return Ok(()) };
+    require(budget == 0 || budget < most, || {
+        format!(
+            "thinking_budget must be below max_output_tokens, which counts thinking: {budget} is not below {most}"
+        )
+    })
 }
 
 pub(crate) fn temperature(temperature: f64) -> Verdict {

@@ -5,6 +5,8 @@ use std::{fmt, path::PathBuf, time::Duration};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::Effort;
+
 mod build;
 mod json;
 mod validate;
@@ -56,6 +58,15 @@ pub struct AgentSpec {
     /// 10 to 100; 0 turns that off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compact_at: Option<u8>,
+    /// How hard the model thinks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effort: Option<Effort>,
+    /// The most tokens that the model thinks with in one answer; 0 for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thinking_budget: Option<u32>,
+    /// The most tokens of one answer, with the model's thinking.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_output_tokens: Option<u32>,
     /// The only tools the agent has, of all that are registered; an empty list means none. `*`
     /// stands for every tool that is inherited, so `["*", "agent_spawn"]` is all of them and
     /// spawning.
@@ -226,6 +237,9 @@ impl AgentSpec {
             temperature: None,
             top_p: None,
             compact_at: None,
+            effort: None,
+            thinking_budget: None,
+            max_output_tokens: None,
             tools: None,
             disallowed_tools: Vec::new(),
             skills: None,

@@ -56,6 +56,7 @@ fn spec(parsed: &Parsed) -> String {
     line(!parsed.disabled, "disabled", "yes".to_owned());
     line(spec.model.is_none(), "model", format!("{:?}", spec.model));
     line(spec.steps == 10, "steps", spec.steps.to_string());
+    line(spec.effort.is_none(), "effort", format!("{:?}", spec.effort));
     line(spec.temperature.is_none(), "temperature", format!("{:?}", spec.temperature));
     line(spec.top_p.is_none(), "top_p", format!("{:?}", spec.top_p));
     line(spec.tools.is_none(), "tools", format!("{:?}", spec.tools));

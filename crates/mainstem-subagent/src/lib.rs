@@ -31,6 +31,7 @@ pub use catalog::{
     Catalog, CatalogAgent, CatalogEntry, Factory, RemoteAgents,
     error::CatalogError,
     factory::{AgentFactory, Grantee, ToolGrant, rules},
+    finding::closest_model,
     trust,
 };
 pub use error::SpawnError;

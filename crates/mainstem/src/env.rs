@@ -14,7 +14,9 @@ use crate::{
 /// circuit breaker and an idle timeout.
 pub fn registry_from_env() -> ModelRegistry {
     PROVIDERS.iter().fold(ModelRegistry::new(), |registry, provider| {
-        registry.with_provider(provider.name, |name| from_env(provider, name))
+        registry
+            .with_provider(provider.name, |name| from_env(provider, name))
+            .with_families(provider.name, provider.families.iter().copied())
     })
 }
 
@@ -42,8 +44,8 @@ fn set(value: &str) -> Option<String> {
 /// No model is configured, or the named one can't be used.
 pub fn model_from_env() -> Result<Arc<dyn Model>, Error> {
     let default = || {
-        let provider = PROVIDERS.iter().find(|provider| provider.is_set_up(var).is_some())?;
-        Some(provider.example())
+        let mut set_up = PROVIDERS.iter().filter(|provider| provider.is_set_up(var).is_some());
+        set_up.find_map(Provider::default_name)
     };
     let name = var("MAINSTEM_MODEL").or_else(default).ok_or(Error::NoModel)?;
     Ok(registry_from_env().resolve(&name)?)

@@ -25,9 +25,9 @@ fn the_endpoint_lies_below_the_base_url() {
 
 #[test]
 fn anthropic_itself_is_known_by_its_host() {
-    assert!(Messages::is_key_required("api.anthropic.com"));
-    assert!(!Messages::is_key_required("api.anthropic.com.evil.org"));
-    assert!(!Messages::is_key_required("localhost:8080"));
+    assert!(Messages::SERVICE.is_key_required("api.anthropic.com"));
+    assert!(!Messages::SERVICE.is_key_required("api.anthropic.com.evil.org"));
+    assert!(!Messages::SERVICE.is_key_required("localhost:8080"));
 }
 
 fn from_vars(vars: &[(&str, &str)]) -> Result<Anthropic, ConfigError> {

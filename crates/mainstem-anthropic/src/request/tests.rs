@@ -80,7 +80,7 @@ fn options_have_the_vendors_names() {
     let options = options(|options| {
         options.temperature = Some(0.5);
         options.top_p = Some(0.9);
-        options.max_tokens = Some(100);
+        options.max_output_tokens = Some(100);
         options.stop = vec!["END".into()];
         options.seed = Some(7);
         options.response_format = Some(ResponseFormat::JsonObject);
@@ -106,7 +106,9 @@ fn options_have_the_vendors_names() {
         String::from_utf8(body("m", &Messages::default(), &request, &Dialect::default()).unwrap()).unwrap();
     assert_eq!(text.matches("\"temperature\"").count(), 1, "and stands alone");
 
-    let plain = body("claude", &Messages::default(), &request, &Dialect { no_sampling: true }).unwrap();
+    let plain =
+        body("claude", &Messages::default(), &request, &Dialect { no_sampling: true, ..Dialect::default() })
+            .unwrap();
     let plain: Value = serde_json::from_slice(&plain).unwrap();
     assert_eq!((plain.get("top_p"), &plain["temperature"]), (None, &json!(0.1)), "what is set by hand stays");
 }
@@ -120,57 +122,89 @@ fn caching_is_one_field() {
 }
 
 #[test]
-fn effort_is_a_word_or_a_budget() {
-    let check = |effort: Option<&str>, tool_choice: ToolChoice, expected: Value| {
-        let options = options(|options| options.reasoning_effort = effort.map(Into::into));
+fn a_model_thinks_by_an_effort_or_a_budget() {
+    let check = |effort: Option<&str>, budget: Option<u32>, tool_choice: ToolChoice, expected: Value| {
+        let options =
+            options(|options| (options.effort, options.thinking_budget) = (effort.map(Into::into), budget));
         let mut body = sent(&ModelRequest { options, tools: tools(), tool_choice, ..ask(vec![]) });
         for other in ["model", "messages", "tools", "tool_choice", "stream"] {
             body.as_object_mut().unwrap().remove(other);
         }
-        assert_eq!(body, expected, "{effort:?}");
-    };
-    let adaptive = |effort: &str| {
-        json!({
-            "max_tokens": 32_000,
-            "thinking": { "type": "adaptive", "display": "summarized" },
-            "output_config": { "effort": effort },
-        })
+        assert_eq!(body, expected, "{effort:?} {budget:?}");
     };
     for word in ["low", "medium", "high", "xhigh", "max", "what comes next"] {
-        check(Some(word), ToolChoice::Auto, adaptive(word));
+        check(Some(word), None, ToolChoice::Auto, adaptive(word));
     }
-    check(Some(" low "), ToolChoice::Required, adaptive("low"));
-    let manual = json!({
-        "max_tokens": 42_000,
-        "thinking": { "type": "enabled", "budget_tokens": 10_000, "display": "summarized" },
-    });
-    check(Some("10000"), ToolChoice::Auto, manual.clone());
-    check(Some("10000"), ToolChoice::None, manual);
+    check(Some(" low "), None, ToolChoice::Required, adaptive("low"));
+    check(None, Some(10_000), ToolChoice::Auto, manual(10_000, 42_000));
+    check(Some("low"), Some(10_000), ToolChoice::None, manual(10_000, 42_000));
     let plain = json!({ "max_tokens": 32_000 });
-    check(Some("10000"), ToolChoice::Required, plain.clone());
-    check(Some("10000"), ToolChoice::Tool("search".into()), plain.clone());
-    check(Some(""), ToolChoice::Auto, plain.clone());
-    check(None, ToolChoice::Auto, plain);
+    check(None, Some(10_000), ToolChoice::Required, plain.clone());
+    check(None, Some(10_000), ToolChoice::Tool("search".into()), plain.clone());
+    check(Some(""), None, ToolChoice::Auto, plain.clone());
+    check(None, None, ToolChoice::Auto, plain);
     // Without tools no choice is sent that could forbid it.
-    let options = options(|options| options.reasoning_effort = Some("10000".into()));
+    let options = options(|options| options.thinking_budget = Some(10_000));
     let body = sent(&ModelRequest { options, tool_choice: ToolChoice::Required, ..ask(vec![]) });
     assert_eq!((&body["thinking"]["budget_tokens"], body.get("tool_choice")), (&json!(10_000), None));
     let off = json!({ "max_tokens": 32_000, "thinking": { "type": "disabled" } });
-    check(Some("none"), ToolChoice::Auto, off.clone());
-    check(Some("0"), ToolChoice::Required, off);
-    let most = u32::MAX;
-    check(
-        Some("4294967295"),
-        ToolChoice::Auto,
-        json!({ "max_tokens": most, "thinking": { "type": "enabled", "budget_tokens": most, "display": "summarized" } }),
-    );
+    check(Some("none"), None, ToolChoice::Auto, off.clone());
+    check(Some("high"), Some(0), ToolChoice::Required, off);
+    check(None, Some(u32::MAX), ToolChoice::Auto, manual(u32::MAX, u32::MAX));
+}
+
+fn adaptive(effort: &str) -> Value {
+    json!({
+        "max_tokens": 32_000,
+        "thinking": { "type": "adaptive", "display": "summarized" },
+        "output_config": { "effort": effort },
+    })
+}
+
+fn manual(budget: u32, most: u32) -> Value {
+    let thinking = json!({ "type": "enabled", "budget_tokens": budget, "display": "summarized" });
+    json!({ "max_tokens": most, "thinking": thinking })
+}
+
+#[test]
+fn a_form_of_thinking_that_is_refused_is_left_out() {
+    let check = |effort: Option<&str>, budget: Option<u32>, dialect: Dialect, expected: Value| {
+        let options =
+            options(|options| (options.effort, options.thinking_budget) = (effort.map(Into::into), budget));
+        let request = ModelRequest { options, ..ask(vec![]) };
+        let body = body("m", &Messages::default(), &request, &dialect).unwrap();
+        let mut body: Value = serde_json::from_slice(&body).unwrap();
+        for other in ["model", "messages", "stream"] {
+            body.as_object_mut().unwrap().remove(other);
+        }
+        assert_eq!(body, expected, "{effort:?} {budget:?}");
+    };
+    let no_budget = Dialect { no_budget: true, ..Dialect::default() };
+    check(Some("low"), Some(2048), no_budget, adaptive("low"));
+    check(None, Some(2048), no_budget, manual(2048, 34_048));
+    let no_effort = Dialect { no_effort: true, ..Dialect::default() };
+    check(Some("low"), None, no_effort, json!({ "max_tokens": 32_000 }));
+    check(Some("low"), Some(2048), no_effort, manual(2048, 34_048));
+}
+
+#[test]
+fn a_thinking_budget_leaves_room_for_an_answer() {
+    let options = options(|options| {
+        (options.thinking_budget, options.max_output_tokens) = (Some(2048), Some(2048));
+    });
+    let request = ModelRequest { options, ..ask(vec![]) };
+    let error = body("m", &Messages::default(), &request, &Dialect::default()).unwrap_err();
+    let why =
+        "thinking_budget must be below max_output_tokens, which counts thinking: 2048 is not below 2048";
+    assert_eq!(error, why);
 }
 
 #[test]
 fn sampling_is_the_models_own_while_it_thinks() {
     let check = |effort: &str, top_p: f64, expected: [Option<f64>; 2]| {
         let options = options(|options| {
-            options.reasoning_effort = Some(effort.into());
+            options.thinking_budget = effort.parse().ok();
+            options.effort = Some(effort.into());
             (options.temperature, options.top_p) = (Some(0.2), Some(top_p));
         });
         let body = sent(&ModelRequest { options, ..ask(vec![]) });
@@ -189,7 +223,7 @@ fn a_schema_can_be_asked_for() {
     let format = ResponseFormat::JsonSchema { name: "number".into(), schema, strict: false };
     let options = options(|options| {
         options.response_format = Some(format);
-        options.reasoning_effort = Some("low".into());
+        options.effort = Some("low".into());
     });
     assert_eq!(
         sent(&ModelRequest { options, ..ask(vec![]) })["output_config"],

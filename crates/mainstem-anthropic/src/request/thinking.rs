@@ -1,14 +1,16 @@
 //! The thinking effort in the form of the API: [adaptive with an effort][adaptive] since
 //! Claude 4.6, with a [budget][manual] until then.
 //!
-//! Which of the two a model takes is left to the caller, who says a word or a number: a table of
-//! models would be wrong by the next one.
+//! Which of the two a model takes is left to the caller, who sets an effort, a budget or both: a
+//! table of models would be wrong by the next one.
 //!
 //! [adaptive]: https://platform.claude.com/docs/en/build-with-claude/thinking
 //! [manual]: https://platform.claude.com/docs/en/build-with-claude/extended-thinking
 
 use mainstem_model::{ModelRequest, ToolChoice};
 use serde_json::{Value, json};
+
+use crate::dialect::Dialect;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Thinking<'a> {
@@ -24,18 +26,16 @@ pub(super) enum Thinking<'a> {
 }
 
 impl<'a> Thinking<'a> {
-    pub(super) fn of(request: &'a ModelRequest) -> Self {
-        let Some(effort) = request.options.reasoning_effort.as_deref().map(str::trim) else {
-            return Self::Unsaid;
-        };
-        match effort.parse() {
-            Ok(0) => Self::Off,
+    pub(super) fn of(request: &'a ModelRequest, dialect: &Dialect) -> Self {
+        let effort = request.options.effort.as_deref().map(str::trim).filter(|effort| !effort.is_empty());
+        let is_taken = effort.is_none() || !dialect.no_budget;
+        match (request.options.thinking_budget.filter(|_| is_taken), effort) {
+            (Some(0), _) | (None, Some("none")) => Self::Off,
             // Refused beside a forced call, which adaptive thinking is not.
-            Ok(_) if is_forced(request) => Self::Unsaid,
-            Ok(budget) => Self::Manual { budget },
-            Err(_) if effort == "none" => Self::Off,
-            Err(_) if effort.is_empty() => Self::Unsaid,
-            Err(_) => Self::Adaptive { effort },
+            (Some(_), _) if is_forced(request) => Self::Unsaid,
+            (Some(budget), _) => Self::Manual { budget },
+            (None, Some(effort)) if !dialect.no_effort => Self::Adaptive { effort },
+            (None, _) => Self::Unsaid,
         }
     }
 

@@ -21,6 +21,7 @@ use mainstem::{
     guard::Network,
     mcp::Server,
     policy::{ContextWindows, Cost, Prices},
+    spec::Effort,
 };
 use serde::{Deserialize, Deserializer};
 
@@ -107,6 +108,7 @@ macro_rules! flag_values {
 flag_values! {
     String: StringValueParser::new();
     u16: value_parser!(u16);
+    u32: value_parser!(u32);
     u64: value_parser!(u64);
     usize: text::number::<usize>;
     NonZeroU32: text::positive::<NonZeroU32>;
@@ -115,6 +117,7 @@ flag_values! {
     CompactAt: text::compact_at;
     Cost: text::dollars;
     Network: network();
+    Effort: efforts();
 }
 
 flag_values!(@ PathBuf: PathBufValueParser::new());
@@ -123,6 +126,14 @@ fn network() -> impl TypedValueParser<Value = Network> {
     let on = PossibleValue::new("on").help("The network of this machine");
     let off = PossibleValue::new("off").help("No network, the loopback included");
     PossibleValuesParser::new([on, off]).map(|name| if name == "off" { Network::Off } else { Network::On })
+}
+
+fn efforts() -> impl TypedValueParser<Value = Effort> {
+    let names = Effort::NAMES.map(|(name, _)| name);
+    PossibleValuesParser::new(names).map(|chosen| {
+        let effort = Effort::NAMES.iter().find(|(name, _)| *name == chosen);
+        effort.map_or(Effort::None, |(_, effort)| *effort)
+    })
 }
 
 /// The parser of a flag's value, which notes the flag as the origin.

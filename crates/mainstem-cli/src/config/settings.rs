@@ -10,14 +10,17 @@ use std::{
     time::Duration,
 };
 
+use anyhow::anyhow;
 use clap::ArgAction::SetTrue;
 use mainstem::{
     api::RunOptions,
     guard::Network,
     mcp::Server,
+    model::ModelOptions,
     policy::{self, ContextWindows, Cost, Prices},
     provider::PROVIDERS,
     remote::Host,
+    spec::Effort,
     subagent::trust::server_does,
 };
 
@@ -41,6 +44,20 @@ table! {
         /// The model that agents use by default.
         #[arg(short, long, value_name = "NAME", help = model_help())]
         model: Option<Setting<String>> { env: variable("MAINSTEM_MODEL"), project: chooses, trust: NotNeeded }
+
+        /// How hard models think; an agent's file can have its own.
+        #[arg(long, value_name = "LEVEL")]
+        effort: Option<Setting<Effort>> { project: chooses, trust: NotNeeded }
+
+        /// The most tokens that a model thinks with in one answer, for models that take a number;
+        /// an agent's file can have its own.
+        #[arg(long, value_name = "N")]
+        thinking_budget: Option<Setting<u32>> { project: chooses, trust: NotNeeded }
+
+        /// The most tokens of one answer, with the model's thinking; an agent's file can have its
+        /// own.
+        #[arg(long, value_name = "N", help_heading = "Limits")]
+        max_output_tokens: Option<Setting<NonZeroU32>> { project: chooses, trust: NotNeeded }
 
         /// The directory that agents work in, and whose subagents/*.md declare them; by default the
         /// current one [env: MAINSTEM_WORKSPACE].
@@ -243,6 +260,20 @@ impl Settings {
     /// Returns how a provider is reached.
     pub(crate) fn access(&self, provider: &str) -> Access {
         self.providers.get(provider).cloned().unwrap_or_default()
+    }
+
+    /// Returns the options of model calls.
+    ///
+    /// # Errors
+    /// A budget leaves no room for an answer; the error has its origin.
+    pub(crate) fn model_options(&self) -> anyhow::Result<ModelOptions> {
+        let mut options = ModelOptions::new();
+        options.effort = value(&self.effort).map(|effort| effort.to_string());
+        options.thinking_budget = value(&self.thinking_budget);
+        options.max_output_tokens = value(&self.max_output_tokens).map(NonZeroU32::get);
+        let origin = self.thinking_budget.as_ref().map_or("", |budget| &*budget.origin);
+        options.check_thinking_budget().map_err(|why| anyhow!("{origin}: {why}"))?;
+        Ok(options)
     }
 
     /// Returns the options of a run with these limits, which a server takes, too.

@@ -24,8 +24,8 @@ fn errors_name_the_place_and_no_secret() {
     check("model = 1", "1:9: invalid type: integer `1`, expected a string");
     check("max_turns = 0", "1:13: invalid value: integer `0`, expected a nonzero u32");
     check(
-        "[providers.azure]",
-        "1:12: unknown key `azure`; known: openai, anthropic, gemini, ollama, responses",
+        "[providers.cohere]",
+        "1:12: unknown key `cohere`; known: openai, anthropic, gemini, ollama, responses, openrouter, groq, deepseek, mistral, xai, together, azure, vllm, lmstudio",
     );
     check(
         "[providers.openai]\napi_key = 'sk-12345678'",
@@ -133,6 +133,27 @@ fn each_limit_of_a_budget_is_looked_for_on_its_own() {
     assert_eq!(all.budget.of_run(), expected);
     check("[budget]\ntoken = 1", "2:1: unknown key `token`; did you mean `tokens`?");
     check("[prices]\nx = { input = 1 }", "2:5: missing field `output`");
+}
+
+#[test]
+fn options_of_models_come_from_flags_and_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("c.toml");
+    std::fs::write(&path, "effort = 'low'\nthinking_budget = 1024\nmax_output_tokens = 2048").unwrap();
+    let options = |flags: &str| {
+        let line = ["mainstem", "run"].into_iter().chain(flags.split_whitespace());
+        let args::Command::Run(run) = args::Cli::parse_from(line).command else { panic!() };
+        let options = load(&run, Some(&path), |_| None).model_options().map_err(|error| error.to_string())?;
+        Ok((options.effort, options.thinking_budget, options.max_output_tokens))
+    };
+    assert_eq!(options(""), Ok((Some("low".to_owned()), Some(1024), Some(2048))));
+    let flags = options("--effort xhigh --thinking-budget 0 --max-output-tokens 9");
+    assert_eq!(flags, Ok((Some("xhigh".to_owned()), Some(0), Some(9))));
+    let why = "thinking_budget must be below max_output_tokens, which counts thinking";
+    let error = format!("--thinking-budget: {why}: 2048 is not below 2048");
+    assert_eq!(options("--thinking-budget 2048"), Err(error));
+    check("effort = 'hihg'", "1:10: unknown value `hihg`; did you mean `high`?");
+    check("max_output_tokens = 0", "1:21: invalid value: integer `0`, expected a nonzero u32");
 }
 
 #[test]

@@ -83,8 +83,12 @@ fn unknown_models_name_the_known() {
     let check =
         |name, expected: &str| assert_eq!(registry.resolve(name).err().unwrap().to_string(), expected);
     check(
+        "opt-4o",
+        "unknown model \"opt-4o\"; known: demo, anthropic:…, azure:…, deepseek:…, gemini:…, groq:…, lmstudio:…, mistral:…, ollama:…, openai:…, openrouter:…, responses:…, together:…, vllm:…, xai:…",
+    );
+    check(
         "gpt-4o",
-        "unknown model \"gpt-4o\"; known: demo, anthropic:…, gemini:…, ollama:…, openai:…, responses:…",
+        "model \"gpt-4o\" can't be used: OPENAI_API_KEY is not set; set it, or set OPENAI_BASE_URL to a server that needs no key",
     );
     check(
         "openai:gpt-4o",

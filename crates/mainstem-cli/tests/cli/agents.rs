@@ -297,7 +297,7 @@ fn validate_sees_what_a_run_sees() {
     1
     ./subagents/a.md:3:20: warning: agent "a" lists tool "raed_file", which does not exist; known: read_file, write_file, edit_file, list_files, glob_files, grep_files, agent_spawn, agent_fanout, agent_send, agent_list, agent_close, task_output, task_wait, task_cancel, task_list; did you mean "read_file"?
     ./subagents/a.md:4:10: warning: agent "a" lists skill "pfd", which does not exist; known: pdf; did you mean "pdf"?
-    ./subagents/b.md:3:8: error: agent "b": unknown model "opnai:gpt-4o"; known: demo, anthropic:…, gemini:…, ollama:…, openai:…, responses:…; did you mean "openai:gpt-4o"?
+    ./subagents/b.md:3:8: error: agent "b": unknown model "opnai:gpt-4o"; known: demo, anthropic:…, azure:…, deepseek:…, gemini:…, groq:…, lmstudio:…, mistral:…, ollama:…, openai:…, openrouter:…, responses:…, together:…, vllm:…, xai:…; did you mean "openai:gpt-4o"?
     ./subagents/c.md:4:5: warning: agent "c" lists MCP server "gti", which is not configured; known: git; did you mean "git"?
     ./subagents/d.md:3:8: warning: agent "d": model "openai:gpt-4o" can't be used: OPENAI_API_KEY is not set; set it, or set OPENAI_BASE_URL to a server that needs no key
     --

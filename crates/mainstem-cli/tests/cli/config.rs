@@ -66,7 +66,7 @@ fn broken_agents_are_pointed_out_and_left_out() {
         [
             "./subagents/a.md:3:8: error: expected a whole number, got \"many\"",
             "./subagents/b.md:3:1: warning: unknown key \"temperture\"; did you mean \"temperature\"?",
-            "./subagents/c.md:3:8: error: agent \"c\": unknown model \"nope:x\"; known: demo, anthropic:…, gemini:…, ollama:…, openai:…, responses:…",
+            "./subagents/c.md:3:8: error: agent \"c\": unknown model \"nope:x\"; known: demo, anthropic:…, azure:…, deepseek:…, gemini:…, groq:…, lmstudio:…, mistral:…, ollama:…, openai:…, openrouter:…, responses:…, together:…, vllm:…, xai:…",
         ]
     );
 }
@@ -89,16 +89,42 @@ fn a_file_chooses_model_server_key_and_headers() {
 }
 
 #[test]
+fn options_of_models_are_sent_and_an_agents_own_win() {
+    let server = Server::start(|_| vec![Step::Text("Hi.")]);
+    let file = "effort = 'low'\nmax_output_tokens = 2048";
+    let agent = "---\ndescription: d\neffort: high\n---\nWork.\n";
+    let with = |line: &str| {
+        let cli = mainstem(line).env("OPENAI_BASE_URL", &server.url()).file("mainstem.toml", file);
+        let done = cli.file("subagents/own.md", agent).run();
+        assert_eq!(done.code, Some(0), "{done:?}");
+        let request = server.requests().pop().unwrap();
+        ["reasoning_effort", "max_tokens"].map(|name| request[name].clone())
+    };
+    assert_eq!(with("run Hi"), [json!("low"), json!(2048)]);
+    assert_eq!(with("run --effort medium --max-output-tokens 9 Hi"), [json!("medium"), json!(9)]);
+    assert_eq!(with("run --effort medium -a own Hi"), [json!("high"), json!(2048)]);
+    let run =
+        |line: &str| mainstem(line).env("OPENAI_BASE_URL", &server.url()).file("mainstem.toml", file).run();
+    let done = run("run --thinking-budget 9 Hi");
+    assert_eq!((done.code, &*done.stdout), (Some(0), "Hi.\n"), "there is an effort: {done:?}");
+    let done = run("run --thinking-budget 2048 Hi");
+    let why =
+        "thinking_budget must be below max_output_tokens, which counts thinking: 2048 is not below 2048";
+    assert_eq!((done.code, done.stderr), (Some(3), format!("error: --thinking-budget: {why}\n")));
+}
+
+#[test]
 fn the_demo_needs_no_workspace() {
     let done = demo("-w nowhere --progress quiet").run();
     let error = "error: --workspace: workspace \"nowhere\" is not a directory\n";
     assert_eq!((done.code, &*done.stderr), (Some(3), error), "a wrong path is no path");
-    let done = demo("-w . --shell --progress quiet").run();
+    let done = demo("-w . --shell --effort low --progress quiet").run();
     assert_eq!(done.code, Some(0));
     assert_eq!(
         done.stderr,
         "warning: the demo brings its own agents; --workspace is not used\n\
-         warning: the demo brings its own tools; --shell is not used\n"
+         warning: the demo brings its own tools; --shell is not used\n\
+         warning: the demo brings its own models; --effort is not used\n"
     );
 }
 

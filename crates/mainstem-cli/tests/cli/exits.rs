@@ -105,13 +105,14 @@ fn no_usable_model_is_3() {
     check(
         &mainstem("run Hi").run(),
         3,
-        "error: no model is configured\nset OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or OLLAMA_HOST: each chooses its provider and a default model;\n\
+        "error: no model is configured\nset OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or OLLAMA_HOST: each chooses its provider and a default model\n\
+         (`mainstem models` lists more);\n\
          for a local server, set OPENAI_BASE_URL and choose a model by -m, MAINSTEM_MODEL or `model` in ./mainstem.toml\nor play the demo: `mainstem run -m demo`",
     );
     check(
         &mainstem("run -m gpt Hi").run(),
         3,
-        "error: --model: unknown model \"gpt\"; known: demo, anthropic:…, gemini:…, ollama:…, openai:…, responses:…",
+        "error: --model: unknown model \"gpt\"; known: demo, anthropic:…, azure:…, deepseek:…, gemini:…, groq:…, lmstudio:…, mistral:…, ollama:…, openai:…, openrouter:…, responses:…, together:…, vllm:…, xai:…",
     );
 }
 

@@ -17,20 +17,23 @@ fn check(cli: Cli, code: i32, last: &str) {
 
 #[test]
 fn names_are_suggested() {
-    let known = "known: demo, anthropic:…, gemini:…, ollama:…, openai:…, responses:…";
+    let known = "known: demo, anthropic:…, azure:…, deepseek:…, gemini:…, groq:…, lmstudio:…, mistral:…, ollama:…, openai:…, openrouter:…, responses:…, together:…, vllm:…, xai:…";
     for (name, near) in [
         ("demoo", Some("demo")),
         ("opnai:gpt-4o", Some("openai:gpt-4o")),
         ("OpenAI:gpt-4o", Some("openai:gpt-4o")),
-        ("gpt-4o-mini", Some("openai:gpt-4o-mini")),
-        ("claude-x", Some("anthropic:claude-x")),
-        ("qwen3", Some("ollama:qwen3")),
-        ("llama", None),
+        ("gtp-4o", Some("gpt-4o")),
+        ("cluade-haiku-4-5", Some("claude-haiku-4-5")),
+        ("gpt", None),
+        ("davinci", None),
     ] {
         let near = near.map_or_else(String::new, |near| format!("; did you mean \"{near}\"?"));
         let expected = format!("error: --model: unknown model \"{name}\"; {known}{near}");
         check(cli(&format!("run -m {name} Hi")), 3, &expected);
     }
+    let why = "ANTHROPIC_API_KEY is not set; set it, or set ANTHROPIC_BASE_URL to a server that needs no key";
+    let expected = format!("error: --model: model \"claude-x\" can't be used: {why}");
+    check(cli("run -m claude-x Hi"), 3, &expected);
     let agent = "---\ndescription: d\n---\nWork.\n";
     for line in ["run -a mian Hi", "tools -a mian"] {
         let cli = cli(line).file("subagents/main.md", agent);
@@ -96,7 +99,8 @@ fn an_agent_that_is_left_out_is_named_with_the_reason() {
 fn what_is_missing_is_told_in_lines() {
     let done = mainstem("run Hi").run();
     let expected = "error: no model is configured\n\
-         set OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or OLLAMA_HOST: each chooses its provider and a default model;\n\
+         set OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or OLLAMA_HOST: each chooses its provider and a default model\n\
+         (`mainstem models` lists more);\n\
          for a local server, set OPENAI_BASE_URL and choose a model by -m, MAINSTEM_MODEL or `model` in ./mainstem.toml\n\
          or play the demo: `mainstem run -m demo`\n";
     assert_eq!((done.code, &*done.stderr), (Some(3), expected));

@@ -90,16 +90,36 @@ fn a_key_alone_chooses_the_vendor() {
 }
 
 #[test]
+fn a_model_without_a_provider_finds_it_in_flags_and_files() {
+    let spawn = json!({ "agent_id": "kid", "task": "Do it." });
+    let script = ScriptedModel::new()
+        .agent("claude-x", [Turn::new().call("agent_spawn", spawn), Turn::new().text("Done.")])
+        .agent("claude-y", [Turn::new().text("Kid.")]);
+    let kid = "---\ndescription: d\nmodel: claude-y\n---\nWork.\n";
+    let done = against(script, &[1], |cli| cli.file("subagents/kid.md", kid), "run -m claude-x Hi");
+    assert_eq!((done.code, &*done.stdout), (Some(0), "Done.\n"), "{done:?}");
+}
+
+#[test]
 fn models_says_what_sets_a_vendor_up() {
     let done = mainstem("models").env("GEMINI_API_KEY", KEY).run();
     assert_eq!(done.code, Some(0));
     insta::assert_snapshot!(done.stdout, @r"
-    MODEL                       SET UP BY       KEY                SERVER
-    openai:gpt-4o-mini          not set up      OPENAI_API_KEY     OPENAI_BASE_URL
-    anthropic:claude-haiku-4-5  not set up      ANTHROPIC_API_KEY  ANTHROPIC_BASE_URL
-    gemini:gemini-2.5-flash     GEMINI_API_KEY  GEMINI_API_KEY     GEMINI_BASE_URL
-    ollama:qwen3                not set up      OLLAMA_API_KEY     OLLAMA_HOST
-    responses:gpt-4o-mini       not set up      OPENAI_API_KEY     OPENAI_BASE_URL
+    MODEL                          SET UP BY       KEY                   SERVER
+    openai:gpt-4o-mini             not set up      OPENAI_API_KEY        OPENAI_BASE_URL
+    anthropic:claude-haiku-4-5     not set up      ANTHROPIC_API_KEY     ANTHROPIC_BASE_URL
+    gemini:gemini-2.5-flash        GEMINI_API_KEY  GEMINI_API_KEY        GEMINI_BASE_URL
+    ollama:qwen3                   not set up      OLLAMA_API_KEY        OLLAMA_HOST
+    responses:gpt-4o-mini          not set up      OPENAI_API_KEY        OPENAI_BASE_URL
+    openrouter:openrouter/auto     not set up      OPENROUTER_API_KEY    OPENROUTER_BASE_URL
+    groq:openai/gpt-oss-120b       not set up      GROQ_API_KEY          GROQ_BASE_URL
+    deepseek:deepseek-flash        not set up      DEEPSEEK_API_KEY      DEEPSEEK_BASE_URL
+    mistral:mistral-medium-latest  not set up      MISTRAL_API_KEY       MISTRAL_BASE_URL
+    xai:grok-4.5                   not set up      XAI_API_KEY           XAI_BASE_URL
+    together:openai/gpt-oss-20b    not set up      TOGETHER_API_KEY      TOGETHER_BASE_URL
+    azure:…                        not set up      AZURE_OPENAI_API_KEY  AZURE_OPENAI_ENDPOINT
+    vllm:…                         not set up      VLLM_API_KEY          VLLM_BASE_URL
+    lmstudio:…                     not set up      LM_API_TOKEN          LMSTUDIO_BASE_URL
 
     openai: is OpenAI's Chat Completions API, which many other servers have, too;
     responses: is its Responses API, which keeps a model's reasoning between the calls of a turn

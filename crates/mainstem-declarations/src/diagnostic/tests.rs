@@ -34,7 +34,7 @@ fn a_problem_with_an_agent_has_its_code() {
         assert_eq!(found.is_error(), !problem.is_warning());
         assert_eq!(found.message(), problem.to_string());
     };
-    let unknown = ResolveError::Unknown { name: id(), known: Vec::new() };
+    let unknown = ResolveError::Unknown { name: id(), known: Vec::new(), families: Vec::new() };
     check(CatalogError::Model { id: id(), source: unknown }, Code::UnknownModel, true);
     let tool = CatalogError::UnknownTool { id: id(), key: "tools", tool: id(), known: Vec::new() };
     check(tool, Code::UnknownTool, false);

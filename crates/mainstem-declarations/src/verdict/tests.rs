@@ -13,7 +13,8 @@ fn id() -> String {
 }
 
 fn no_model() -> CatalogError {
-    let source = ResolveError::Unknown { name: "nowhere:x".to_owned(), known: Vec::new() };
+    let source =
+        ResolveError::Unknown { name: "nowhere:x".to_owned(), known: Vec::new(), families: Vec::new() };
     CatalogError::Model { id: id(), source }
 }
 

@@ -28,8 +28,8 @@ fn the_endpoint_lies_below_the_base_url() {
 fn google_itself_is_known_by_its_host() {
     let google = Gemini::new("m");
     assert_eq!(google.server().url().scheme(), "https");
-    assert!(GenerateContent::is_key_required(google.server().host()));
-    assert!(!GenerateContent::is_key_required("localhost:1"));
+    assert!(GenerateContent::SERVICE.is_key_required(google.server().host()));
+    assert!(!GenerateContent::SERVICE.is_key_required("localhost:1"));
 }
 
 #[test]

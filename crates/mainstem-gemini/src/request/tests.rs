@@ -76,10 +76,10 @@ fn options_have_the_vendors_names() {
     let options = options(|options| {
         options.temperature = Some(0.5);
         options.top_p = Some(0.9);
-        options.max_tokens = Some(100);
+        options.max_output_tokens = Some(100);
         options.stop = vec!["END".into()];
         options.seed = Some(u64::from(u32::MAX));
-        options.reasoning_effort = Some("low".into());
+        options.effort = Some("low".into());
         options.response_format = Some(ResponseFormat::JsonObject);
         options.parallel_tool_calls = Some(false);
         options.extra = json!({
@@ -110,17 +110,20 @@ fn options_have_the_vendors_names() {
 }
 
 #[test]
-fn thinking_is_a_number_or_a_word() {
-    let check = |model: &str, effort: &str, expected: Value| {
-        let options = options(|options| options.reasoning_effort = Some(effort.into()));
+fn a_model_thinks_by_an_effort_or_a_budget() {
+    let thinks = |model: &str, effort: Option<&str>, budget: Option<u32>, expected: Value| {
+        let options =
+            options(|options| (options.effort, options.thinking_budget) = (effort.map(Into::into), budget));
         let body = sent(model, &ModelRequest { options, ..ask(vec![]) });
-        assert_eq!(body["generationConfig"]["thinkingConfig"], expected, "{model} {effort}");
+        assert_eq!(body["generationConfig"]["thinkingConfig"], expected, "{model} {effort:?}");
     };
     for model in [OLD, NEW] {
-        check(model, "2048", json!({ "thinkingBudget": 2048, "includeThoughts": true }));
-        check(model, "-1", json!({ "thinkingBudget": -1, "includeThoughts": true }));
-        check(model, "0", json!({ "thinkingBudget": 0 }));
+        thinks(model, None, Some(2048), json!({ "thinkingBudget": 2048, "includeThoughts": true }));
+        thinks(model, None, Some(0), json!({ "thinkingBudget": 0 }));
     }
+    thinks(OLD, Some("high"), Some(2048), json!({ "thinkingBudget": 2048, "includeThoughts": true }));
+    thinks(NEW, Some("high"), Some(2048), json!({ "thinkingLevel": "HIGH", "includeThoughts": true }));
+    let check = |model: &str, effort: &str, expected: Value| thinks(model, Some(effort), None, expected);
     check(NEW, "minimal", json!({ "thinkingLevel": "MINIMAL", "includeThoughts": true }));
     check(NEW, " High", json!({ "thinkingLevel": "HIGH", "includeThoughts": true }));
     check(NEW, "none", json!({ "thinkingLevel": "NONE", "includeThoughts": true }));

@@ -2,11 +2,11 @@
 
 use std::{env, sync::Arc};
 
-use crate::{Api, ConfigError, Endpoint, Variables};
+use crate::{Api, ConfigError, Endpoint, Service, Variables};
 
 impl<A: Api> Endpoint<A> {
-    /// Creates a model as [`new`](Self::new) does, with the [`Api::VARIABLES`] of the environment.
-    /// A variable without a value, or with only white space, is ignored.
+    /// Creates a model as [`new`](Self::new) does, with the [`Variables`] of the environment. A
+    /// variable without a value, or with only white space, is ignored.
     ///
     /// # Errors
     /// If the vendor's own service has no key, or a value is not valid.
@@ -22,12 +22,27 @@ impl<A: Api> Endpoint<A> {
         model: impl Into<Arc<str>>,
         var: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, ConfigError> {
-        let Variables { key, base_url, other_key, other_base_url, token, headers } = A::VARIABLES;
+        Self::of_service(&A::SERVICE, model, var)
+    }
+
+    /// Creates a model of another service that offers this API, with the variables of that service.
+    ///
+    /// # Errors
+    /// If the service has no base URL or no key, or a value is not valid.
+    pub fn of_service(
+        service: &'static Service,
+        model: impl Into<Arc<str>>,
+        var: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, ConfigError> {
+        let Variables { key, base_url, other_key, other_base_url, token, headers } = service.variables;
         let first =
             |names: [Option<&str>; 2]| names.into_iter().flatten().find_map(|name| trimmed(&var, name));
-        let mut endpoint = Self::new(model);
-        if let Some(url) = first([Some(base_url), other_base_url]) {
-            endpoint = endpoint.with_base_url(&url)?;
+        let url = first([Some(base_url), other_base_url]);
+        let base =
+            url.as_deref().or(service.base_url).ok_or(ConfigError::NoBaseUrl { variable: base_url })?;
+        let mut endpoint = Self::at(service, service.completed(A::base_url(base)?), model.into());
+        if url.is_some() {
+            endpoint = endpoint.moved();
         }
         for (name, header) in headers {
             if let Some(value) = trimmed(&var, name) {
@@ -37,7 +52,7 @@ impl<A: Api> Endpoint<A> {
         match (first([Some(key), other_key]), first([token, None])) {
             (Some(key), _) => Ok(endpoint.with_api_key(key)),
             (None, Some(token)) => Ok(endpoint.with_auth_token(token)),
-            (None, None) if A::is_key_required(endpoint.server.host()) => {
+            (None, None) if service.is_key_required(endpoint.server.host()) => {
                 Err(ConfigError::NoKey { variable: key, instead: base_url })
             }
             (None, None) => Ok(endpoint),

@@ -14,8 +14,8 @@ struct Voice {
 }
 
 impl Dialect for Voice {
-    fn of(host: &str) -> Self {
-        Self { is_loud: host == "loud" }
+    fn of(service: &Service, host: &str) -> Self {
+        Self { is_loud: host == "loud" || service.provider == "shout" }
     }
 
     fn adapted_to(&self, error: &ServerError) -> Option<Self> {
@@ -43,20 +43,30 @@ impl Decode for Silence {
     }
 }
 
+const VARIABLES: Variables = Variables {
+    other_key: Some("OTHER_KEY"),
+    other_base_url: Some("OTHER_URL"),
+    token: Some("TOKEN"),
+    headers: &[("TEAM", "x-team")],
+    ..Variables::new("KEY", "URL")
+};
+
+/// Another service with the same API, where each user has an address.
+const SHOUT: Service = Service {
+    base_url: None,
+    path: "v2",
+    ..Service::new("shout", "", Variables::new("SHOUT_KEY", "SHOUT_URL")).with_key_hosts(&["shout.example"])
+};
+
 impl Api for Echo {
-    const PROVIDER: &'static str = "echo";
+    const SERVICE: Service = Service {
+        headers: &[("x-version", "1")],
+        ..Service::new("echo", "https://echo.example", VARIABLES)
+            .with_key_hosts(&["echo.example"])
+            .with_key_header("x-key")
+    };
     const RESPONSE_NOUN: &'static str = "echo";
     const FORM: Form = Form::Lines;
-    const BASE_URL: &'static str = "https://echo.example";
-    const AUTH: Auth = Auth::Header("x-key");
-    const HEADERS: &'static [(&'static str, &'static str)] = &[("x-version", "1")];
-    const VARIABLES: Variables = Variables {
-        other_key: Some("OTHER_KEY"),
-        other_base_url: Some("OTHER_URL"),
-        token: Some("TOKEN"),
-        headers: &[("TEAM", "x-team")],
-        ..Variables::new("KEY", "URL")
-    };
 
     type Dialect = Voice;
 
@@ -64,10 +74,6 @@ impl Api for Echo {
         let mut url = base.clone();
         extend(&mut url, &["models", model]);
         url
-    }
-
-    fn is_key_required(host: &str) -> bool {
-        host == "echo.example"
     }
 
     fn body(&self, model: &str, _: &ModelRequest, _: &Voice) -> Result<Vec<u8>, String> {
@@ -110,6 +116,30 @@ fn the_environment_is_read() {
         "the header \"x-team\" can't be sent: its value has characters that no header may have, such as a line break",
     );
     assert!(matches!(from_vars(&[("URL", "h")]), Err(ConfigError::BaseUrl { .. })));
+}
+
+#[test]
+fn another_service_has_its_own_address_and_variables() {
+    let check = |vars: &[(&str, &str)], expected: &str| {
+        let var = |name: &str| vars.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned());
+        match Endpoint::<Echo>::of_service(&SHOUT, "m", var) {
+            Ok(endpoint) => {
+                assert_eq!(shown(&endpoint), expected, "{vars:?}");
+                assert_eq!(endpoint.provider(), Some("shout"));
+                assert!(endpoint.dialect().is_loud, "known of the service");
+                assert!(endpoint.with_model("n").dialect().is_loud);
+            }
+            Err(error) => assert_eq!(error.to_string(), expected, "{vars:?}"),
+        }
+    };
+    let own = ("SHOUT_URL", "https://me.shout.example");
+    check(
+        &[own, ("SHOUT_KEY", "k"), ("KEY", "o")],
+        "https://me.shout.example/v2/models/m authorization: Bearer k",
+    );
+    check(&[own], "SHOUT_KEY is not set; set it, or set SHOUT_URL to a server that needs no key");
+    check(&[("SHOUT_URL", "http://h/v3/")], "http://h/v3/models/m ");
+    check(&[("SHOUT_KEY", "k")], "SHOUT_URL is not set; set it to the address of your resource");
 }
 
 #[test]

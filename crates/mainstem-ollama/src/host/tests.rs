@@ -77,7 +77,7 @@ fn what_is_no_host_is_said_without_secrets() {
 fn the_cloud_is_known_by_its_host() {
     let check = |host: &str, expected: bool| {
         let ollama = Ollama::new("m").with_base_url(host).unwrap();
-        assert_eq!(Chat::is_key_required(ollama.server().host()), expected, "{host}");
+        assert_eq!(Chat::SERVICE.is_key_required(ollama.server().host()), expected, "{host}");
     };
     check("ollama.com", true);
     check("https://ollama.com/api", true);

@@ -70,7 +70,7 @@ fn options_have_the_vendors_names() {
         |options| {
             options.temperature = Some(0.5);
             options.top_p = Some(0.9);
-            options.max_tokens = Some(100);
+            options.max_output_tokens = Some(100);
             options.stop = vec!["END".into()];
             options.seed = Some(7);
             options.parallel_tool_calls = Some(false);
@@ -85,7 +85,7 @@ fn fields_of_ones_own_win() {
         |options| {
             options.temperature = Some(0.5);
             options.seed = Some(7);
-            options.reasoning_effort = Some("low".into());
+            options.effort = Some("low".into());
             options.extra.insert("keep_alive".into(), "10m".into());
             options.extra.insert("think".into(), true.into());
             options.extra.insert("stream".into(), false.into());
@@ -140,8 +140,16 @@ fn thinking_is_a_switch_or_a_level() {
         ("high", json!("high")),
         ("max", json!("max")),
     ] {
-        check_options(|options| options.reasoning_effort = Some(effort.into()), json!({ "think": think }));
+        check_options(|options| options.effort = Some(effort.into()), json!({ "think": think }));
     }
+    check_options(|options| options.thinking_budget = Some(0), json!({ "think": false }));
+    check_options(
+        |options| (options.effort, options.thinking_budget) = (Some("low".into()), Some(9)),
+        json!({ "think": "low" }),
+    );
+    let options = options(|options| options.thinking_budget = Some(9));
+    let error = body("qwen3", None, &ModelRequest { options, ..ask(vec![]) }).unwrap_err();
+    assert_eq!(error, "this API has no thinking_budget; set effort, too, which counts here");
 }
 
 #[test]

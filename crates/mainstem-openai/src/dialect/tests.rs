@@ -41,6 +41,14 @@ fn real_errors_change_the_dialect_once() {
         r#"{"message":"The `reasoning_content` in the thinking mode must be passed back to the API.","type":"invalid_request_error"}"#,
         Some(Dialect { reasoning: true, ..Dialect::default() }),
     );
+    for refused in [
+        "Unsupported parameter: 'reasoning_effort' is not supported with this model.",
+        "Unrecognized request argument supplied: reasoning_effort",
+        "reasoning_effort is not supported with this model",
+    ] {
+        let body = format!(r#"{{"error":{{"message":"{refused}","param":"reasoning_effort"}}}}"#);
+        check(400, &body, Some(Dialect { no_effort: true, ..Dialect::default() }));
+    }
     let unverified = "Your organization must be verified to stream this model.";
     check(
         400,
@@ -58,6 +66,8 @@ fn real_errors_change_the_dialect_once() {
 #[test]
 fn other_errors_end_the_call() {
     check(400, r#"{"error":{"message":"Unsupported value: 'temperature'","param":"temperature"}}"#, None);
+    let value = "Unsupported value: 'reasoning_effort' does not support 'max' with this model.";
+    check(400, &format!(r#"{{"error":{{"message":"{value}","param":"reasoning_effort"}}}}"#), None);
     check(400, r#"{"error":{"message":"max_tokens must be at most 4096","param":"max_tokens"}}"#, None);
     check(
         400,

@@ -58,10 +58,10 @@ fn options_have_the_vendors_names() {
     let options = options(|options| {
         options.temperature = Some(0.5);
         options.top_p = Some(0.9);
-        options.max_tokens = Some(100);
+        options.max_output_tokens = Some(100);
         options.stop = vec!["END".into()];
         options.seed = Some(7);
-        options.reasoning_effort = Some("low".into());
+        options.effort = Some("low".into());
         options.response_format = Some(ResponseFormat::JsonObject);
         options.parallel_tool_calls = Some(false);
         options.extra.insert("top_k".into(), 40.into());
@@ -236,11 +236,17 @@ fn thinking_is_kept_back_and_an_empty_turn_left_out() {
 
 #[test]
 fn a_dialect_changes_the_request() {
-    let options = options(|options| options.max_tokens = Some(5));
+    let options = options(|options| options.max_output_tokens = Some(5));
     let mut message = calls(vec![ToolCall::new("c", "f", "{}")]);
     message.content.insert(0, ContentBlock::thinking("hm"));
     let request = ModelRequest { options, ..ask(vec![message]) };
-    let dialect = Dialect { no_usage: true, completion_tokens: true, reasoning: true, whole: None };
+    let dialect = Dialect {
+        no_usage: true,
+        completion_tokens: true,
+        reasoning: true,
+        random_seed: true,
+        ..Dialect::default()
+    };
     let body = sent(&request, &dialect);
     assert_eq!(body["messages"][0]["reasoning_content"], "hm");
     assert_eq!((&body["max_completion_tokens"], body.get("max_tokens")), (&json!(5), None));
@@ -248,4 +254,27 @@ fn a_dialect_changes_the_request() {
 
     let body = sent(&request, &Dialect { whole: Some("no".into()), ..Dialect::default() });
     assert_eq!((&body["stream"], body.get("stream_options")), (&json!(false), None));
+}
+
+#[test]
+fn a_model_thinks_by_an_effort_or_a_budget() {
+    let check = |effort: Option<&str>, budget: Option<u32>, dialect: &Dialect, expected: Value| {
+        let options =
+            options(|options| (options.effort, options.thinking_budget) = (effort.map(Into::into), budget));
+        let body = sent(&ModelRequest { options, ..ask(vec![]) }, dialect);
+        let fields = ["reasoning_effort", "reasoning"].map(|name| body.get(name));
+        assert_eq!(json!(fields), expected, "{effort:?} {budget:?}");
+    };
+    let openai = Dialect::default();
+    check(Some("low"), None, &openai, json!(["low", null]));
+    check(Some("low"), Some(9), &openai, json!(["low", null]));
+    check(None, Some(0), &openai, json!(["none", null]));
+    let open_router = Dialect { thinking_budget: true, ..Dialect::default() };
+    check(Some("low"), None, &open_router, json!(["low", null]));
+    check(Some("low"), Some(9), &open_router, json!([null, { "max_tokens": 9 }]));
+    let plain = Dialect { no_effort: true, ..Dialect::default() };
+    check(Some("low"), None, &plain, json!([null, null]));
+    let options = options(|options| options.thinking_budget = Some(9));
+    let error = body("m", &ModelRequest { options, ..ask(vec![]) }, &openai).unwrap_err();
+    assert_eq!(error, "this API has no thinking_budget; set effort, too, which counts here");
 }

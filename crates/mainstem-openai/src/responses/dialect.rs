@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use mainstem_http::ServerError;
 
+use crate::dialect::is_unsupported;
+
 /// The features that a request leaves out.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[expect(unnameable_types, reason = "it is the `Api::Dialect`")]
@@ -14,6 +16,8 @@ pub struct Dialect {
     pub(crate) plain: bool,
     /// No summaries of reasoning, which only verified organizations get.
     pub(crate) no_summary: bool,
+    /// No effort: models that do not reason refuse it.
+    pub(crate) no_effort: bool,
     /// The reasoning of earlier turns is left out: another account of the vendor encrypted it.
     pub(crate) omits_reasoning: bool,
 }
@@ -31,6 +35,10 @@ impl mainstem_http::Dialect for Dialect {
             adapted.plain = true;
         } else if param == "reasoning.summary" || message.contains("'reasoning.summary'") {
             adapted.no_summary = true;
+        } else if (param == "reasoning.effort" || message.contains("'reasoning.effort'"))
+            && is_unsupported(message)
+        {
+            adapted.no_effort = true;
         } else if param == "stream" || message.contains("'stream'") {
             adapted.whole.get_or_insert_with(|| message.as_str().into());
         }

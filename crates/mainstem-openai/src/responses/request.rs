@@ -25,7 +25,8 @@ use crate::request::fits_strict;
 /// # Errors
 /// If the conversation holds data that the API has no form for.
 pub(crate) fn body(model: &str, request: &ModelRequest, dialect: &Dialect) -> Result<Vec<u8>, String> {
-    let body = Body { model, request, input: input(request, dialect)?, dialect };
+    let effort = request.options.effort_without_budget()?.filter(|_| !dialect.no_effort);
+    let body = Body { model, request, input: input(request, dialect)?, effort, dialect };
     serde_json::to_vec(&body).map_err(|error| error.to_string())
 }
 
@@ -33,6 +34,7 @@ struct Body<'a> {
     model: &'a str,
     request: &'a ModelRequest,
     input: Vec<Item<'a>>,
+    effort: Option<&'a str>,
     dialect: &'a Dialect,
 }
 
@@ -50,8 +52,8 @@ impl Serialize for Body<'_> {
         }
         body.field("temperature", options.temperature)?;
         body.field("top_p", options.top_p)?;
-        body.field("max_output_tokens", options.max_tokens)?;
-        body.field("reasoning", options.reasoning_effort.as_deref().map(|effort| self.reasoning(effort)))?;
+        body.field("max_output_tokens", options.max_output_tokens)?;
+        body.field("reasoning", self.effort.map(|effort| self.reasoning(effort)))?;
         body.field("text", options.response_format.as_ref().map(|form| json!({ "format": format(form) })))?;
         // The vendor stores nothing, so the encrypted reasoning is needed in later requests.
         body.field("store", Some(false))?;

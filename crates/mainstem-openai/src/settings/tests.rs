@@ -1,10 +1,14 @@
 //! Settings, and what is known of hosts.
 
-use mainstem_http::Dialect as _;
+use mainstem_http::{Dialect as _, Service};
 use mainstem_model::{Model, ModelRequest};
 
 use super::*;
-use crate::{OpenAi, OpenAiResponses, dialect::Dialect};
+use crate::{
+    OpenAi, OpenAiResponses,
+    dialect::Dialect,
+    service::{DEEPSEEK, GROQ, MISTRAL, OPENROUTER, VLLM},
+};
 
 fn from_vars(vars: &[(&str, &str)]) -> OpenAi {
     let var = |name: &str| vars.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned());
@@ -27,15 +31,18 @@ fn who_pays_is_a_header() {
 }
 
 #[test]
-fn openai_itself_is_known_by_its_host() {
-    let check = |host: &str, expected: bool| assert_eq!(is_openai(host), expected, "{host}");
-    check("api.openai.com", true);
-    check("eu.api.openai.com", true);
-    check("fakeapi.openai.com.evil.org", false);
-    check("notapi.openai.com", false);
-    check("localhost:8080", false);
-    assert!(Dialect::of("api.openai.com").completion_tokens, "OpenAI's own word");
-    assert_eq!(Dialect::of("h"), Dialect::default());
+fn a_vendors_deviations_are_known_before_the_first_request() {
+    let check = |service: &Service, host: &str, expected: Dialect| {
+        assert_eq!(Dialect::of(service, host), expected, "{} at {host}", service.provider);
+    };
+    let completion_tokens = || Dialect { completion_tokens: true, ..Dialect::default() };
+    check(&OPENAI, "eu.api.openai.com", completion_tokens());
+    check(&OPENAI, "h", Dialect::default());
+    check(&GROQ, "api.groq.com", completion_tokens());
+    check(&DEEPSEEK, "h", Dialect { reasoning: true, ..Dialect::default() });
+    check(&OPENROUTER, "h", Dialect { thinking_budget: true, ..Dialect::default() });
+    check(&MISTRAL, "api.mistral.ai", Dialect { no_usage: true, random_seed: true, ..Dialect::default() });
+    check(&VLLM, "localhost:8000", Dialect::default());
 }
 
 #[test]

@@ -172,7 +172,7 @@ async fn a_model_that_does_not_reason_is_asked_for_no_reasoning() {
 async fn an_organization_without_summaries_thinks_all_the_same() {
     let error = r#"{"error":{"message":"Verify first.","type":"invalid_request_error","param":"reasoning.summary","code":"unsupported_value"}}"#;
     let mut options = ModelOptions::new();
-    options.reasoning_effort = Some("low".to_owned());
+    options.effort = Some("low".to_owned());
     let seen = taught(error, ModelRequest { options: Arc::new(options), ..question() }).await;
     assert!(seen[0].contains(r#""reasoning":{"effort":"low","summary":"auto"}"#));
     assert!(seen[1].contains(r#""reasoning":{"effort":"low"}"#));

@@ -2,7 +2,7 @@
 
 use super::{Foreign, Meaning, Model};
 
-pub(super) const KEYS: [(&str, Meaning); 13] = [
+pub(super) const KEYS: [(&str, Meaning); 12] = [
     ("disallowedTools", Meaning::Same("disallowed_tools")),
     ("maxTurns", Meaning::Same("steps")),
     ("permissionMode", Meaning::Read(Foreign::PermissionMode)),
@@ -10,7 +10,6 @@ pub(super) const KEYS: [(&str, Meaning); 13] = [
     ("mcpServers", Meaning::Same("mcp_servers")),
     ("hooks", Meaning::Ignored(super::NO_HOOKS)),
     ("memory", Meaning::Ignored("agents keep no memory beside their session; see persist_session")),
-    ("effort", Meaning::Ignored(super::NO_EFFORT)),
     ("isolation", Meaning::Ignored("there are no git worktrees; workspace.mode says where an agent works")),
     ("color", Meaning::Ignored(super::NO_COLOR)),
     ("initialPrompt", Meaning::Ignored("an agent starts with the task that it is given")),

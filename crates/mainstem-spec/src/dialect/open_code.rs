@@ -14,7 +14,7 @@ pub(super) const KEYS: [(&str, Meaning); 12] = [
     ("variant", Meaning::Ignored(super::NO_OPTIONS)),
     ("options", Meaning::Ignored(super::NO_OPTIONS)),
     ("request", Meaning::Ignored(super::NO_OPTIONS)),
-    ("reasoningEffort", Meaning::Ignored(super::NO_EFFORT)),
+    ("reasoningEffort", Meaning::Same("effort")),
     ("textVerbosity", Meaning::Ignored(super::NO_OPTIONS)),
 ];
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Key, Text};
 use crate::{
-    Protocol, WorkspaceMode,
+    Effort, Protocol, WorkspaceMode,
     node::Value as Node,
     parse::obey,
     rules::{self, Verdict},
@@ -31,7 +31,7 @@ const WHOLE: &str = "whole number from 1";
 const NAMES: &str = "list, or text with commas";
 const FLAG: &str = "`true` or `false`";
 
-pub(super) static ROWS: [Key; 23] = [
+pub(super) static ROWS: [Key; 26] = [
     Key {
         name: "name",
         form: "text",
@@ -120,6 +120,46 @@ pub(super) static ROWS: [Key; 23] = [
         },
         check: |spec| each(spec.compact_at, rules::compact_at),
         value: |spec| json!(spec.compact_at),
+        ..ROW
+    },
+    Key {
+        name: "effort",
+        form: "`none`, `minimal`, `low`, `medium`, `high`, `xhigh` or `max`",
+        default: "the parent's",
+        about: "How hard the model thinks.",
+        read: |reader, entry| {
+            reader.spec.effort = Some(entry.node.choice(&Effort::NAMES)?);
+            Ok(())
+        },
+        value: |spec| json!(spec.effort),
+        ..ROW
+    },
+    Key {
+        name: "thinking_budget",
+        form: "whole number",
+        default: "the parent's",
+        about: "The most tokens that the model thinks with in one answer, less than `max_output_tokens`; 0 for none.",
+        only_ours: &["thinking_budget"],
+        read: |reader, entry| {
+            reader.spec.thinking_budget = Some(entry.node.whole()?);
+            Ok(())
+        },
+        value: |spec| json!(spec.thinking_budget),
+        ..ROW
+    },
+    Key {
+        name: "max_output_tokens",
+        form: WHOLE,
+        default: "the parent's",
+        about: "The most tokens of one answer, with the model's thinking.",
+        only_ours: &["max_output_tokens"],
+        read: |reader, entry| {
+            let tokens = obey(&entry.node, entry.node.whole()?, rules::max_output_tokens)?;
+            reader.spec.max_output_tokens = Some(tokens);
+            Ok(())
+        },
+        check: |spec| each(spec.max_output_tokens, rules::max_output_tokens),
+        value: |spec| json!(spec.max_output_tokens),
         ..ROW
     },
     Key {

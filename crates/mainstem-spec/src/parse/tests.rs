@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::*;
 use crate::Key;
-use crate::{Header, Mode, Permission, Protocol, WorkspaceMode};
+use crate::{Effort, Header, Mode, Permission, Protocol, WorkspaceMode};
 
 fn read(text: &str) -> Result<Parsed, Vec<SpecError>> {
     parse("reviewer", text, Path::new("subagents/reviewer.md"))
@@ -37,6 +37,11 @@ fn every_key_reaches_the_spec() {
     for steps in ["steps: 7", "max_iters: 7", "maxTurns: 7"] {
         check(steps, expected().with_steps(7));
     }
+    check("effort: none", expected().with_effort(Effort::None));
+    check(
+        "thinking_budget: 1024\nmax_output_tokens: 1025",
+        expected().with_thinking_budget(1024).with_max_output_tokens(1025),
+    );
     check("temperature: 0.2\ntop_p: 1", expected().with_temperature(0.2).with_top_p(1.0));
     check("compact_at: 60", expected().with_compact_at(60));
     check("compact_at: 0", expected().with_compact_at(0));
@@ -155,6 +160,12 @@ fn a_malformed_value_is_an_error_at_its_place() {
     assert_snapshot!(report("description: a\nmaxTurns: '20'"), @r#"subagents/reviewer.md:3:11: error: expected a whole number, got "20": remove the quotes"#);
     assert_snapshot!(report("description: a\nsteps: 1_000"), @r#"subagents/reviewer.md:3:8: error: expected a whole number, got "1_000""#);
     assert_snapshot!(report("description: a\nsteps: 99999999999"), @"subagents/reviewer.md:3:8: error: the number 99999999999 is out of range");
+    assert_snapshot!(report("description: a\neffort: hihg\nmax_output_tokens: 0\nthinking_budget: -1"), @r#"
+    subagents/reviewer.md:3:9: error: expected "none" or "minimal" or "low" or "medium" or "high" or "xhigh" or "max", got "hihg"; did you mean "high"?
+    subagents/reviewer.md:4:20: error: max_output_tokens must be at least 1
+    subagents/reviewer.md:5:18: error: the number -1 is out of range
+    "#);
+    assert_snapshot!(report("description: a\nmax_output_tokens: 9\nthinking_budget: 9"), @"subagents/reviewer.md:4:1: error: thinking_budget must be below max_output_tokens, which counts thinking: 9 is not below 9");
     assert_snapshot!(report("description: a\ntemperature: 3\ntop_p: -0.1"), @r#"
     subagents/reviewer.md:3:14: error: temperature must be in 0 to 2, not 3
     subagents/reviewer.md:4:8: error: top_p must be in 0 to 1, not -0.1

@@ -5,6 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use serde_json::Value;
 
 use super::{AgentSpec, Header, McpServer, Mode, Origin, Permission, Protocol, WorkspaceMode};
+use crate::Effort;
 
 impl AgentSpec {
     /// Sets the system prompt.
@@ -42,6 +43,25 @@ impl AgentSpec {
     #[must_use]
     pub fn with_compact_at(self, percent: u8) -> Self {
         Self { compact_at: Some(percent), ..self }
+    }
+
+    /// Sets how hard the model thinks.
+    #[must_use]
+    pub fn with_effort(self, effort: Effort) -> Self {
+        Self { effort: Some(effort), ..self }
+    }
+
+    /// Sets the most tokens that the model thinks with in one answer, less than
+    /// `max_output_tokens`; 0 for none.
+    #[must_use]
+    pub fn with_thinking_budget(self, tokens: u32) -> Self {
+        Self { thinking_budget: Some(tokens), ..self }
+    }
+
+    /// Sets the most tokens of one answer, with the model's thinking; at least 1.
+    #[must_use]
+    pub fn with_max_output_tokens(self, tokens: u32) -> Self {
+        Self { max_output_tokens: Some(tokens), ..self }
     }
 
     /// Restricts the agent to these tools, replacing an earlier list.

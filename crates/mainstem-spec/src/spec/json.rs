@@ -63,7 +63,7 @@ mod tests {
 
     use serde_json::json;
 
-    use crate::{AgentSpec, Header, Key, McpServer, Mode, Permission, Protocol, WorkspaceMode};
+    use crate::{AgentSpec, Effort, Header, Key, McpServer, Mode, Permission, Protocol, WorkspaceMode};
 
     /// Every key that is recorded.
     fn full() -> AgentSpec {
@@ -76,6 +76,7 @@ mod tests {
             .with_workspace_mode(WorkspaceMode::Shared);
         spec.mcp_servers = Some(vec![McpServer::named("files")]);
         (spec.temperature, spec.top_p, spec.compact_at) = (Some(0.5), Some(0.9), Some(60));
+        (spec.effort, spec.thinking_budget, spec.max_output_tokens) = (Some(Effort::Xhigh), Some(0), Some(6));
         spec.disallowed_tools = vec!["y".into()];
         spec.skills = Some(vec!["s".into()]);
         spec.hidden = true;

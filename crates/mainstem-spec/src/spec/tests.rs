@@ -52,6 +52,10 @@ fn every_value_has_its_rule() {
     error: agent "The Researcher": invalid agent id "The Researcher": use a-z, 0-9, _ and -, starting with a letter or digit
     error: agent "The Researcher": the description is empty: say what the agent is for, the model chooses by it
     "#);
+    assert_snapshot!(report(agent().with_thinking_budget(9).with_max_output_tokens(0)), @r#"
+    error: agent "researcher": max_output_tokens must be at least 1
+    error: agent "researcher": thinking_budget must be below max_output_tokens, which counts thinking: 9 is not below 0
+    "#);
     assert_snapshot!(report(agent().with_steps(0).with_temperature(f64::NAN).with_top_p(1.5)), @r#"
     error: agent "researcher": steps must be at least 1
     error: agent "researcher": temperature must be in 0 to 2, not NaN

@@ -1,11 +1,11 @@
 //! Checks of a spec that is built in code.
 
 use super::AgentSpec;
-use crate::{Key, SpecError};
+use crate::{Key, SpecError, rules};
 
 impl AgentSpec {
-    /// Checks what the types can't: the id, a description, numbers in range, and that at most one
-    /// of prompt, workspace path and url is set.
+    /// Checks what the types can't: the id, a description, numbers in range, room for an answer
+    /// beside thinking, and that at most one of prompt, workspace path and url is set.
     ///
     /// # Errors
     /// Everything that is wrong; each error names the agent and the key.
@@ -24,7 +24,9 @@ impl AgentSpec {
         let path = self.workspace.path.is_some().then_some("workspace.path");
         let prompt = (!self.prompt.is_empty()).then_some("prompt");
         let pairs = [(url, path), (url, prompt), (path, prompt)];
-        pairs.into_iter().filter_map(|(one, other)| Some(SpecError::conflict(one?, other?)))
+        let conflicts = pairs.into_iter().filter_map(|(one, other)| Some(SpecError::conflict(one?, other?)));
+        let room = rules::thinking_budget(self).err();
+        conflicts.chain(room.map(|why| SpecError::error(why).about("thinking_budget")))
     }
 
     fn named(&self, error: SpecError) -> SpecError {

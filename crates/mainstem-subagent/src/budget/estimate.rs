@@ -9,7 +9,7 @@ const USUAL_OUTPUT: u64 = 4_096;
 
 /// Returns an estimate: the bytes of the request ÷ 4, and all the output that it allows.
 pub(super) fn of(request: &ModelRequest) -> Usage {
-    estimated_usage(request.size() as u64, request.options.max_tokens.map_or(USUAL_OUTPUT, u64::from))
+    estimated_usage(request.size() as u64, request.options.max_output_tokens.map_or(USUAL_OUTPUT, u64::from))
 }
 
 #[cfg(test)]

@@ -193,6 +193,8 @@ impl AgentFactory {
     ) -> AgentBuilder {
         let mut over = ModelOptions::default();
         (over.temperature, over.top_p) = (spec.temperature, spec.top_p);
+        over.effort = spec.effort.map(|effort| effort.to_string());
+        (over.thinking_budget, over.max_output_tokens) = (spec.thinking_budget, spec.max_output_tokens);
         let generate = fleet_tools.iter().any(|tool| tool == GENERATE).then(|| self.generate(model.clone()));
         let mut agent = Agent::builder(&*spec.id, model)
             .with_tools(self.tools_of(spec))

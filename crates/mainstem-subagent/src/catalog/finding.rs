@@ -41,7 +41,7 @@ impl CatalogError {
     /// Returns the known name that is nearest to the wrong one.
     fn suggestion(&self) -> Option<String> {
         let (wrong, known) = match self {
-            Self::Model { source: ResolveError::Unknown { name, known }, .. } => return model(name, known),
+            Self::Model { source, .. } => return closest_model(source),
             Self::UnknownTool { tool: name, known, .. }
             | Self::UnknownSkill { skill: name, known, .. }
             | Self::UnknownServer { server: name, known, .. } => (name, known),
@@ -58,13 +58,21 @@ fn name(error: &ResolveError) -> &str {
     }
 }
 
-/// Returns a registered name, or the same model of the provider with the nearest name.
-fn model(name: &str, known: &[String]) -> Option<String> {
+/// Returns the name of a model that an unknown one was probably meant to be: a registered name, or
+/// the same model of the provider or family with the nearest name.
+#[must_use]
+pub fn closest_model(error: &ResolveError) -> Option<String> {
+    let ResolveError::Unknown { name, known, families } = error else { return None };
     let names = known.iter().filter(|known| !known.ends_with(":…")).map(String::as_str);
     let of_provider = || {
         let (provider, model) = name.split_once(':')?;
         let provider = closest(provider, known.iter().filter_map(|known| known.strip_suffix(":…")))?;
         Some(format!("{provider}:{model}"))
     };
-    closest(name, names).map(str::to_owned).or_else(of_provider)
+    let of_family = || {
+        let (family, model) = name.split_once('-')?;
+        let family = closest(family, families.iter().filter_map(|family| family.strip_suffix('-')))?;
+        Some(format!("{family}-{model}"))
+    };
+    closest(name, names).map(str::to_owned).or_else(of_provider).or_else(of_family)
 }

@@ -38,6 +38,16 @@ fn real_errors_change_the_dialect_once() {
     );
     check(
         400,
+        r#"{"error":{"message":"Unsupported parameter: 'reasoning.effort' is not supported with this model.","param":"reasoning.effort"}}"#,
+        Some(Dialect { no_effort: true, ..Dialect::default() }),
+    );
+    check(
+        400,
+        r#"{"error":{"message":"Unsupported value: 'max' is not supported with the 'm' model.","param":"reasoning.effort"}}"#,
+        None,
+    );
+    check(
+        400,
         r#"{"error":{"message":"Verify first.","type":"invalid_request_error","param":"stream","code":"unsupported_value"}}"#,
         Some(Dialect { whole: Some("Verify first.".into()), ..Dialect::default() }),
     );

@@ -110,10 +110,10 @@ fn options_have_the_vendors_names() {
     let options = options(|options| {
         options.temperature = Some(0.5);
         options.top_p = Some(0.9);
-        options.max_tokens = Some(100);
+        options.max_output_tokens = Some(100);
         options.stop = vec!["END".into()];
         options.seed = Some(7);
-        options.reasoning_effort = Some("low".into());
+        options.effort = Some("low".into());
         options.response_format = Some(ResponseFormat::JsonObject);
         options.parallel_tool_calls = Some(false);
         options.extra.insert("service_tier".into(), "flex".into());
@@ -331,10 +331,16 @@ fn data_of_results_stays_with_them() {
 
 #[test]
 fn a_dialect_changes_the_request() {
-    let options = options(|options| options.reasoning_effort = Some("low".into()));
+    let options = options(|options| options.effort = Some("low".into()));
     let turn = assistant(vec![reasoning("rs"), call("c")]);
     let request = ModelRequest { options, ..ask(vec![turn]) };
-    let dialect = Dialect { plain: true, no_summary: true, omits_reasoning: true, whole: Some("no".into()) };
+    let dialect = Dialect {
+        plain: true,
+        no_summary: true,
+        omits_reasoning: true,
+        whole: Some("no".into()),
+        ..Dialect::default()
+    };
     let expected = json!({
         "model": "gpt-5.1",
         "input": [called("c")],

@@ -58,7 +58,6 @@ fn what_claude_code_has_and_mainstem_has_not_is_said() {
     :4:1: warning: "mcpServers" is read as "mcp_servers"
     :5:1: warning: "hooks" of Claude Code is ignored: hooks aren't run, so what they forbid is not forbidden; use permissions
     :6:1: warning: "memory" of Claude Code is ignored: agents keep no memory beside their session; see persist_session
-    :7:1: warning: "effort" of Claude Code is ignored: how hard a model thinks is set with the model
     :8:1: warning: "isolation" of Claude Code is ignored: there are no git worktrees; workspace.mode says where an agent works
     :9:1: warning: "color" of Claude Code is ignored: nothing shows an agent's colour
     :10:1: warning: "initialPrompt" of Claude Code is ignored: an agent starts with the task that it is given
@@ -175,7 +174,7 @@ fn what_opencode_has_and_mainstem_has_not_is_said() {
     assert_snapshot!(report(OPENCODE, "color: '#ff0000'\nvariant: fast\nreasoningEffort: high\nhidden: true\nprompt: Be long.\npermission: {doom_loop: ask, bash: alow, edit: {a: 1}}"), @r#"
     :3:1: warning: "color" of OpenCode is ignored: nothing shows an agent's colour
     :4:1: warning: "variant" of OpenCode is ignored: options of a provider are set with the model
-    :5:1: warning: "reasoningEffort" of OpenCode is ignored: how hard a model thinks is set with the model
+    :5:1: warning: "reasoningEffort" is read as "effort"
     :6:9: warning: a hidden agent can't be spawned by a model either
     :7:9: warning: "prompt" is ignored, because there is a prompt below
     :8:14: warning: "doom_loop" has no counterpart here and is ignored

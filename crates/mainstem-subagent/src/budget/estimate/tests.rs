@@ -16,7 +16,7 @@ fn check(
     expected: Usage,
 ) {
     let mut options = ModelOptions::new();
-    options.max_tokens = most;
+    options.max_output_tokens = most;
     let request = ModelRequest {
         agent: "a".into(),
         system: system.map(Into::into),
@@ -44,7 +44,7 @@ fn everything_that_is_sent_counts() {
     let counted = |usage: Usage| usage.input_tokens.abs_diff((written + 8) / 4);
     let tool = ToolSpec::new("four", "desc", schema);
     let mut options = ModelOptions::new();
-    options.max_tokens = Some(0);
+    options.max_output_tokens = Some(0);
     let request = ModelRequest {
         agent: "a".into(),
         system: None,

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use mainstem_model::{ModelRequest, ModelStream, ScriptedModel, scripted::Turn};
 use mainstem_react::RunContext;
-use mainstem_spec::Mode;
+use mainstem_spec::{Effort, Mode};
 use mainstem_tool::{Tool, ToolError, tool_fn};
 
 use super::*;
@@ -319,13 +319,19 @@ async fn options_steps_prompt_and_middleware_reach_the_model() {
     factory.model = Arc::new(keeps.clone());
     factory.options.temperature = Some(0.9);
     factory.options.top_p = Some(0.5);
-    factory.options.max_tokens = Some(64);
+    factory.options.max_output_tokens = Some(64);
     factory.middleware.push(Arc::new(Section));
+    factory.options.effort = Some("high".to_owned());
     let spec = spec().with_temperature(0.1).with_steps(2).with_prompt("Be brief.");
+    let spec = spec.with_effort(Effort::Low).with_thinking_budget(9);
     factory.build(&spec).unwrap().call("go").await;
     let requests = keeps.0.lock().unwrap();
     let options = &requests[0].options;
-    assert_eq!((options.temperature, options.top_p, options.max_tokens), (Some(0.1), Some(0.5), Some(64)));
+    assert_eq!(
+        (options.temperature, options.top_p, options.max_output_tokens),
+        (Some(0.1), Some(0.5), Some(64))
+    );
+    assert_eq!((options.effort.as_deref(), options.thinking_budget), (Some("low"), Some(9)));
     assert_eq!(requests.len(), 3, "two steps, and the last call");
     let system = requests[0].system.as_deref().unwrap();
     assert!(system.starts_with("Be brief.\n\n# You are a subagent\n"), "{system}");
