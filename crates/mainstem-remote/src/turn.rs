@@ -35,7 +35,8 @@ pub(crate) async fn run(
     recorded: Option<RecordedTurn>,
 ) -> RunOutcome {
     let TurnInput { cx, task, history, mut watchdog, .. } = input;
-    let mut invocations = match recorded {
+    let recorded = recorded.map(Arc::new);
+    let mut invocations = match &recorded {
         None => Invocations::open(cx.clone(), &runner.name, &task),
         Some(recorded) => Invocations::recorded(cx.clone(), recorded),
     };
@@ -46,7 +47,7 @@ pub(crate) async fn run(
         };
         tokio::select! {
             biased;
-            result = drive(&runner, &cx, &mut invocations, request(&cx, task, history)) => result,
+            result = drive(&runner, &cx, &mut invocations, recorded, request(&cx, task, history)) => result,
             () = watched => Err(AgentError::cancelled(&cx)),
         }
     };
@@ -59,9 +60,10 @@ async fn drive(
     runner: &RemoteRunner,
     cx: &RunContext,
     invocations: &mut Invocations,
+    recorded: Option<Arc<RecordedTurn>>,
     request: RemoteTurn,
 ) -> Result<Outcome, AgentError> {
-    let result = follow(runner, cx, invocations, request).await;
+    let result = follow(runner, cx, invocations, recorded, request).await;
     // The reason on this side is the better one.
     if result.is_err() && cx.is_cancelled() { Err(AgentError::cancelled(cx)) } else { result }
 }
@@ -70,25 +72,29 @@ async fn follow(
     runner: &RemoteRunner,
     cx: &RunContext,
     invocations: &mut Invocations,
+    recorded: Option<Arc<RecordedTurn>>,
     request: RemoteTurn,
 ) -> Result<Outcome, AgentError> {
     let request = RemoteTurn { trace_parent: runner.trace.trace_parent(), ..request };
     let agent = runner.agent.clone();
-    let admission = Admission::new(request.session.clone(), request.levels);
-    let latest = invocations.latest_remote_id();
-    let is_recorded = invocations.are_recorded();
+    let mut admission = Admission::new(request.session.clone(), request.levels);
+    let known = recorded.clone();
     let mut begin = Beginning::new(cx, async move {
-        match is_recorded {
-            true => agent.find(request, latest.as_deref()).await,
-            false => agent.begin(request).await,
+        match known {
+            Some(recorded) => agent.find(request, &recorded).await,
+            None => agent.begin(request).await,
         }
     });
-    let BegunTurn { mut events, control } = tokio::select! {
+    let BegunTurn { mut events, control, fallback } = tokio::select! {
         biased;
         () = cx.cancelled() => return Err(AgentError::cancelled(cx)),
         begun = begin.wait() => begun?,
     };
     let cancel_on_drop = CancelOnDrop { control: Some(control.clone()), cx };
+    if let (Some(reason), Some(recorded)) = (fallback, recorded) {
+        invocations.fall_back(&recorded.own, reason);
+        admission.skip_to(&recorded.own);
+    }
     let (answers, deferred, stopping) = Default::default();
     let mut turn = Turn { cx, invocations, admission, control, answers, deferred, stopping };
     loop {

@@ -1,10 +1,13 @@
 //! A turn and all below it as their session's record has them: what a process needs to continue a
 //! turn that an earlier one began.
 
+mod parts;
+
 use std::{collections::BTreeMap, sync::Arc};
 
 use mainstem_message::{ConfirmId, ReplyId, SessionId, ToolCall, Usage};
 
+pub use self::parts::{RecordedCall, RecordedParts};
 use super::Transcript;
 use crate::{AgentEvent, EventKind, Origin, Rollup, Timestamp};
 
@@ -42,12 +45,14 @@ pub struct RecordedInvocation {
     /// The latest event whose metadata has a `remoteId`: which of the [events](Self::events) it is,
     /// from 1 on, and the id.
     pub remote_id: Option<(u64, String)>,
+    /// Its blocks and calls, by their ids.
+    pub parts: RecordedParts,
     /// Whether it has its result.
     pub has_result: bool,
     /// Whether it has ended.
     pub is_over: bool,
     /// The model of its latest call.
-    model: Option<Arc<str>>,
+    pub model: Option<Arc<str>>,
 }
 
 impl RecordedTurn {
@@ -70,6 +75,13 @@ impl RecordedTurn {
         } else if let EventKind::AgentEnd { usage, .. } = &event.kind {
             self.add_to_parent(&source.parent_session_id, usage);
         }
+    }
+
+    /// Returns the `remoteId` of the latest event that has one.
+    pub fn latest_remote_id(&self) -> Option<&str> {
+        let all = std::iter::once(&self.own).chain(&self.below);
+        let latest = all.filter(|one| one.remote_id.is_some()).max_by_key(|one| one.latest.0)?;
+        latest.remote_id.as_ref().map(|(_, id)| id.as_str())
     }
 
     fn all_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut RecordedInvocation> {
@@ -104,6 +116,7 @@ impl RecordedInvocation {
             usage: Rollup::nothing(),
             requests: BTreeMap::new(),
             remote_id: None,
+            parts: RecordedParts::default(),
             has_result: false,
             is_over: false,
             model: None,
@@ -121,6 +134,7 @@ impl RecordedInvocation {
         if let Some(id) = remote_id {
             self.remote_id = Some((self.events, id.to_owned()));
         }
+        self.parts.apply(&event.kind, remote_id);
         match &event.kind {
             EventKind::ModelCallStart { model_name, .. } => self.model = Some(model_name.clone()),
             EventKind::ModelCallEnd { usage: Some(usage), .. } => {
@@ -139,6 +153,19 @@ impl RecordedInvocation {
             EventKind::AgentEnd { .. } => self.is_over = true,
             _ => {}
         }
+    }
+
+    /// Returns the calls without a complete result, in order, each with whether its result has
+    /// begun.
+    pub fn open_calls(&self) -> impl Iterator<Item = (&ToolCall, bool)> {
+        let answer = self.transcript.last_answer().into_iter();
+        answer.flat_map(|answer| answer.tool_calls()).filter_map(|call| {
+            match self.parts.calls.get(&call.id) {
+                Some(RecordedCall::Called) => Some((call, false)),
+                Some(RecordedCall::Running) => Some((call, true)),
+                _ => None,
+            }
+        })
     }
 
     /// Returns the agent's own session.
