@@ -82,7 +82,7 @@ pub(crate) fn far() -> HarnessBuilder {
 pub(crate) fn near(
     speaks: Speaks,
     url: &str,
-    store: MemoryTaskStore,
+    store: impl TaskStore,
     journal: &Arc<MemoryJournal>,
 ) -> Harness {
     let spawn = json!({ "agent_id": "far", "task": "find out", "timeout_seconds": 0 });
@@ -338,6 +338,43 @@ pub(crate) async fn check_cancel(speaks: Speaks) {
         }
     };
     tokio::time::timeout(Duration::from_secs(1), stopped).await.expect("the remote goes on");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_process_whose_task_was_taken_over_does_not_stop_it() {
+    let words = "one two three four five six seven eight nine ten eleven twelve";
+    let far = far_with(Turn::new().pace(ms(60)).say(words)).build().unwrap();
+    let (url, serving) = serve(far.clone()).await;
+    let (before, store) = (Arc::new(MemoryJournal::new()), Arc::new(MemoryTaskStore::new()));
+    let suspended = near(Speaks::Mainstem, &url, store.clone(), &before);
+    let session = suspended.open_session("s").await.unwrap();
+    session.run("go").unwrap().reply().await.unwrap();
+    let said = async {
+        while !so_far(&before)
+            .await
+            .iter()
+            .any(|event| event.depth() == 1 && event.kind.name() == "TEXT_BLOCK_DELTA")
+        {
+            tokio::time::sleep(ms(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), said).await.expect("it says nothing");
+    let journal = Arc::new(MemoryJournal::new());
+    let record = journal.open(session.id()).await.unwrap();
+    so_far(&before).await.iter().for_each(|event| record.append(event));
+    drop(record);
+    let next = near(Speaks::Mainstem, &url, store, &journal);
+    let session = next.open_session("s").await.unwrap();
+    assert_eq!(session.tasks().await.unwrap()[0].fence, 2);
+    suspended.shutdown(ms(500)).await;
+    all_is_done(&next).await;
+    let (task, text) = (session.tasks().await.unwrap().remove(0), render(&all(&journal).await));
+    assert_eq!(
+        (task.status, task.result.as_deref()),
+        (TaskStatus::Completed, Some(words)),
+        "{task:?}\n{text}"
+    );
+    serving.abort();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
