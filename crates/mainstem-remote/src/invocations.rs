@@ -61,12 +61,11 @@ impl Invocations {
             recorded: VecDeque::with_capacity(below.len()),
         };
         for one in below {
-            let parent = one.origin.source.as_ref().map(|source| &source.parent_session_id);
-            let mut known = recorded.invocations.iter().chain(&recorded.recorded).rev();
-            let above = known.find(|above| Some(above.cx.session_id()) == parent);
-            // A turn has those whose parent it has.
-            let Some(above) = above else { continue };
-            let cx = above.cx.recorded_child(one);
+            let caller = match one.caller.checked_sub(1) {
+                None => &recorded.invocations[ROOT],
+                Some(place) => &recorded.recorded[place],
+            };
+            let cx = caller.cx.recorded_child(one);
             recorded.recorded.push_back(RemoteInvocation::recorded(cx, one));
         }
         recorded
