@@ -6,6 +6,7 @@
 //! seed that repeats it; once fixed, it belongs in the corpus.
 #![expect(clippy::unwrap_used, reason = "a panic is what a fuzz target reports")]
 
+mod a2a;
 mod agentscope;
 mod corpus;
 mod event_json;
@@ -13,7 +14,9 @@ mod front_matter;
 mod http;
 mod input;
 mod journal;
+mod langgraph;
 mod providers;
+mod remote;
 mod sse;
 
 use std::alloc::System;

@@ -6,4 +6,5 @@ mod a2a;
 mod agui;
 mod langgraph;
 mod mcp;
+mod restart;
 mod support;

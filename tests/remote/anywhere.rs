@@ -190,8 +190,18 @@ pub(crate) fn timeless(events: &[AgentEvent]) -> String {
 
 /// Returns a server on loopback.
 pub(crate) async fn serve(harness: Harness) -> (String, JoinHandle<()>) {
+    serve_with(harness, None).await
+}
+
+/// The same, with a further protocol.
+pub(crate) async fn serve_with(
+    harness: Harness,
+    protocol: Option<mainstem_server::Protocol>,
+) -> (String, JoinHandle<()>) {
     let tokens = mainstem_server::Tokens::new().with_token(TOKEN, None).unwrap();
-    let server = mainstem_server::Server::new(harness).with_tokens(tokens).build().unwrap();
+    let server = mainstem_server::Server::new(harness).with_tokens(tokens);
+    let server = protocol.into_iter().fold(server, |server, protocol| server.with_protocol(protocol));
+    let server = server.build().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     #[expect(clippy::disallowed_methods, reason = "aborted by the test")]

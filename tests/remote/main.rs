@@ -5,6 +5,7 @@ mod agentscope;
 mod anywhere;
 mod chain;
 mod contract;
+mod fallback;
 mod http;
 mod mcp_agents;
 mod probe;

@@ -91,9 +91,8 @@ async fn a_server_is_asked_once_which_protocol_it_has() {
     let check = async |protocol: Option<Protocol>, below: &str, probe: &str, used: &str| {
         let server = Noted::start(far(), protocol).await;
         let text = two_turns(&format!("{}{below}", server.url), HEADER).await;
-        // LangGraph's own servers have a stream mode that ours refuses; that it is asked is enough.
         let has_worked = text.contains("AGENT_RESULT \"Hello.\"") && text.contains("AGENT_RESULT \"Again.\"");
-        assert!(has_worked || protocol == Some(Protocol::LangGraph), "{text}");
+        assert!(has_worked, "{text}");
         let paths = server.paths.lock().unwrap().clone();
         assert_eq!(paths.iter().filter(|path| *path == probe).count(), 1, "{paths:?}");
         assert!(paths.iter().any(|path| path.ends_with(used)), "{used}: {paths:?}");

@@ -13,6 +13,7 @@ use tokio::net::TcpListener;
 use crate::{
     anywhere::TOKEN,
     chain::{builder, child_end, events, remote},
+    fallback::a2a,
     support::Spawns,
 };
 
@@ -22,9 +23,14 @@ fn far() -> Harness {
         Turn::new().text("I look at it. ").call("echo", json!({ "say": "a" })).cut_first(1),
         Turn::new().text("It is ").text("gold.").cut_first(1),
     ];
+    repeating(ScriptedModel::new().agent("far", far))
+}
+
+/// Returns an agent whose model calls are repeated after a cut.
+fn repeating(model: ScriptedModel) -> Harness {
     let mut policy = RetryPolicy::default();
     (policy.min_wait, policy.jitter) = (std::time::Duration::from_millis(20), false);
-    let model = Retry::with_policy(ScriptedModel::new().agent("far", far), policy);
+    let model = Retry::with_policy(model, policy);
     let echo = |_, given: serde_json::Map<String, serde_json::Value>| async move {
         Ok::<_, ToolError>(serde_json::Value::Object(given).to_string())
     };
@@ -45,15 +51,18 @@ async fn serve(harness: Harness) -> String {
 }
 
 async fn check(speaks: Speaks) {
-    let url = serve(far()).await;
+    check_at(&serve(far()).await, speaks, 2).await;
+}
+
+async fn check_at(url: &str, speaks: Speaks, expected: usize) {
     let main = [Turn::new().spawn("far", "look"), Turn::new().text("All done.")];
-    let declared = remote("far", &url).with_protocol(speaks);
+    let declared = remote("far", url).with_protocol(speaks);
     let main = builder("main", ScriptedModel::new().agent("main", main)).with_subagent(declared);
     let events = events(&main.build().unwrap()).await;
     let text = render(&events);
     assert_eq!(child_end(&events, "far"), (Outcome::Success, ""), "{speaks:?}\n{text}");
     let taken_back = events.iter().filter(|event| event.depth() == 1 && event.kind.taken_back().is_some());
-    assert_eq!(taken_back.count(), 2, "{speaks:?}\n{text}");
+    assert_eq!(taken_back.count(), expected, "{speaks:?}\n{text}");
     let result = events.iter().find_map(|event| match &event.kind {
         EventKind::AgentResult { result } if event.depth() == 1 => Some(result.text()),
         _ => None,
@@ -70,4 +79,12 @@ async fn what_a_remote_takes_back_is_taken_back_here() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_artifact_that_is_replaced_is_taken_back() {
     check(Speaks::A2a).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn artifacts_of_a_failed_attempt_are_discarded_also_without_our_extension() {
+    let answer = Turn::new().text("It is ").thinking("Hm.").text("gold.").cut_first(1);
+    let (url, serving) = a2a::serve(repeating(ScriptedModel::new().agent("far", [answer])), true).await;
+    check_at(&url, Speaks::A2a, 1).await;
+    serving.abort();
 }

@@ -22,8 +22,9 @@ const MAX_FILE: usize = 8 << 20;
 ///
 /// The root's text blocks are artifacts, appended to as they grow. Requests for approval and calls
 /// that the client runs are the state "input required" until they are answered. The rest is in the
-/// metadata of status updates, if there is an [`Extension`]. The memory that it needs does not grow
-/// with the run, apart from a file of up to 8 MiB.
+/// metadata of status updates, if there is an [`Extension`]. Artifacts that are discarded become
+/// empty. The memory that it needs does not grow with the run, apart from a file of up to 8 MiB and
+/// the ids of one model call's artifacts.
 #[derive(Debug)]
 pub struct Progress {
     task: String,
@@ -32,6 +33,8 @@ pub struct Progress {
     pub(crate) pending: Vec<Request>,
     /// The root's open block.
     open: Option<Open>,
+    /// The complete artifacts of the root's open model call.
+    attempt: Vec<String>,
     extension: Option<Extension>,
     /// How many requests there were.
     pub(crate) requests: usize,
@@ -46,13 +49,14 @@ enum Open {
 impl Progress {
     /// Creates the progress of a run that is requested.
     pub(crate) fn new(task: impl Into<String>, context: impl Into<String>) -> Self {
-        let (pending, open, extension, requests) = Default::default();
+        let (pending, open, attempt, extension, requests) = Default::default();
         Self {
             task: task.into(),
             context: context.into(),
             state: TaskState::Submitted,
             pending,
             open,
+            attempt,
             extension,
             requests,
         }
@@ -94,13 +98,20 @@ impl Progress {
         }
     }
 
-    /// Takes in the next event of the session, and returns the update of the task.
-    pub fn apply(&mut self, event: &AgentEvent) -> Option<StreamResponse> {
+    /// Takes in the next event of the session, and returns the updates of the task. The last one
+    /// has the event itself, if there is an extension.
+    pub fn apply(&mut self, event: &AgentEvent) -> Vec<StreamResponse> {
         let is_of_run = event.run_id().is_some_and(|run| *run == *self.task);
         let is_gap = matches!(event.kind, EventKind::Gap { .. });
         if self.state.is_terminal() || !(is_of_run || is_gap) {
-            return None;
+            return Vec::new();
         }
+        let discarded = if event.is_root() { self.discarded(&event.kind) } else { Vec::new() };
+        discarded.into_iter().map(StreamResponse::ArtifactUpdate).chain(self.update_of(event)).collect()
+    }
+
+    /// Returns the update that has an event.
+    fn update_of(&mut self, event: &AgentEvent) -> Option<StreamResponse> {
         let artifact = if event.is_root() { self.artifact(event) } else { None };
         match artifact {
             Some(Some(mut update)) => {
@@ -110,6 +121,19 @@ impl Progress {
             Some(None) if self.extension.is_none() => None,
             _ => self.status(event),
         }
+    }
+
+    /// Returns the updates of the complete artifacts that a model call discards.
+    fn discarded(&mut self, kind: &EventKind) -> Vec<TaskArtifactUpdateEvent> {
+        match kind {
+            EventKind::ModelCallStart { .. } | EventKind::ModelCallEnd { .. } => self.attempt.clear(),
+            kind if kind.taken_back().is_some() => {
+                let artifacts = std::mem::take(&mut self.attempt);
+                return artifacts.into_iter().map(|artifact| self.emptied(artifact)).collect();
+            }
+            _ => {}
+        }
+        Vec::new()
     }
 
     /// Returns the update of an event of the root's output, if it has one; `None` for other events.
@@ -139,7 +163,7 @@ impl Progress {
                 Some(None)
             }
             EventKind::TextBlockEnd { discarded: true, .. }
-            | EventKind::DataBlockEnd { discarded: true, .. } => Some(self.take_back()),
+            | EventKind::DataBlockEnd { discarded: true, .. } => Some(self.discard()),
             EventKind::TextBlockEnd { .. } | EventKind::DataBlockEnd { .. } => Some(self.close()),
             _ => None,
         }
@@ -147,29 +171,33 @@ impl Progress {
 
     /// Ends the root's open block.
     fn close(&mut self) -> Option<TaskArtifactUpdateEvent> {
-        match self.open.take()? {
+        let (id, part, append) = match self.open.take()? {
+            Open::Text { has_begun: false, .. } => return None,
             // The end is known only now, and an artifact has at least one part.
-            Open::Text { id, has_begun } => {
-                has_begun.then(|| self.update(id.to_string(), vec![Part::text("")], true, true))
-            }
+            Open::Text { id, .. } => (id, Part::text(""), true),
             Open::File { id, media_type, base64, bytes } => {
                 let part = match BASE64_STANDARD.decode(&base64) {
                     Ok(decoded) if bytes <= MAX_FILE => Part::raw(decoded).with_media_type(media_type),
                     _ => Part::data(json!({ "omitted": { "mediaType": media_type, "base64Bytes": bytes } })),
                 };
-                Some(self.update(id.to_string(), vec![part], false, true))
+                (id, part, false)
             }
+        };
+        self.attempt.push(id.to_string());
+        Some(self.update(id.to_string(), vec![part], append, true))
+    }
+
+    /// Discards the root's open block.
+    fn discard(&mut self) -> Option<TaskArtifactUpdateEvent> {
+        match self.open.take()? {
+            Open::Text { id, has_begun: true } => Some(self.emptied(id.to_string())),
+            _ => None,
         }
     }
 
-    /// Takes back the root's open block: an artifact that has begun becomes empty.
-    fn take_back(&mut self) -> Option<TaskArtifactUpdateEvent> {
-        match self.open.take()? {
-            Open::Text { id, has_begun: true } => {
-                Some(self.update(id.to_string(), vec![Part::text("")], false, true))
-            }
-            _ => None,
-        }
+    /// Returns the update of an artifact that is discarded: it becomes empty.
+    fn emptied(&self, artifact: String) -> TaskArtifactUpdateEvent {
+        self.update(artifact, vec![Part::text("")], false, true)
     }
 
     fn update(

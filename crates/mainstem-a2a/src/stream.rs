@@ -1,7 +1,7 @@
 //! The stream of a task's updates, as server-sent events.
 
 use a2a::{JsonRpcId, JsonRpcResponse, StreamResponse, Task};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use mainstem_encode::Encoder;
 use mainstem_event::AgentEvent;
 use mainstem_sse::Frame;
@@ -68,12 +68,16 @@ impl Encoder for TaskStream {
     }
 
     fn event(&mut self, event: &AgentEvent) -> Bytes {
-        let Some(update) = self.progress.apply(event) else { return Bytes::new() };
-        let (json, id) = (self.json(&update), event.seq.to_string());
-        let frame = Frame::data(&json);
-        // A reader can go on behind an event only if it gets all of them.
-        let frame = if self.progress.has_extension() { frame.with_id(&id) } else { frame };
-        frame.encode()
+        let (updates, id) = (self.progress.apply(event), event.seq.to_string());
+        let mut bytes = BytesMut::new();
+        for (left, update) in (0..updates.len()).rev().zip(&updates) {
+            let json = self.json(update);
+            let frame = Frame::data(&json);
+            // A reader can go on behind an event only if it gets all of them.
+            let has_event = left == 0 && self.progress.has_extension();
+            bytes.extend(if has_event { frame.with_id(&id) } else { frame }.encode());
+        }
+        bytes.freeze()
     }
 
     fn keep_alive(&mut self) -> Bytes {

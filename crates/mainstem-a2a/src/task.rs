@@ -59,7 +59,7 @@ impl TaskFold {
         if let EventKind::Gap { missed, .. } = event.kind {
             self.missed += missed;
         }
-        if let Some(update) = self.progress.apply(event) {
+        for update in self.progress.apply(event) {
             match update {
                 StreamResponse::StatusUpdate(update) => self.status = update.status,
                 StreamResponse::ArtifactUpdate(update) => merge(&mut self.artifacts, update),

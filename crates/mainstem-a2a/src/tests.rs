@@ -104,6 +104,49 @@ fn a_run_is_a_task() {
 }
 
 #[test]
+fn artifacts_of_a_failed_attempt_become_empty() {
+    let text = |id: &str, delta: &str| json!({ "type": "TEXT_BLOCK_DELTA", "blockId": id, "delta": delta });
+    let block = |kind: &str, id: &str| json!({ "type": kind, "blockId": id });
+    let call = |number: u32| json!({ "type": "MODEL_CALL_START", "modelName": "m", "iteration": number });
+    let all = [
+        ("root", start()),
+        ("root", call(1)),
+        ("root", block("TEXT_BLOCK_START", "kept")),
+        ("root", text("kept", "Hi.")),
+        ("root", block("TEXT_BLOCK_END", "kept")),
+        ("root", json!({ "type": "MODEL_CALL_END", "stopReason": "stop", "durationMs": 1 })),
+        ("root", call(2)),
+        ("root", block("TEXT_BLOCK_START", "one")),
+        ("root", text("one", "Foo")),
+        ("root", block("TEXT_BLOCK_END", "one")),
+        ("root", block("TEXT_BLOCK_START", "two")),
+        ("root", text("two", "Bar")),
+        ("root", json!({ "type": "TEXT_BLOCK_END", "blockId": "two", "discarded": true })),
+        (
+            "root",
+            json!({ "type": "MODEL_RETRY", "attempt": 1, "waitMs": 0, "error": { "code": "cut", "message": "cut" },
+                "discarded": { "blocks": ["one", "two"], "toolCalls": [] } }),
+        ),
+        ("root", end("success")),
+    ];
+    let (emptied, told) = ("artifact Some(false) Some(true) ", updates(Some(Extension::default()), &all));
+    assert_eq!(updates(None, &all).iter().filter(|update| *update == emptied).count(), 2);
+    // The event comes behind what it empties.
+    let retry = told.iter().position(|update| update == "status Working \"MODEL_RETRY\"").unwrap();
+    assert_eq!(told[retry - 1], emptied);
+    let mut fold = TaskFold::new("r", "s");
+    (1..).zip(&all).for_each(|(seq, (reply, kind))| fold.apply(&event(seq, reply, kind.clone())));
+    let texts: Vec<_> = fold
+        .task(None)
+        .artifacts
+        .unwrap()
+        .iter()
+        .map(|one| one.parts[0].as_text().unwrap().to_owned())
+        .collect();
+    assert_eq!(texts, ["Hi.", "", ""]);
+}
+
+#[test]
 fn each_outcome_is_a_state() {
     #[track_caller]
     fn check(outcome: &str, expected: &str) {

@@ -4,6 +4,7 @@ mod ask;
 mod card;
 mod driver;
 mod mirror;
+mod place;
 mod reading;
 mod wire;
 
@@ -11,8 +12,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use async_trait::async_trait;
 use futures_util::{StreamExt, stream};
-use mainstem_a2a::sdk::{Message, Part, Role};
-use mainstem_event::{CancelReason, Decision};
+use mainstem_a2a::sdk::{Message, Part, Role, Task};
+use mainstem_event::{CancelReason, Decision, fold::RecordedTurn};
 use mainstem_message::{ConfirmId, SessionId, ToolCallId};
 use mainstem_outbound::Reach;
 use mainstem_spec::Protocol;
@@ -22,6 +23,8 @@ use tokio::sync::mpsc;
 use self::{
     driver::{Driver, Said},
     mirror::Mirror,
+    place::Place,
+    reading::Reading,
     wire::Wire,
 };
 use crate::{
@@ -29,6 +32,9 @@ use crate::{
     agents::{About, Declared},
     http::Connection,
 };
+
+/// Why a turn that is found again is not repeated.
+const FALLBACK: &str = "the stream of an A2A task can't be read again from its beginning";
 
 /// How many answers wait for their way to the remote.
 const ANSWERS: usize = 64;
@@ -42,10 +48,11 @@ const CONTEXTS: usize = 1_024;
 /// the conversation; a server that names the context otherwise is followed in that. What the
 /// protocol has no place for (levels, budgets, plan mode) is not sent.
 ///
-/// The protocol has no replay. After a lost connection the task is read again: artifacts that grow
-/// at their end are shown once and completely; of status messages those are shown that the server
-/// keeps in the history; what came and went between the two is lost. A Mainstem server has all
-/// events under an extension, those of the agents below it too; then nothing is lost.
+/// The protocol has no replay. After a lost connection, and in a process that continues the turn of
+/// another one, the task is read again: artifacts that grow at their end are shown once and
+/// completely; of status messages those are shown that the server keeps in the history; what came
+/// and went between the two is lost. A Mainstem server has all events under an extension, those of
+/// the agents below it too; then nothing is lost.
 #[derive(Clone, Debug)]
 pub struct A2aAgent {
     connection: Connection,
@@ -124,33 +131,100 @@ impl Declared for A2aAgent {
 #[async_trait]
 impl RemoteAgent for A2aAgent {
     async fn begin(&self, turn: RemoteTurn) -> Result<BegunTurn, RemoteError> {
+        let (name, wire) = self.reached(&turn).await?;
+        let message = self.message(&turn);
+        if wire.has_events() {
+            return Ok(mirrored(Mirror::begin(wire, message).await?));
+        }
+        let (control, said) = Control::new(wire.clone());
+        let driver = Driver::begin(wire, &name, message, control.task.clone(), said).await?;
+        self.remember(turn.session, driver.context().to_owned());
+        Ok(driven(driver, control))
+    }
+
+    fn can_find(&self) -> bool {
+        true
+    }
+
+    async fn find(&self, turn: RemoteTurn, recorded: &RecordedTurn) -> Result<BegunTurn, RemoteError> {
+        let (name, wire) = self.reached(&turn).await?;
+        let place = recorded.latest_remote_id().and_then(Place::parse);
+        let task = match place {
+            // A server of ours begins the task of a message once.
+            None if wire.has_events() => {
+                return Ok(mirrored(Mirror::again(wire, self.message(&turn)).await?));
+            }
+            Some(Place { task, event: Some(_) }) if wire.has_events() => {
+                return Ok(mirrored(Mirror::of(wire, task)));
+            }
+            Some(Place { task, .. }) => task.to_owned(),
+            None => search(&wire, &self.message(&turn)).await?,
+        };
+        let (control, said) = Control::new(wire.clone());
+        let _ = control.task.set(task.clone());
+        let reading = Reading::recorded(&name, task, &recorded.own);
+        let driver = Driver::found(wire, reading, control.task.clone(), said);
+        Ok(driven(driver, control).with_fallback(FALLBACK))
+    }
+}
+
+impl A2aAgent {
+    /// Reads the card of the agent: its name, and the interface that is used.
+    async fn reached(&self, turn: &RemoteTurn) -> Result<(String, Wire), RemoteError> {
         let card = card::find(&self.connection).await?;
         let interface = card::interface(&self.connection, &card)?;
-        let wire = Wire::new(self.connection.of_trace(turn.trace_parent.as_deref()), interface);
-        let message = Message {
+        Ok((card.name, Wire::new(self.connection.of_trace(turn.trace_parent.as_deref()), interface)))
+    }
+
+    /// Returns the message that begins a turn.
+    fn message(&self, turn: &RemoteTurn) -> Message {
+        Message {
             message_id: turn.id.to_string(),
             context_id: Some(self.context(&turn.session)),
-            ..Message::new(Role::User, vec![Part::text(turn.task)])
-        };
-        if wire.has_events() {
-            let mirror = Mirror::begin(wire, message).await?;
-            let control = Arc::new(mirror.control());
-            let events = stream::unfold(mirror, |mut mirror| async move {
-                let event = mirror.next().await?;
-                Some((event, mirror))
-            });
-            return Ok(BegunTurn::new(events.boxed(), control));
+            ..Message::new(Role::User, vec![Part::text(&turn.task)])
         }
-        let (answers, said) = mpsc::channel(ANSWERS);
-        let task = Arc::new(OnceLock::new());
-        let driver = Driver::begin(wire.clone(), &card.name, message, task.clone(), said).await?;
-        self.remember(turn.session, driver.context().to_owned());
-        let events = stream::unfold(driver, |mut driver| async move {
-            let event = driver.next().await?;
-            Some((event, driver))
-        });
-        Ok(BegunTurn::new(events.boxed(), Arc::new(Control { wire, task, answers })))
     }
+}
+
+/// Returns the task that a message has begun.
+///
+/// # Errors
+/// The server can't tell, or has no such task.
+async fn search(wire: &Wire, message: &Message) -> Result<String, RemoteError> {
+    let unknown = |why: &str| {
+        wire.connection().refusal(&format!(
+            "the process that began the turn ended before it knew the task, and {why}; the message is not \
+             sent again, because the task would run twice"
+        ))
+    };
+    let context = message.context_id.as_deref().unwrap_or_default();
+    let tasks = match wire.list(context).await {
+        Err(RemoteError::Refused { .. } | RemoteError::Invalid { .. }) => {
+            return Err(unknown("the server can't list its tasks"));
+        }
+        tasks => tasks?,
+    };
+    let is_it =
+        |begun: &&Task| begun.history.iter().flatten().any(|known| known.message_id == message.message_id);
+    let task = tasks.iter().find(is_it).map(|task| task.id.clone());
+    task.ok_or_else(|| unknown("the server shows no task of its message"))
+}
+
+fn mirrored(mirror: Mirror) -> BegunTurn {
+    let control = Arc::new(mirror.control());
+    let events = stream::unfold(mirror, |mut mirror| async move {
+        let event = mirror.next().await?;
+        Some((event, mirror))
+    });
+    BegunTurn::new(events.boxed(), control)
+}
+
+fn driven(driver: Driver, control: Control) -> BegunTurn {
+    let events = stream::unfold(driver, |mut driver| async move {
+        let event = driver.next().await?;
+        Some((event, driver))
+    });
+    BegunTurn::new(events.boxed(), Arc::new(control))
 }
 
 /// Steers a task.
@@ -162,6 +236,12 @@ struct Control {
 }
 
 impl Control {
+    /// Creates the control of a task, and the receiver of what it says.
+    fn new(wire: Wire) -> (Self, mpsc::Receiver<Said>) {
+        let (answers, said) = mpsc::channel(ANSWERS);
+        (Self { wire, task: Arc::default(), answers }, said)
+    }
+
     async fn say(&self, said: Said) -> Result<(), RemoteError> {
         self.answers.send(said).await.map_err(|_| RemoteError::Ended)
     }

@@ -7,7 +7,7 @@ mod grammar;
 
 use std::{collections::HashMap, sync::Arc};
 
-use mainstem_event::{ConfirmResult, EventKind, EventSource, Outcome};
+use mainstem_event::{ConfirmResult, EventKind, EventSource, Outcome, fold::RecordedInvocation};
 use mainstem_message::{
     ConfirmId, ContentBlock, Failure, Message, Role, SessionId, ToolCall, ToolCallId, ToolState,
 };
@@ -118,6 +118,12 @@ impl Admission {
             bytes: 0,
             requests: 0,
         }
+    }
+
+    /// Goes on behind the recorded events of the agent that was asked.
+    pub(crate) fn skip_to(&mut self, own: &RecordedInvocation) {
+        self.has_started = true;
+        self.invocations[ROOT].grammar = Grammar::recorded(own);
     }
 
     /// Takes in the next event.

@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
-use mainstem_event::{CancelReason, Decision, EventKind, EventSource};
+use mainstem_event::{CancelReason, Decision, EventKind, EventSource, fold::RecordedTurn};
 use mainstem_message::{ConfirmId, Message, ReplyId, SessionId, ToolCallId};
 use mainstem_policy::{Budget, Rules};
 use mainstem_tool::ToolOutput;
@@ -31,15 +31,16 @@ pub trait RemoteAgent: fmt::Debug + Send + Sync + 'static {
         false
     }
 
-    /// Finds a turn again that another process has begun, by its id. Its events are those that the
-    /// other process was sent, from the first one on. `latest` is the [id](RemoteEvent::id) of the
-    /// latest one that was recorded. If the request of the other process has never arrived, this
-    /// begins the turn.
+    /// Finds a turn again that another process has begun, by its id or by the
+    /// [ids](RemoteEvent::id) of the events that are recorded. Its events are those that the other
+    /// process was sent, from the first one on; or, if they can't be read again, those that the
+    /// record lacks ([`BegunTurn::with_fallback`]). If the request of the other process has never
+    /// arrived, this begins the turn.
     ///
     /// # Errors
-    /// The remote can't be reached, or no longer has the turn.
-    async fn find(&self, turn: RemoteTurn, latest: Option<&str>) -> Result<BegunTurn, RemoteError> {
-        let _ = (turn, latest);
+    /// The remote can't be reached or no longer has the turn, or can't tell whether it has begun.
+    async fn find(&self, turn: RemoteTurn, recorded: &RecordedTurn) -> Result<BegunTurn, RemoteError> {
+        let _ = (turn, recorded);
         Err(RemoteError::refused("the protocol can't find a turn again that another process has begun"))
     }
 }
@@ -83,6 +84,9 @@ pub struct BegunTurn {
     pub events: BoxStream<'static, Result<RemoteEvent, RemoteError>>,
     /// Steers it.
     pub control: Arc<dyn RemoteControl>,
+    /// Why the events of a turn that was found again are those that its record lacks; `None` if
+    /// they are all of its events.
+    pub fallback: Option<String>,
 }
 
 impl BegunTurn {
@@ -91,7 +95,17 @@ impl BegunTurn {
         events: BoxStream<'static, Result<RemoteEvent, RemoteError>>,
         control: Arc<dyn RemoteControl>,
     ) -> Self {
-        Self { events, control }
+        Self { events, control, fallback: None }
+    }
+
+    /// Says why the events of a turn that was [found again](RemoteAgent::find) are only those that
+    /// its record lacks. What is open in the record is discarded, and the agents below that are
+    /// running end; the first event follows, which is no `AGENT_START`. A
+    /// [`Translation::recorded`](crate::Translation::recorded) writes such events.
+    #[must_use]
+    pub fn with_fallback(mut self, reason: impl Into<String>) -> Self {
+        self.fallback = Some(reason.into());
+        self
     }
 }
 

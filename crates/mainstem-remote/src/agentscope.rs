@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use mainstem_encode::agent_protocol::{Context, DenyRule, Detail, Submit};
-use mainstem_event::{CancelReason, Decision};
+use mainstem_event::{CancelReason, Decision, fold::RecordedTurn};
 use mainstem_message::{ConfirmId, ToolCallId};
 use mainstem_outbound::Reach;
 use mainstem_policy::{Effect, RuleSet, Rules};
@@ -142,8 +142,8 @@ impl RemoteAgent for AgentScopeAgent {
     }
 
     /// A task has the turn's id, and a server that has it ignores a further request.
-    async fn find(&self, turn: RemoteTurn, latest: Option<&str>) -> Result<BegunTurn, RemoteError> {
-        match latest {
+    async fn find(&self, turn: RemoteTurn, recorded: &RecordedTurn) -> Result<BegunTurn, RemoteError> {
+        match recorded.latest_remote_id() {
             Some(_) => Ok(self.follow(self.task(&turn), turn)),
             None => self.begin(turn).await,
         }

@@ -13,7 +13,7 @@ use reqwest::{
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use crate::RemoteError;
 
@@ -226,7 +226,7 @@ impl Connection {
             if let Some(body) = body {
                 request = request.json(body);
             }
-            let response = tokio::time::timeout(RESPONSE_TIMEOUT, request.send()).await;
+            let response = timeout(RESPONSE_TIMEOUT, request.send()).await;
             let (error, wait) = match response {
                 Ok(Ok(response)) if response.status().is_success() => return Ok(response),
                 Ok(Ok(response)) => {
@@ -266,7 +266,13 @@ impl Connection {
             .map_err(|error| self.invalid(&format!("not the expected response: {error}")))
     }
 
-    async fn body(&self, mut response: Response) -> Result<Vec<u8>, RemoteError> {
+    async fn body(&self, response: Response) -> Result<Vec<u8>, RemoteError> {
+        let body = timeout(RESPONSE_TIMEOUT, self.whole(response)).await;
+        let seconds = RESPONSE_TIMEOUT.as_secs();
+        body.unwrap_or_else(|_| Err(self.failed(&format!("no complete response within {seconds} s"))))
+    }
+
+    async fn whole(&self, mut response: Response) -> Result<Vec<u8>, RemoteError> {
         let mut body = Vec::new();
         while let Some(bytes) = response.chunk().await.map_err(|error| self.unreachable(&error))? {
             if body.len() + bytes.len() > MAX_RESPONSE {

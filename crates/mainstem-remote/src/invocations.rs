@@ -18,6 +18,9 @@ use crate::{RemoteError, admission::ROOT};
 /// The name of the model in whose place a middleware answers.
 const MIDDLEWARE: &str = "middleware";
 
+/// The code of what ends because its process has.
+const RESTARTED: &str = "restarted";
+
 /// The longest id of an event, in bytes.
 const MAX_ID: usize = 512;
 
@@ -25,8 +28,6 @@ const MAX_ID: usize = 512;
 /// those that are open, the deepest first.
 pub(crate) struct Invocations {
     invocations: Vec<RemoteInvocation>,
-    /// Whether another process has begun the turn.
-    is_recorded: bool,
     /// Those that another process has begun, until the remote repeats their start.
     recorded: VecDeque<RemoteInvocation>,
 }
@@ -49,44 +50,42 @@ impl Invocations {
     pub(crate) fn open(cx: RunContext, name: &Arc<str>, task: &str) -> Self {
         let bracket = Bracket::open(&cx, name, vec![Arc::new(Message::user(task))]);
         let invocations = vec![RemoteInvocation::new(cx, bracket)];
-        Self { invocations, is_recorded: false, recorded: VecDeque::new() }
+        Self { invocations, recorded: VecDeque::new() }
     }
 
     /// Continues the invocations of a turn that another process has begun. The remote repeats it
-    /// from its beginning.
-    pub(crate) fn recorded(cx: RunContext, RecordedTurn { own, below, .. }: RecordedTurn) -> Self {
+    /// from its beginning, unless it [falls back](Self::fall_back).
+    pub(crate) fn recorded(cx: RunContext, RecordedTurn { own, below, .. }: &RecordedTurn) -> Self {
         let mut recorded = Self {
-            invocations: vec![RemoteInvocation::recorded(cx, &own)],
-            is_recorded: true,
+            invocations: vec![RemoteInvocation::recorded(cx, own)],
             recorded: VecDeque::with_capacity(below.len()),
         };
         for one in below {
-            let parent = one.origin.source.as_ref().map(|source| &source.parent_session_id);
-            let mut known = recorded.invocations.iter().chain(&recorded.recorded).rev();
-            let above = known.find(|above| Some(above.cx.session_id()) == parent);
-            // A turn has those whose parent it has.
-            let Some(above) = above else { continue };
-            let cx = above.cx.recorded_child(&one);
-            recorded.recorded.push_back(RemoteInvocation::recorded(cx, &one));
+            let caller = match one.caller.checked_sub(1) {
+                None => &recorded.invocations[ROOT],
+                Some(place) => &recorded.recorded[place],
+            };
+            let cx = caller.cx.recorded_child(one);
+            recorded.recorded.push_back(RemoteInvocation::recorded(cx, one));
         }
         recorded
     }
 
-    /// Returns `true` if another process has begun the turn.
-    pub(crate) fn are_recorded(&self) -> bool {
-        self.is_recorded
+    /// Goes on behind the record, because the remote can't repeat the turn: agents below end, and
+    /// what is open of the agent that was asked is discarded.
+    pub(crate) fn fall_back(&mut self, own: &RecordedInvocation, reason: String) {
+        let failure = || Failure::new(RESTARTED, format!("{reason}; another agent shows what follows"));
+        while let Some(mut below) = self.recorded.pop_back() {
+            if let Some(bracket) = below.take() {
+                bracket.close(Err(AgentError::Refused(failure())));
+            }
+        }
+        self.invocations[ROOT].fall_back(own, reason);
     }
 
     /// Returns `true` if the remote repeats what the record has.
     pub(crate) fn are_repeated(&self) -> bool {
         !self.recorded.is_empty() || self.invocations.iter().any(|one| one.repeats > 0)
-    }
-
-    /// Returns the id at the remote of the latest recorded event that has one.
-    pub(crate) fn latest_remote_id(&self) -> Option<String> {
-        let with_id = self.invocations.iter().chain(&self.recorded).filter(|one| one.latest.is_some());
-        let latest = with_id.max_by_key(|one| one.cx.last_event())?;
-        latest.latest.as_ref().map(|(_, id)| id.clone())
     }
 
     /// Begins an invocation below another.
@@ -245,7 +244,23 @@ impl RemoteInvocation {
         let bracket = (!recorded.is_over).then(|| Bracket::recorded(&cx, recorded));
         let latest = recorded.remote_id.as_ref();
         let latest = latest.map(|(event, id)| (recorded.events - event, id.clone()));
-        Self { cx, bracket, model: None, repeats: recorded.events, latest }
+        let model = recorded.model.clone().filter(|_| recorded.parts.attempt.is_some());
+        Self { cx, bracket, model, repeats: recorded.events, latest }
+    }
+
+    /// Goes on behind the record: what is open is discarded.
+    fn fall_back(&mut self, own: &RecordedInvocation, reason: String) {
+        (self.repeats, self.latest) = (0, None);
+        if let Some(said) = own.parts.attempt.clone().filter(|said| !said.is_empty()) {
+            let next =
+                || self.cx.with_transcript(|transcript| transcript.next_closing(StopReason::Cancelled));
+            while let Some(end) = next().filter(EventKind::ends_part) {
+                self.cx.emit(end.with_discarded(true));
+            }
+            let why = Failure::new(RESTARTED, reason.as_str());
+            self.cx.emit(EventKind::model_retry(1, 0, why).with_taken_back(said));
+        }
+        self.cx.emit(EventKind::StreamFallback { reason });
     }
 
     /// Takes in an event that the record has.
@@ -253,11 +268,6 @@ impl RemoteInvocation {
     /// # Errors
     /// The record has another one.
     fn repeat(&mut self, kind: &EventKind, id: Option<String>) -> Result<(), RemoteError> {
-        match kind {
-            EventKind::ModelCallStart { model_name, .. } => self.model = Some(model_name.clone()),
-            EventKind::ModelCallEnd { .. } => self.model = None,
-            _ => {}
-        }
         self.repeats -= 1;
         match (self.latest.take_if(|(left, _)| *left == self.repeats), id) {
             (Some((_, recorded)), Some(id)) if recorded != id => Err(differs(kind.name())),

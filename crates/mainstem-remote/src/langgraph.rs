@@ -1,15 +1,18 @@
 //! LangGraph's API: a graph of a LangGraph server.
 
+mod control;
 mod cursor;
 mod driver;
 mod graph;
 mod interrupts;
 mod namespace;
+mod place;
 mod server;
 mod speaker;
 mod wire;
 
 use async_trait::async_trait;
+use mainstem_event::fold::RecordedTurn;
 use mainstem_outbound::Reach;
 use mainstem_spec::Protocol;
 use serde_json::Value;
@@ -29,8 +32,9 @@ const ASSISTANTS: &str = "/assistants/";
 ///
 /// Nodes that are graphs, and graphs that tools run, are agents below it. The stream reconnects
 /// behind the last event after a lost connection. The API has no idempotency key, so a request
-/// whose response was lost is not repeated: the run is looked up by the turn's id in its metadata.
-/// An interrupt asks for approval, and its answer resumes the graph.
+/// whose response was lost is not repeated: the run is looked up by the turn's id in its metadata,
+/// also by a process that continues the turn of another one. An interrupt asks for approval, and
+/// its answer resumes the graph.
 #[derive(Clone, Debug)]
 pub struct LangGraphAgent {
     connection: Connection,
@@ -94,8 +98,26 @@ impl RemoteAgent for LangGraphAgent {
             let what = "LangGraph's API can't hold an agent to reading, so it is not asked in plan mode";
             return Err(RemoteError::refused(what));
         }
+        Driver::begin(self.server(&turn).await?, turn).await
+    }
+
+    fn can_find(&self) -> bool {
+        true
+    }
+
+    async fn find(&self, turn: RemoteTurn, recorded: &RecordedTurn) -> Result<BegunTurn, RemoteError> {
+        let server = self.server(&turn).await?;
+        match server.search(&turn.id, recorded).await? {
+            Some(run) => Ok(Driver::found(server, turn, recorded, run)),
+            None => self.begin(turn).await,
+        }
+    }
+}
+
+impl LangGraphAgent {
+    /// Returns the server, for the thread of a turn's session.
+    async fn server(&self, turn: &RemoteTurn) -> Result<Server, RemoteError> {
         let connection = self.connection.of_trace(turn.trace_parent.as_deref());
-        let server = Server::new(connection, self.assistant.as_deref(), &turn.session).await?;
-        Driver::begin(server, turn).await
+        Server::new(connection, self.assistant.as_deref(), &turn.session).await
     }
 }

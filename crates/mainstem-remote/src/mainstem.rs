@@ -8,7 +8,7 @@ use mainstem_api::{
     AnyRun, AnySession, Begun, Code, Error, Host, NewRun, NewToolResult, RunOptions, RunState, RunView,
 };
 use mainstem_client::{RemoteSession, Server};
-use mainstem_event::{AgentEvent, Background, CancelReason, Decision};
+use mainstem_event::{AgentEvent, Background, CancelReason, Decision, fold::RecordedTurn};
 use mainstem_message::{ConfirmId, ContentBlock, ToolCallId, ToolState};
 use mainstem_outbound::{Reach, Secrets};
 use mainstem_spec::Protocol;
@@ -141,9 +141,9 @@ impl RemoteAgent for MainstemAgent {
         true
     }
 
-    async fn find(&self, turn: RemoteTurn, latest: Option<&str>) -> Result<BegunTurn, RemoteError> {
+    async fn find(&self, turn: RemoteTurn, recorded: &RecordedTurn) -> Result<BegunTurn, RemoteError> {
         let (server, session) = self.session(&turn)?;
-        let begun = find(&session, &turn, self.new_run(&turn), latest).await;
+        let begun = find(&session, &turn, self.new_run(&turn), recorded.latest_remote_id()).await;
         let begun = begun.map_err(|error| failed(&self.secrets, &error))?;
         let begun = begun.ok_or_else(|| RemoteError::refused("the server no longer has the turn"))?;
         Ok(self.follow(server, session, begun))

@@ -3,6 +3,7 @@
 use std::{cell::RefCell, collections::BTreeMap, env, fmt, sync::Arc};
 
 use async_trait::async_trait;
+use mainstem_event::fold::RecordedTurn;
 use mainstem_outbound::Reach;
 use mainstem_spec::{AgentSpec, Header, Protocol};
 use tokio::{sync::OnceCell, time::sleep};
@@ -164,8 +165,8 @@ impl RemoteAgent for ProbedAgent {
         self.found.get().is_none_or(|found| found.can_find())
     }
 
-    async fn find(&self, turn: RemoteTurn, latest: Option<&str>) -> Result<BegunTurn, RemoteError> {
-        self.found().await?.find(turn, latest).await
+    async fn find(&self, turn: RemoteTurn, recorded: &RecordedTurn) -> Result<BegunTurn, RemoteError> {
+        self.found().await?.find(turn, recorded).await
     }
 }
 

@@ -3,7 +3,10 @@
 use std::{collections::HashSet, mem, sync::Arc};
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
-use mainstem_event::{Discarded, EventKind, EventSource, Outcome, Rollup, fold::BlockKind as Block};
+use mainstem_event::{
+    Discarded, EventKind, EventSource, Outcome, Rollup,
+    fold::{BlockKind as Block, RecordedInvocation},
+};
 use mainstem_message::{
     BlockId, ContentBlock, Failure, Message, Role, StopReason, ToolCall, ToolCallId, ToolState, Usage,
 };
@@ -61,6 +64,8 @@ struct Call {
     name: Arc<str>,
     arguments: String,
     stage: Stage,
+    /// How many bytes of its result are recorded, which the remote repeats.
+    recorded: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,6 +91,32 @@ impl Translation {
             attempt: Discarded::default(),
             answered: HashSet::new(),
             is_over: false,
+        }
+    }
+
+    /// Creates the translation of the agent that was asked, in a turn that another process has
+    /// begun: it goes on behind what is recorded, with new ids. The open model call begins again,
+    /// and calls without a result still wait for it.
+    pub fn recorded(model: impl Into<Arc<str>>, own: &RecordedInvocation) -> Self {
+        let parts = &own.parts;
+        let call = |(call, is_running): (&ToolCall, bool)| Call {
+            id: call.id.clone(),
+            name: call.name.as_str().into(),
+            arguments: call.arguments.clone(),
+            stage: if is_running { Stage::Running } else { Stage::Called },
+            recorded: own.transcript.result_bytes(&call.id),
+        };
+        let calls: Vec<_> = own.open_calls().map(call).collect();
+        let is_open = |id: &ToolCallId| calls.iter().any(|call| call.id == *id);
+        let said = parts.attempt.iter().flat_map(|said| &said.tool_calls);
+        let answered = parts.calls.keys().chain(said).filter(|id| !is_open(id)).cloned().collect();
+        Self {
+            blocks: parts.blocks,
+            model_calls: parts.model_calls,
+            is_model_called: parts.attempt.is_some(),
+            answered,
+            calls,
+            ..Self::new(model)
         }
     }
 
@@ -145,7 +176,8 @@ impl Translation {
         let name: Arc<str> = name.into();
         self.emit(EventKind::ToolCallStart { tool_call_id: id.clone(), tool_call_name: name.clone() });
         self.attempt.tool_calls.push(id.clone());
-        self.calls.push(Call { id: id.clone(), name, arguments: String::new(), stage: Stage::Calling });
+        let (id, arguments, stage) = (id.clone(), String::new(), Stage::Calling);
+        self.calls.push(Call { id, name, arguments, stage, recorded: 0 });
     }
 
     /// Continues the arguments of a call, which are JSON; nothing if the call is not open.
@@ -214,9 +246,12 @@ impl Translation {
 
     /// Continues the result of a call; nothing if it has not begun.
     pub fn result(&mut self, id: &ToolCallId, delta: &str) {
-        let is_running = self.place(id).is_some_and(|place| self.calls[place].stage == Stage::Running);
-        if is_running && !delta.is_empty() {
-            let delta = delta.to_owned();
+        let running = self.calls.iter_mut().find(|call| call.id == *id && call.stage == Stage::Running);
+        let Some(call) = running else { return };
+        let repeated = call.recorded.min(delta.len());
+        call.recorded -= repeated;
+        let delta = delta.get(repeated..).unwrap_or(delta).to_owned();
+        if !delta.is_empty() {
             self.emit(EventKind::ToolResultTextDelta { tool_call_id: id.clone(), delta });
         }
     }
@@ -266,6 +301,13 @@ impl Translation {
     /// `MODEL_FALLBACK` that takes something back is as in [`take_back`](Self::take_back).
     pub fn other(&mut self, kind: EventKind) {
         if kind.taken_back().is_some() { self.take_back(kind) } else { self.emit(kind) }
+    }
+
+    /// Adds an event of the invocation with its [id](RemoteEvent::id) at the remote.
+    pub fn other_with_id(&mut self, kind: EventKind, id: impl Into<String>) {
+        if !self.is_over {
+            self.events.push(RemoteEvent::new(kind).with_source(self.source.clone()).with_id(id));
+        }
     }
 
     /// Takes back what the present answer has said, because the remote gives it again. `kind` is

@@ -1,20 +1,24 @@
 //! Drives one turn of a remote agent: the only place of this crate that waits for it.
 
 mod answers;
+mod cancel;
 
 use std::{future::pending, panic::AssertUnwindSafe, pin::Pin, sync::Arc, time::Duration};
 
-use futures_util::{FutureExt, StreamExt, future::BoxFuture};
-use mainstem_event::{CancelReason, ConfirmResult, Decision, Outcome, fold::RecordedTurn};
+use futures_util::{FutureExt, StreamExt};
+use mainstem_event::{ConfirmResult, Decision, Outcome, fold::RecordedTurn};
 use mainstem_message::{ConfirmId, Message, ReplyId, ToolCall};
 use mainstem_react::{AgentError, RunContext, RunOutcome};
 use mainstem_subagent::{Fleet, TurnInput};
 use tokio::{
     sync::oneshot,
-    time::{Sleep, sleep, timeout},
+    time::{Sleep, sleep},
 };
 
-use self::answers::Answers;
+use self::{
+    answers::Answers,
+    cancel::{Beginning, CancelOnDrop, is_executor, reason, report},
+};
 use crate::{
     BegunTurn, RemoteControl, RemoteError, RemoteEvent, RemoteRunner, RemoteTurn,
     admission::{Admission, Admitted, ROOT},
@@ -24,9 +28,6 @@ use crate::{
 /// How long a remote has to end its turn after it was asked to stop.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// How long a request to stop may take once this side has stopped waiting.
-const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
-
 /// Runs a turn from its `AGENT_START` to its `AGENT_END`. One that another process has begun is
 /// read again from its beginning, and goes on behind what is recorded.
 pub(crate) async fn run(
@@ -35,7 +36,8 @@ pub(crate) async fn run(
     recorded: Option<RecordedTurn>,
 ) -> RunOutcome {
     let TurnInput { cx, task, history, mut watchdog, .. } = input;
-    let mut invocations = match recorded {
+    let recorded = recorded.map(Arc::new);
+    let mut invocations = match &recorded {
         None => Invocations::open(cx.clone(), &runner.name, &task),
         Some(recorded) => Invocations::recorded(cx.clone(), recorded),
     };
@@ -46,7 +48,7 @@ pub(crate) async fn run(
         };
         tokio::select! {
             biased;
-            result = drive(&runner, &cx, &mut invocations, request(&cx, task, history)) => result,
+            result = drive(&runner, &cx, &mut invocations, recorded, request(&cx, task, history)) => result,
             () = watched => Err(AgentError::cancelled(&cx)),
         }
     };
@@ -59,9 +61,10 @@ async fn drive(
     runner: &RemoteRunner,
     cx: &RunContext,
     invocations: &mut Invocations,
+    recorded: Option<Arc<RecordedTurn>>,
     request: RemoteTurn,
 ) -> Result<Outcome, AgentError> {
-    let result = follow(runner, cx, invocations, request).await;
+    let result = follow(runner, cx, invocations, recorded, request).await;
     // The reason on this side is the better one.
     if result.is_err() && cx.is_cancelled() { Err(AgentError::cancelled(cx)) } else { result }
 }
@@ -70,25 +73,29 @@ async fn follow(
     runner: &RemoteRunner,
     cx: &RunContext,
     invocations: &mut Invocations,
+    recorded: Option<Arc<RecordedTurn>>,
     request: RemoteTurn,
 ) -> Result<Outcome, AgentError> {
     let request = RemoteTurn { trace_parent: runner.trace.trace_parent(), ..request };
     let agent = runner.agent.clone();
-    let admission = Admission::new(request.session.clone(), request.levels);
-    let latest = invocations.latest_remote_id();
-    let is_recorded = invocations.are_recorded();
+    let mut admission = Admission::new(request.session.clone(), request.levels);
+    let known = recorded.clone();
     let mut begin = Beginning::new(cx, async move {
-        match is_recorded {
-            true => agent.find(request, latest.as_deref()).await,
-            false => agent.begin(request).await,
+        match known {
+            Some(recorded) => agent.find(request, &recorded).await,
+            None => agent.begin(request).await,
         }
     });
-    let BegunTurn { mut events, control } = tokio::select! {
+    let BegunTurn { mut events, control, fallback } = tokio::select! {
         biased;
         () = cx.cancelled() => return Err(AgentError::cancelled(cx)),
         begun = begin.wait() => begun?,
     };
     let cancel_on_drop = CancelOnDrop { control: Some(control.clone()), cx };
+    if let (Some(reason), Some(recorded)) = (fallback, recorded) {
+        invocations.fall_back(&recorded.own, reason);
+        admission.skip_to(&recorded.own);
+    }
     let (answers, deferred, stopping) = Default::default();
     let mut turn = Turn { cx, invocations, admission, control, answers, deferred, stopping };
     loop {
@@ -181,8 +188,12 @@ impl Turn<'_> {
     /// Asks the remote to stop.
     fn stop(&mut self) {
         self.stopping = Some(Box::pin(sleep(GRACE)));
-        let (control, reason) = (self.control.clone(), reason(self.cx));
-        self.answers.add(ROOT, None, async move { report(control.cancel(&reason).await) });
+        let (control, cx) = (self.control.clone(), self.cx.clone());
+        self.answers.add(ROOT, None, async move {
+            if is_executor(&cx).await {
+                report(control.cancel(&reason(&cx)).await);
+            }
+        });
     }
 
     /// Takes in an event; returns the end of the turn.
@@ -319,84 +330,5 @@ fn decision_about(call: &ToolCall, results: &[ConfirmResult]) -> Decision {
         }
         Some(ConfirmResult { reason: Some(reason), .. }) => Decision::Deny(reason.clone()),
         _ => Decision::Deny("it was denied at the remote".to_owned()),
-    }
-}
-
-/// Logs an answer that did not arrive. The turn goes on: its events show what comes of it.
-fn report(result: Result<(), RemoteError>) {
-    if let Err(error) = result {
-        tracing::debug!(%error, "a remote agent did not take an answer");
-    }
-}
-
-fn reason(cx: &RunContext) -> CancelReason {
-    cx.cancellation().reason().unwrap_or(CancelReason::Dropped)
-}
-
-/// A request to begin a turn. If it is dropped on its way, it is driven to its end elsewhere, and
-/// the turn that it has begun is stopped.
-struct Beginning<'a> {
-    begun: Option<BoxFuture<'static, Result<BegunTurn, RemoteError>>>,
-    cx: &'a RunContext,
-}
-
-impl<'a> Beginning<'a> {
-    fn new(
-        cx: &'a RunContext,
-        begun: impl Future<Output = Result<BegunTurn, RemoteError>> + Send + 'static,
-    ) -> Self {
-        Self { begun: Some(Box::pin(begun)), cx }
-    }
-
-    async fn wait(&mut self) -> Result<BegunTurn, RemoteError> {
-        let begun = match &mut self.begun {
-            Some(begun) => begun.await,
-            None => Err(RemoteError::Ended),
-        };
-        self.begun = None;
-        begun
-    }
-}
-
-impl Drop for Beginning<'_> {
-    fn drop(&mut self) {
-        if let Some(begun) = self.begun.take() {
-            let reason = reason(self.cx);
-            cancel_later(self.cx, async move { begun.await?.control.cancel(&reason).await });
-        }
-    }
-}
-
-/// Lets the session's task set cancel a turn at the remote, because this side stops waiting. A turn
-/// that is left to another process goes on.
-fn cancel_later(cx: &RunContext, cancel: impl Future<Output = Result<(), RemoteError>> + Send + 'static) {
-    if cx.sink().is_left() {
-        return;
-    }
-    let Some(tasks) = Fleet::task_set(cx) else { return };
-    tasks.drive(async move {
-        let cancelled = timeout(CANCEL_TIMEOUT, cancel).await;
-        report(cancelled.unwrap_or_else(|_| Err(RemoteError::unreachable("no answer to a cancel"))));
-    });
-}
-
-/// Asks the remote to stop when this side drops the turn before its end.
-struct CancelOnDrop<'a> {
-    control: Option<Arc<dyn RemoteControl>>,
-    cx: &'a RunContext,
-}
-
-impl CancelOnDrop<'_> {
-    fn disarm(mut self) {
-        self.control = None;
-    }
-}
-
-impl Drop for CancelOnDrop<'_> {
-    fn drop(&mut self) {
-        if let Some(control) = self.control.take() {
-            let reason = reason(self.cx);
-            cancel_later(self.cx, async move { control.cancel(&reason).await });
-        }
     }
 }

@@ -24,7 +24,7 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    ExecutorId, MemoryTaskStore, TaskChange, TaskRecord, TaskStore, lease_renewal,
+    ExecutorId, MemoryTaskStore, TaskChange, TaskError, TaskRecord, TaskStore, lease_renewal,
     sync::{AbortHandle, AtomicU64, AtomicUsize, spawn},
 };
 
@@ -251,6 +251,16 @@ impl TaskSet {
     /// Returns a watch that changes whenever a task of this set has ended.
     pub fn ends(&self) -> watch::Receiver<u64> {
         self.0.ends.subscribe()
+    }
+
+    /// Returns `false` if another executor has a task, such as one that has taken it over.
+    ///
+    /// # Errors
+    /// The record can't be read.
+    pub async fn is_executor_of(&self, id: &TaskId) -> Result<bool, TaskError> {
+        let record = self.0.store.get(id).await?;
+        let executor = record.and_then(|record| record.executor);
+        Ok(executor.is_none_or(|executor| executor == self.0.executor))
     }
 
     /// Returns the number of running tasks.

@@ -4,6 +4,8 @@ mod file;
 mod memory;
 mod scoped;
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use mainstem_event::{TaskStatus, Timestamp};
 use mainstem_message::{SessionId, TaskId};
@@ -77,6 +79,51 @@ pub trait TaskStore: Send + Sync + 'static {
 
     /// Returns `true` if other processes may change records as well.
     fn is_shared(&self) -> bool;
+}
+
+#[async_trait]
+impl<S: TaskStore + ?Sized> TaskStore for Arc<S> {
+    async fn create(&self, record: TaskRecord) -> Result<(), TaskError> {
+        (**self).create(record).await
+    }
+
+    async fn update(
+        &self,
+        id: &TaskId,
+        expected: Expected,
+        change: TaskChange,
+        now: Timestamp,
+    ) -> Result<TaskRecord, TaskError> {
+        (**self).update(id, expected, change, now).await
+    }
+
+    async fn get(&self, id: &TaskId) -> Result<Option<TaskRecord>, TaskError> {
+        (**self).get(id).await
+    }
+
+    async fn list(&self, filter: &TaskFilter) -> Result<Vec<TaskRecord>, TaskError> {
+        (**self).list(filter).await
+    }
+
+    async fn remove(&self, id: &TaskId) -> Result<TaskRecord, TaskError> {
+        (**self).remove(id).await
+    }
+
+    async fn renew(&self, executor: &ExecutorId, until: Timestamp) -> Result<(), TaskError> {
+        (**self).renew(executor, until).await
+    }
+
+    async fn lease(&self, executor: &ExecutorId) -> Result<Option<Timestamp>, TaskError> {
+        (**self).lease(executor).await
+    }
+
+    async fn release(&self, executor: &ExecutorId) -> Result<(), TaskError> {
+        (**self).release(executor).await
+    }
+
+    fn is_shared(&self) -> bool {
+        (**self).is_shared()
+    }
 }
 
 /// What a record must be for a change to be made. By default anything.

@@ -10,7 +10,10 @@ use mainstem::{event::Decision, prelude::*, spec::Protocol};
 use mainstem_testing::{laws, render};
 use serde_json::json;
 
-use crate::support::{Folder, Served};
+use crate::{
+    restart::check_each_cut,
+    support::{Folder, Served},
+};
 
 /// A server in Python, killed when it is dropped.
 struct Peer {
@@ -99,6 +102,7 @@ async fn artifacts_are_the_text_of_a_child() {
     let Some(rpc) = does(&["rpc"], &["stream"]).await else { return };
     insta::assert_snapshot!(rpc, @r#"
     AGENT_START
+    CUSTOM
     MODEL_CALL_START
     THINKING_BLOCK_START
     THINKING_BLOCK_DELTA "I begin."
@@ -161,6 +165,7 @@ async fn a_person_answers_what_a_remote_agent_asks() {
     let all = run(&fleet(&peer.url, &["ask"]), answers(Decision::AllowWith(answer))).await;
     insta::assert_snapshot!(all, @r#"
     AGENT_START
+    CUSTOM
     MODEL_CALL_START
     THINKING_BLOCK_START
     THINKING_BLOCK_DELTA "I begin."
@@ -315,4 +320,14 @@ async fn a_server_of_ours_shows_the_agents_below_its_own() {
 fn nameless(all: &str) -> String {
     let lines = all.lines().filter(|line| !line.contains("agent_key: "));
     lines.collect::<Vec<_>>().join("\n")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_background_task_outlives_its_process() {
+    for arguments in [&["rpc"][..], &["rest"], &["rpc", "poll"]] {
+        let Some(peer) = Peer::start(arguments) else { return };
+        let far = AgentSpec::new("far", "Helps").with_url(&peer.url).with_protocol(Protocol::A2a);
+        check_each_cut(far.clone(), "stream").await;
+        check_each_cut(far, "answer").await;
+    }
 }

@@ -16,7 +16,7 @@ use tokio::{
 };
 
 use super::proxy::{Fault, proxy};
-use crate::support::Folder;
+use crate::{restart::check_each_cut, support::Folder};
 
 /// LangGraph's development server. It ends when this process does, because it reads our pipe.
 struct DevServer {
@@ -81,7 +81,9 @@ fn shown(events: &[AgentEvent]) -> String {
     let text = render(&below);
     let lines = text.lines().map(|line| {
         let line = line.trim_start().trim_start_matches(|c: char| c.is_ascii_digit());
-        line.split_once('#').and_then(|(_, rest)| rest.split_once(' ')).map_or(line, |(_, line)| line)
+        let line =
+            line.split_once('#').and_then(|(_, rest)| rest.split_once(' ')).map_or(line, |(_, line)| line);
+        if line.starts_with("CUSTOM langgraph.run ") { "CUSTOM langgraph.run" } else { line }
     });
     lines.collect::<Vec<_>>().join("\n")
 }
@@ -277,4 +279,12 @@ async fn a_further_message_continues_the_thread() {
     let lengths =
         threads.as_array().unwrap().iter().map(|one| one["values"]["messages"].as_array().unwrap().len());
     assert!(lengths.into_iter().any(|length| length == 4), "{threads}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_background_task_outlives_its_process() {
+    let Some(url) = dev_server() else { return };
+    for name in ["agent", "team", "plain"] {
+        check_each_cut(graph(url, name), "go").await;
+    }
 }

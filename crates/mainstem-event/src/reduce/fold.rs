@@ -16,7 +16,7 @@ use self::results::Results;
 pub(crate) use self::results::append_text;
 pub use self::{
     conversation::{Conversation, ROOT},
-    recorded::{RecordedInvocation, RecordedTurn},
+    recorded::{RecordedCall, RecordedInvocation, RecordedParts, RecordedTurn},
     transcript::{BlockKind, Transcript},
 };
 use crate::{AgentEvent, EventKind, EventSource};

@@ -93,6 +93,18 @@ impl Driver {
         Ok(driver)
     }
 
+    /// Goes on with a task that another process has begun. Its state is read when the first event
+    /// is requested.
+    pub(super) fn found(
+        wire: Wire,
+        reading: Reading,
+        task: Arc<OnceLock<String>>,
+        said: mpsc::Receiver<Said>,
+    ) -> Self {
+        let source = if wire.is_streaming() { Source::Lost } else { Source::Poll(Duration::ZERO) };
+        Self { wire, reading, events: VecDeque::new(), source, said, task, lost: 0, has_failed: false }
+    }
+
     /// Returns the context that the server has named.
     pub(super) fn context(&self) -> &str {
         self.reading.context()
@@ -264,7 +276,8 @@ impl Driver {
         let after = match self.source {
             Source::Poll(after) => (after * 2).min(LAST_POLL),
             _ => FIRST_POLL,
-        };
+        }
+        .max(FIRST_POLL);
         self.source = if self.reading.is_waiting() { Source::Answer } else { Source::Poll(after) };
         Ok(())
     }

@@ -21,6 +21,7 @@ use tokio::time::sleep;
 
 use super::{
     ask,
+    place::Place,
     wire::{Streamed, Wire},
 };
 use crate::{
@@ -45,14 +46,31 @@ impl Mirror {
     /// Sends the message that begins a turn, and reads the first frame, which has the task's id.
     pub(super) async fn begin(wire: Wire, message: Message) -> Result<Self, RemoteError> {
         let streamed = wire.stream(message).await?;
-        let (task, events) = Default::default();
-        let mut mirror = Self { wire, task, frames: None, events, last: 0, lost: 0, is_over: false };
+        let mut mirror = Self::new(wire);
         mirror.read(streamed)?;
         mirror.step().await?;
         match mirror.task.get() {
             Some(_) => Ok(mirror),
             None => Err(mirror.wire.connection().invalid("the stream does not begin with a task")),
         }
+    }
+
+    /// Reads the task of a message that may have been sent before: then it begins no other task.
+    pub(super) async fn again(wire: Wire, message: Message) -> Result<Self, RemoteError> {
+        let begun = Self::begin(wire, message).await?;
+        Ok(Self::of(begun.wire, begun.task.get().map_or("", String::as_str)))
+    }
+
+    /// Reads a task from its first event on.
+    pub(super) fn of(wire: Wire, task: &str) -> Self {
+        let mirror = Self::new(wire);
+        let _ = mirror.task.set(task.to_owned());
+        mirror
+    }
+
+    fn new(wire: Wire) -> Self {
+        let (task, events) = Default::default();
+        Self { wire, task, frames: None, events, last: 0, lost: 0, is_over: false }
     }
 
     /// Returns what steers the task.
@@ -138,7 +156,9 @@ impl Mirror {
         }
         (self.last, self.lost, self.is_over) =
             (event.seq, 0, event.is_run_end() || event.is_queued_run_cancel());
-        self.events.push_back(RemoteEvent::new(event.kind.clone()).with_source(event.origin.source.clone()));
+        let place = Place { task: self.task.get().map_or("", String::as_str), event: Some(event.seq) };
+        let (kind, source) = (event.kind.clone(), event.origin.source.clone());
+        self.events.push_back(RemoteEvent::new(kind).with_source(source).with_id(place.to_string()));
         Ok(())
     }
 }

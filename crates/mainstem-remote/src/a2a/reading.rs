@@ -4,19 +4,26 @@
 //! and which messages it has shown, and shows the rest.
 
 mod artifacts;
+mod recorded;
 
-use std::collections::HashSet;
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+};
 
 use mainstem_a2a::sdk::{
     Artifact, Message, Part, PartContent, Role, SendMessageResponse, StreamResponse, Task,
     TaskArtifactUpdateEvent, TaskState, TaskStatus,
 };
-use mainstem_event::{Decision, EventKind, Outcome};
+use mainstem_event::{Decision, EventKind, Outcome, fold::RecordedInvocation};
 use mainstem_message::{ConfirmId, Failure, ToolCallId, ToolState};
 use sha2::{Digest as _, Sha256};
 
-use self::artifacts::Artifacts;
-use super::ask::{self, Ask, Kind};
+use self::{artifacts::Artifacts, recorded::Recorded};
+use super::{
+    ask::{self, Ask, Kind},
+    place::Place,
+};
 use crate::{RemoteEvent, Translation};
 
 /// The most artifacts and messages of one task.
@@ -32,6 +39,9 @@ pub(super) struct Reading {
     task: Option<String>,
     context: String,
     artifacts: Artifacts,
+    /// How many blocks each artifact has in the present answer, and how many were replaced.
+    said: HashMap<String, usize>,
+    replaced: usize,
     /// The artifact of the open block.
     open: Option<String>,
     /// The digests of the ids of the messages that were shown.
@@ -46,6 +56,8 @@ pub(super) struct Reading {
     waits: usize,
     /// Whether the task needs to be cancelled, because nothing here can answer it.
     abandoned: bool,
+    /// What another process has shown of the turn.
+    recorded: Recorded,
 }
 
 /// A server sends more than is allowed.
@@ -62,6 +74,8 @@ impl Reading {
             task: None,
             context: String::new(),
             artifacts: Artifacts::default(),
+            said: HashMap::new(),
+            replaced: 0,
             open: None,
             messages: HashSet::new(),
             has_text: false,
@@ -69,6 +83,21 @@ impl Reading {
             answers: Vec::new(),
             waits: 0,
             abandoned: false,
+            recorded: Recorded::default(),
+        }
+    }
+
+    /// Goes on with a turn behind what another process has recorded of it.
+    pub(super) fn recorded(name: &str, task: String, own: &RecordedInvocation) -> Self {
+        let recorded = Recorded::of(own);
+        Self {
+            out: Translation::recorded(name, own),
+            task: Some(task),
+            has_text: recorded.has_text(),
+            // Each request has had a call.
+            waits: own.parts.calls.len(),
+            recorded,
+            ..Self::new(name)
         }
     }
 
@@ -127,7 +156,7 @@ impl Reading {
 
     /// Takes in the state of the task.
     pub(super) fn state(&mut self, task: Task) -> Result<(), TooMany> {
-        self.task.get_or_insert(task.id);
+        self.name(task.id);
         self.context = task.context_id;
         for message in task.history.unwrap_or_default() {
             if message.role == Role::Agent {
@@ -138,6 +167,16 @@ impl Reading {
             self.whole(&artifact)?;
         }
         self.status(task.status)
+    }
+
+    /// Notes the id of the task, in an event: a later process finds the task by it.
+    fn name(&mut self, task: String) {
+        if self.task.is_none() {
+            let id = Place { task: &task, event: None }.to_string();
+            let value = serde_json::json!({ "id": task });
+            self.out.other_with_id(EventKind::Custom { name: "a2a.task".to_owned(), value }, id);
+            self.task = Some(task);
+        }
     }
 
     /// An answer without a task.
@@ -194,10 +233,11 @@ impl Reading {
 
     /// Shows a message about the work, which is not its result.
     fn progress(&mut self, message: &Message) -> Result<(), TooMany> {
-        if self.is_new(message)? {
+        let texts: Vec<_> = message.parts.iter().filter_map(Part::as_text).collect();
+        let text = texts.join("\n");
+        if self.is_new(message)? && !self.recorded.has_thought(&text) {
             self.close();
-            let texts: Vec<_> = message.parts.iter().filter_map(Part::as_text).collect();
-            self.out.thinking(&texts.join("\n"));
+            self.out.thinking(&text);
             self.out.end_block();
         }
         Ok(())
@@ -235,6 +275,10 @@ impl Reading {
     /// again.
     fn whole(&mut self, artifact: &Artifact) -> Result<(), TooMany> {
         let id = &artifact.artifact_id;
+        for part in self.recorded.shown_of(artifact, &self.artifacts) {
+            self.artifacts.add(id)?;
+            self.artifacts.show(id, &part);
+        }
         let Some(rest) = self.artifacts.rest(artifact) else {
             self.replace(id);
             return self.added(artifact);
@@ -246,13 +290,14 @@ impl Reading {
         Ok(())
     }
 
-    /// Forgets an artifact that is replaced. If it is all that the present answer has said, it is
-    /// taken back; otherwise it stays beside the new one.
+    /// Forgets an artifact that is replaced. Once all that the present answer has said is replaced,
+    /// the answer is discarded; until then it stays beside what is new.
     fn replace(&mut self, id: &str) {
-        if self.open.as_deref() == Some(id) && self.out.parts_of_answer() == 1 {
+        self.replaced += self.said.remove(id).unwrap_or_default();
+        if self.replaced > 0 && self.replaced == self.out.parts_of_answer() {
             let why = Failure::new("replaced", "the remote agent replaced the artifact");
             self.out.take_back(EventKind::model_retry(1, 0, why));
-            (self.open, self.has_text) = (None, false);
+            (self.open, self.has_text, self.replaced) = (None, false, 0);
         }
         self.close();
         self.artifacts.forget(id);
@@ -269,7 +314,18 @@ impl Reading {
 
     fn part(&mut self, id: &str, part: &Part) {
         self.artifacts.show(id, part);
+        let before = self.out.parts_of_answer();
+        if before == 0 {
+            self.begin_answer();
+        }
         self.show(part);
+        let begun = self.out.parts_of_answer().saturating_sub(before);
+        *self.said.entry(id.to_owned()).or_default() += begun;
+    }
+
+    fn begin_answer(&mut self) {
+        self.said.clear();
+        self.replaced = 0;
     }
 
     fn parts(&mut self, parts: &[Part]) {
@@ -280,20 +336,13 @@ impl Reading {
 
     fn show(&mut self, part: &Part) {
         match &part.content {
-            PartContent::Text(text) => {
-                self.has_text |= !text.is_empty();
-                self.out.text(text);
-            }
-            PartContent::Data(json) => {
-                self.has_text = true;
-                self.out.text(&format!("\n```json\n{json}\n```\n"));
-            }
-            PartContent::Url(url) => {
-                self.has_text = true;
-                self.out.text(&format!("[{}]({url})", part.filename.as_deref().unwrap_or("file")));
-            }
             PartContent::Raw(bytes) => {
                 self.out.file(part.media_type.as_deref().unwrap_or("application/octet-stream"), bytes);
+            }
+            _ => {
+                let text = text_of(part);
+                self.has_text |= !text.is_empty();
+                self.out.text(&text);
             }
         }
     }
@@ -314,12 +363,14 @@ impl Reading {
             return Ok(());
         }
         self.close();
+        self.begin_answer();
         self.waits += 1;
         let pending: HashSet<_> = self.asks.iter().map(|ask| ask.kind.id()).collect();
         let asked = ask::asks(message.as_ref(), self.waits);
         // A further request repeats those that are still open.
-        let new: Vec<_> = asked.into_iter().filter(|ask| !pending.contains(&ask.kind.id())).collect();
-        for ask in &new {
+        let mut new: Vec<_> = asked.into_iter().filter(|ask| !pending.contains(&ask.kind.id())).collect();
+        for ask in &mut new {
+            ask.calls.iter_mut().for_each(|call| self.recorded.reuse(call));
             for call in &ask.calls {
                 self.out.call(&call.id, &call.name);
                 self.out.arguments(&call.id, &call.arguments);
@@ -386,6 +437,16 @@ impl Reading {
             self.out.result(&call.id, text);
             self.out.end_result(&call.id, state);
         }
+    }
+}
+
+/// Returns a part that is no file as text.
+fn text_of(part: &Part) -> Cow<'_, str> {
+    match &part.content {
+        PartContent::Text(text) => text.into(),
+        PartContent::Data(json) => format!("\n```json\n{json}\n```\n").into(),
+        PartContent::Url(url) => format!("[{}]({url})", part.filename.as_deref().unwrap_or("file")).into(),
+        PartContent::Raw(_) => Cow::default(),
     }
 }
 

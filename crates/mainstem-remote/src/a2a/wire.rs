@@ -21,6 +21,9 @@ use crate::{
     http::{Connection, Frames, Repeat},
 };
 
+/// The most tasks of a context, and messages of a task, in a list.
+const MAX_LISTED: u32 = 100;
+
 /// What a streaming operation is answered with.
 pub(super) enum Streamed {
     Frames(Frames),
@@ -79,6 +82,27 @@ impl Wire {
             Binding::HttpJson => self.request(Method::GET, &["tasks", task], None, Repeat::Safe).await?,
         };
         self.result(self.connection.json(response).await?)
+    }
+
+    /// Returns the tasks of a context, with the beginnings of their histories.
+    pub(super) async fn list(&self, context: &str) -> Result<Vec<Task>, RemoteError> {
+        let mut params = json!({ "contextId": context, "pageSize": MAX_LISTED, "historyLength": MAX_LISTED });
+        let response = match self.interface.binding {
+            Binding::JsonRpc => {
+                params["tenant"] = json!(self.interface.tenant);
+                self.rpc(methods::LIST_TASKS, params, Repeat::Safe).await?
+            }
+            Binding::HttpJson => {
+                let mut url = self.place(&["tasks"]);
+                let most = MAX_LISTED.to_string();
+                let query = [("contextId", context), ("pageSize", &*most), ("historyLength", &*most)];
+                url.query_pairs_mut().extend_pairs(query);
+                self.send_to(Method::GET, &url, None, &[], Repeat::Safe).await?
+            }
+        };
+        let listed: Value = self.result(self.connection.json(response).await?)?;
+        let tasks = listed["tasks"].as_array().into_iter().flatten();
+        Ok(tasks.filter_map(|task| serde_json::from_value(task.clone()).ok()).collect())
     }
 
     pub(super) async fn cancel(&self, task: &str) -> Result<Task, RemoteError> {

@@ -2,7 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use mainstem_event::{Discarded, EventKind};
+use mainstem_event::{
+    Discarded, EventKind,
+    fold::{RecordedCall, RecordedInvocation},
+};
 use mainstem_message::{BlockId, ContentBlock, ToolCall, ToolCallId, ToolState};
 
 /// The longest id of a call, in bytes.
@@ -54,6 +57,28 @@ enum Stage {
 }
 
 impl Grammar {
+    /// Returns the grammar behind the events of a record, whose open model call begins again.
+    pub(super) fn recorded(own: &RecordedInvocation) -> Self {
+        let parts = &own.parts;
+        let stage = |call: &RecordedCall| match call {
+            RecordedCall::Called => Stage::Called,
+            RecordedCall::Running => Stage::Running,
+            RecordedCall::Ended(state) => Stage::Ended(*state),
+            RecordedCall::Discarded => Stage::TakenBack,
+        };
+        let mut calls: HashMap<_, _> =
+            parts.calls.iter().map(|(id, call)| (id.clone(), stage(call))).collect();
+        let said = parts.attempt.iter().flat_map(|said| &said.tool_calls);
+        calls.extend(said.map(|call| (call.clone(), Stage::TakenBack)));
+        let answer: Vec<_> = own.open_calls().map(|(call, _)| call.id.clone()).collect();
+        let (is_model_called, answers) = (parts.attempt.is_some(), parts.model_calls as usize);
+        let made = |(number, id): (usize, &ToolCallId)| {
+            (id.clone(), Made { answer: answers, number, has_child: false })
+        };
+        let made = answer.iter().enumerate().map(made).collect();
+        Self { calls, answer, is_model_called, answers, made, ..Self::default() }
+    }
+
     /// Takes in the next event.
     ///
     /// # Errors
@@ -220,13 +245,7 @@ impl Grammar {
     /// What ends as discarded is taken back next, unless the model call ends there.
     fn check_discarding(&mut self, kind: &EventKind) -> Verdict {
         use EventKind::*;
-        let is_discarded = matches!(
-            kind,
-            TextBlockEnd { discarded: true, .. }
-                | ThinkingBlockEnd { discarded: true, .. }
-                | DataBlockEnd { discarded: true, .. }
-                | ToolCallEnd { discarded: true, .. }
-        );
+        let is_discarded = kind.is_discarded();
         let is_last = matches!(kind, ModelRetry { .. } | ModelFallback { .. } | ModelCallEnd { .. });
         if std::mem::replace(&mut self.is_discarding, is_discarded) && !is_discarded && !is_last {
             return Err("what ends as discarded is not taken back".to_owned());

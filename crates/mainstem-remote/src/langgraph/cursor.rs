@@ -27,9 +27,24 @@ pub(super) struct Cursor {
     /// The frames with the latest id, as hashes.
     frames: Vec<u64>,
     is_resumed: bool,
+    /// The latest frame that another process has recorded.
+    recorded: Option<(u64, u64)>,
 }
 
 impl Cursor {
+    /// Returns the position of a run whose stream another process has read to this frame.
+    pub(super) fn recorded(frame: &str) -> Self {
+        let recorded = Some(frame).filter(|frame| !frame.is_empty()).map(position);
+        Self { recorded, ..Self::default() }
+    }
+
+    /// Returns `true` if another process has recorded all that the frame says. Several frames can
+    /// have the id of the latest one.
+    pub(super) fn is_recorded(&self, frame: &SseEvent) -> bool {
+        let id = frame.id.as_deref().map(position);
+        id.zip(self.recorded).is_some_and(|(id, recorded)| id < recorded)
+    }
+
     /// Returns the `Last-Event-ID` of a further request for the stream.
     pub(super) fn resume(&mut self) -> String {
         self.is_resumed = true;

@@ -1,40 +1,37 @@
 //! Drives the runs of one turn: the only place of this protocol that waits.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
-use async_trait::async_trait;
 use futures_util::{StreamExt, stream::unfold};
-use mainstem_event::{CancelReason, Decision, EventKind};
-use mainstem_message::{ConfirmId, ToolCallId};
-use mainstem_tool::ToolOutput;
+use mainstem_event::{EventKind, fold::RecordedTurn};
 use serde_json::Value;
 use tokio::{
-    sync::mpsc::{self, Receiver, Sender},
+    sync::mpsc::Receiver,
     time::{sleep, timeout},
 };
 
 use super::{
+    control::{Answer, Control, Shared},
     cursor::Cursor,
     graph::Graph,
-    server::{Begun, Server},
+    server::{Begun, FoundRun, Server},
 };
 use crate::{
-    BegunTurn, RemoteControl, RemoteError, RemoteEvent, RemoteTurn,
+    BegunTurn, RemoteError, RemoteEvent, RemoteTurn,
     http::{Frames, INTERVAL, RETRIES},
 };
 
 /// How long a stream may have no frame before the run is asked whether it goes on.
 const SILENCE: Duration = Duration::from_secs(90);
 
-/// How many answers wait to be taken in.
-const ANSWERS: usize = 8;
+/// Why a turn that is found again is not repeated.
+const FALLBACK: &str = "LangGraph's server keeps the stream of a run only while the run is active";
 
 /// Why a turn without a stream is not live.
-const NO_STREAM: &str = "the LangGraph server does not stream runs";
+const NO_STREAM: &str = "the LangGraph server does not stream the run";
+
+/// The first frame of a run.
+const FIRST: &str = "metadata";
 
 /// A turn, from its first run to its end.
 pub(super) struct Driver {
@@ -47,6 +44,12 @@ pub(super) struct Driver {
     losses: u32,
     /// How many runs the turn has had.
     runs: u32,
+    /// Whether a stream was requested.
+    has_read: bool,
+    /// Whether the server streams runs, and tells a stream again from its beginning.
+    streams: bool,
+    /// Whether the next frame has to be the first one of its run.
+    is_first: bool,
     shared: Arc<Shared>,
     answers: Receiver<Answer>,
     ready: VecDeque<RemoteEvent>,
@@ -65,62 +68,94 @@ enum Phase {
     Over,
 }
 
-/// What the control and the driver share.
-#[derive(Debug, Default)]
-struct Shared(Mutex<Status>);
-
-#[derive(Clone, Debug, Default)]
-struct Status {
-    run: String,
-    is_cancelled: bool,
-}
-
-#[derive(Debug)]
-enum Answer {
-    Decided(ConfirmId, Decision),
-    Cancelled,
-}
-
 impl Driver {
     /// Begins the first run of a turn.
     ///
     /// # Errors
     /// The server can't be reached, or refuses.
     pub(super) async fn begin(server: Server, turn: RemoteTurn) -> Result<BegunTurn, RemoteError> {
-        let (sender, answers) = mpsc::channel(ANSWERS);
-        let shared = Arc::<Shared>::default();
-        let control = Control { server: server.clone(), shared: shared.clone(), answers: sender };
         let graph = Graph::new(turn.clone(), &server.assistant);
+        let (mut driver, control) = Self::new(server, turn, graph);
+        driver.begin_run(None).await?;
+        Ok(driver.into_turn(control))
+    }
+
+    /// Goes on with a turn that another process has begun, at its latest run.
+    pub(super) fn found(
+        server: Server,
+        turn: RemoteTurn,
+        recorded: &RecordedTurn,
+        run: FoundRun,
+    ) -> BegunTurn {
+        let graph = Graph::recorded(turn.clone(), &server.assistant, recorded);
+        let (mut driver, control) = Self::new(server, turn, graph);
+        driver.shared.with(|status| status.run.clone_from(&run.id));
+        driver.graph.set_run(&run.id);
+        (driver.runs, driver.is_first) = (run.number, true);
+        driver.cursor = Cursor::recorded(&run.frame);
+        driver.into_turn(control).with_fallback(FALLBACK)
+    }
+
+    fn new(server: Server, turn: RemoteTurn, graph: Graph) -> (Self, Control) {
+        let shared = Arc::<Shared>::default();
+        let (control, answers) = Control::new(server.clone(), shared.clone());
         let (cursor, ready) = Default::default();
         let phase = Phase::Ended;
-        let mut driver =
-            Self { server, turn, graph, phase, cursor, losses: 0, runs: 0, shared, answers, ready };
-        driver.begin_run(None).await?;
-        let events = unfold(driver, async |mut driver| Some((driver.next().await?, driver)));
-        Ok(BegunTurn::new(events.boxed(), Arc::new(control)))
+        (
+            Self {
+                server,
+                turn,
+                graph,
+                phase,
+                cursor,
+                losses: 0,
+                runs: 0,
+                has_read: false,
+                streams: true,
+                is_first: false,
+                shared,
+                answers,
+                ready,
+            },
+            control,
+        )
+    }
+
+    fn into_turn(self, control: Control) -> BegunTurn {
+        let events = unfold(self, async |mut driver| Some((driver.next().await?, driver)));
+        BegunTurn::new(events.boxed(), Arc::new(control))
     }
 
     async fn begin_run(&mut self, resume: Option<Value>) -> Result<(), RemoteError> {
         self.runs += 1;
+        self.has_read = true;
         let key = format!("{}-{}", self.turn.id, self.runs);
+        self.shared.with(|status| status.requested = Some(key.clone()));
         let Begun { run, frames } = self.server.begin(&self.turn, resume, &key).await?;
         let is_cancelled = self.shared.with(|status| {
             status.run.clone_from(&run);
+            status.requested = None;
             status.is_cancelled
         });
         if is_cancelled {
             // The cancellation has reached the run before this one.
             let _ = self.server.cancel(&run).await;
         }
+        self.graph.begin_run(&run);
         self.cursor = Cursor::default();
         self.phase = match frames {
             Some(frames) => Phase::Reading(frames),
-            None => {
-                self.graph.add(EventKind::StreamFallback { reason: NO_STREAM.to_owned() });
-                Phase::Joining
-            }
+            None => self.without_stream(),
         };
         Ok(())
+    }
+
+    /// Says that the rest is not live.
+    fn without_stream(&mut self) -> Phase {
+        if std::mem::replace(&mut self.streams, false) {
+            self.graph.add(EventKind::StreamFallback { reason: NO_STREAM.to_owned() });
+        }
+        Phase::Joining
     }
 
     /// Returns the next event; `None` after the end.
@@ -143,9 +178,14 @@ impl Driver {
     async fn step(&mut self) -> Result<(), RemoteError> {
         match &mut self.phase {
             Phase::Reading(frames) => match timeout(SILENCE, frames.next()).await {
+                Ok(Some(Ok(frame))) if std::mem::take(&mut self.is_first) && frame.event != FIRST => {
+                    self.phase = self.without_stream();
+                }
                 Ok(Some(Ok(frame))) => {
                     self.losses = 0;
-                    if self.cursor.accept(&frame) {
+                    let is_shown = self.cursor.is_recorded(&frame) && is_told_once(&frame.event);
+                    if self.cursor.accept(&frame) && !is_shown {
+                        self.graph.set_frame(frame.id.as_deref());
                         let taken = self.graph.take_in(&frame.event, &frame.data);
                         taken.map_err(|what| self.server.connection.invalid(&what))?;
                     }
@@ -162,7 +202,11 @@ impl Driver {
             }
             Phase::Joining => {
                 let run = self.shared.run();
-                self.server.join(&run).await?;
+                match self.server.join(&run).await {
+                    // The state of the run says whether it is over.
+                    Ok(()) | Err(RemoteError::Unreachable { .. } | RemoteError::Refused { .. }) => {}
+                    Err(error) => return Err(error),
+                }
                 self.phase = Phase::Ended;
             }
             Phase::Ended => self.settle().await?,
@@ -181,8 +225,12 @@ impl Driver {
             sleep(INTERVAL).await;
         }
         self.losses += 1;
+        self.has_read = true;
         let after = self.cursor.resume();
-        self.phase = Phase::Reading(self.server.frames(&self.shared.run(), &after).await?);
+        self.phase = match self.server.frames(&self.shared.run(), &after).await {
+            Err(RemoteError::Refused { status: Some(404 | 405 | 501), .. }) => self.without_stream(),
+            frames => Phase::Reading(frames?),
+        };
         Ok(())
     }
 
@@ -194,8 +242,14 @@ impl Driver {
             self.phase = Phase::Over;
             return Ok(());
         }
+        if !run.is_over() && !self.streams {
+            sleep(INTERVAL).await;
+            self.phase = Phase::Joining;
+            return Ok(());
+        }
         if !run.is_over() {
-            self.losses = 1;
+            // The stream of a run that was found is requested at once.
+            self.losses = u32::from(self.has_read);
             self.phase = Phase::Lost(RemoteError::Ended);
             return Ok(());
         }
@@ -221,41 +275,9 @@ impl Driver {
     }
 }
 
-impl Shared {
-    fn with<T>(&self, work: impl FnOnce(&mut Status) -> T) -> T {
-        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn run(&self) -> String {
-        self.with(|status| status.run.clone())
-    }
-
-    fn is_cancelled(&self) -> bool {
-        self.with(|status| status.is_cancelled)
-    }
-}
-
-struct Control {
-    server: Server,
-    shared: Arc<Shared>,
-    answers: Sender<Answer>,
-}
-
-#[async_trait]
-impl RemoteControl for Control {
-    async fn cancel(&self, _: &CancelReason) -> Result<(), RemoteError> {
-        self.shared.with(|status| status.is_cancelled = true);
-        // A graph that asks has no run to stop.
-        let _ = self.answers.try_send(Answer::Cancelled);
-        self.server.cancel(&self.shared.run()).await
-    }
-
-    async fn confirm(&self, id: &ConfirmId, decision: Decision) -> Result<(), RemoteError> {
-        let answer = Answer::Decided(id.clone(), decision);
-        self.answers.send(answer).await.map_err(|_| RemoteError::Ended)
-    }
-
-    async fn submit(&self, _: &ToolCallId, _: ToolOutput) -> Result<(), RemoteError> {
-        Err(RemoteError::refused("LangGraph's API has no calls that the caller runs"))
-    }
+/// Returns `true` for frames whose events are shown as they come, and not as a part of a message.
+fn is_told_once(event: &str) -> bool {
+    !["messages", "tasks", "metadata", "error", "end"]
+        .iter()
+        .any(|mode| event.strip_prefix(mode).is_some_and(|rest| rest.is_empty() || rest.starts_with('|')))
 }

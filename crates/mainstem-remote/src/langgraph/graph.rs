@@ -1,6 +1,7 @@
 //! The graphs of one run, as events of the agent that was asked and of agents below it. Pure.
 
 mod ending;
+mod recorded;
 
 use std::{collections::HashMap, mem, sync::Arc};
 
@@ -8,9 +9,11 @@ use mainstem_event::{EventKind, EventSource, Outcome};
 use mainstem_message::{AgentKey, Failure, Message as Input, SessionId, ToolCall, ToolCallId};
 use serde_json::{Value, json};
 
+use self::recorded::Recorded;
 use super::{
     interrupts::Questions,
     namespace::{Level, levels},
+    place::Place,
     speaker::{Speaker, text_of},
     wire::{Failed, Interrupt, Message, Metadata, Task, read},
 };
@@ -54,6 +57,11 @@ pub(super) struct Graph {
     questions: Questions,
     failed: Option<Failed>,
     events: Vec<RemoteEvent>,
+    /// The run and the frame that is read.
+    run: String,
+    frame: String,
+    /// What another process has shown of the turn.
+    recorded: Recorded,
 }
 
 /// A graph that has said something.
@@ -74,11 +82,18 @@ impl Graph {
     pub(super) fn new(turn: RemoteTurn, assistant: &str) -> Self {
         let mut speaker = Speaker::new(Translation::new(assistant));
         speaker.agent.start(assistant, Vec::new());
+        let mut graph = Self::with(turn, assistant, speaker);
+        graph.drain(ROOT);
+        graph
+    }
+
+    fn with(turn: RemoteTurn, assistant: &str, speaker: Speaker) -> Self {
         let (task, cause, source, failure) = Default::default();
         let root = Agent { speaker, parent: ROOT, task, cause, source, failure };
         let (places, inputs, calls) = Default::default();
         let (interrupts, questions, failed) = Default::default();
-        let mut graph = Self {
+        let (run, frame, recorded) = Default::default();
+        Self {
             turn,
             model: assistant.into(),
             agents: vec![root],
@@ -89,9 +104,27 @@ impl Graph {
             questions,
             failed,
             events: Vec::new(),
-        };
-        graph.drain(ROOT);
-        graph
+            run,
+            frame,
+            recorded,
+        }
+    }
+
+    /// Notes the run whose frames follow.
+    pub(super) fn set_run(&mut self, run: &str) {
+        self.run = run.to_owned();
+        self.frame.clear();
+    }
+
+    /// Tells that a run has begun: a later process finds it by the event.
+    pub(super) fn begin_run(&mut self, run: &str) {
+        self.set_run(run);
+        self.custom("", "langgraph.run", json!({ "id": run }));
+    }
+
+    /// Notes the id of the frame that is taken in next.
+    pub(super) fn set_frame(&mut self, id: Option<&str>) {
+        id.into_iter().for_each(|id| id.clone_into(&mut self.frame));
     }
 
     /// Takes the events so far.
@@ -117,7 +150,9 @@ impl Graph {
         let wrong = |error| format!("{mode:?} is not as expected: {error}");
         match mode {
             "messages" => {
-                let (message, metadata): (Message, Metadata) = serde_json::from_str(data).map_err(wrong)?;
+                let (mut message, metadata): (Message, Metadata) =
+                    serde_json::from_str(data).map_err(wrong)?;
+                message.rename_calls(|id| self.recorded.rename(id));
                 self.say(namespace, &message, &metadata)?;
             }
             "tasks" => self.task(namespace, &serde_json::from_str(data).map_err(wrong)?),
@@ -135,6 +170,9 @@ impl Graph {
     }
 
     fn say(&mut self, namespace: &str, message: &Message, metadata: &Metadata) -> Result<(), String> {
+        if message.id.as_deref().is_some_and(|id| self.recorded.has_shown(id)) {
+            return Ok(());
+        }
         let at = self.place(namespace, metadata);
         match &message.tool_call_id {
             Some(call) if self.has_open_call(at, call) => {
@@ -145,7 +183,7 @@ impl Graph {
             _ => self.begin_answer(at),
         }
         let said = self.agents[at].speaker.say(message, metadata);
-        self.drain(at);
+        self.drain_of(at, message.id.as_deref().unwrap_or_default());
         said
     }
 
@@ -171,6 +209,8 @@ impl Graph {
         let call = input.get("tool_call").or_else(|| input.get(0)).and_then(|call| call.get("id")?.as_str());
         let is_short = |call: &&str| call.len() + task.id.len() <= MAX_ID;
         if let Some(call) = call.filter(is_short).filter(|_| self.calls.len() < MAX_TASKS) {
+            let mut call = call.to_owned();
+            self.recorded.rename(&mut call);
             self.calls.insert(task.id.clone(), ToolCallId::new(call));
         }
         let Some(level) = levels(namespace).pop() else { return };
@@ -295,6 +335,7 @@ impl Graph {
     fn source(&self, parent: usize, at: usize, name: &Arc<str>, cause: Option<ToolCallId>) -> EventSource {
         let above = self.agents[parent].source.as_ref();
         let (depth, path) = above.map_or((0, ""), |above| (above.depth, &*above.path));
+        let at = self.recorded.agents + at;
         EventSource {
             agent_key: AgentKey::from_lossy(format!("agent:{name}:{at}")),
             agent_id: name.clone(),
@@ -322,6 +363,10 @@ impl Graph {
         let free = || open.iter().filter(|call| !is_taken(call));
         if let Some(id) = self.calls.get(&level.task) {
             return free().find(|call| call.id == *id).cloned();
+        }
+        // A Mainstem server names a namespace after the call.
+        if let Some(named) = free().find(|call| call.id.as_str() == level.task) {
+            return Some(named.clone());
         }
         let asks = |call: &&ToolCall| !input.is_empty() && texts(&call.arguments).any(|text| text == input);
         let mut asking = free().filter(asks);
@@ -366,7 +411,17 @@ impl Graph {
     }
 
     fn drain(&mut self, at: usize) {
-        self.events.extend(self.agents[at].speaker.agent.take());
+        self.drain_of(at, "");
+    }
+
+    /// Takes the events of an agent, which are those of a message.
+    fn drain_of(&mut self, at: usize, message: &str) {
+        let events = self.agents[at].speaker.agent.take();
+        if self.run.is_empty() {
+            return self.events.extend(events);
+        }
+        let id = Place { run: &self.run, frame: &self.frame, message }.to_string();
+        self.events.extend(events.into_iter().map(|event| event.with_id(&*id)));
     }
 }
 

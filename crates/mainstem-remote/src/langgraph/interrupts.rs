@@ -50,9 +50,14 @@ pub(super) struct Question {
 }
 
 impl Questions {
+    /// Returns the questions of a turn that has asked this many times before.
+    pub(super) fn after(rounds: usize) -> Self {
+        Self { round: u32::try_from(rounds).unwrap_or(u32::MAX), ..Self::default() }
+    }
+
     /// Returns the questions after these.
     pub(super) fn next(&self) -> Self {
-        Self { round: self.round + 1, ..Self::default() }
+        Self { round: self.round.saturating_add(1), ..Self::default() }
     }
 
     /// Adds an interrupt, and returns what a person is asked.

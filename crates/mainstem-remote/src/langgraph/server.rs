@@ -1,23 +1,31 @@
 //! The requests to a LangGraph server about one thread.
 
-use mainstem_message::SessionId;
+use mainstem_event::fold::RecordedTurn;
+use mainstem_message::{ReplyId, SessionId};
 use reqwest::{Method, Response, header::CONTENT_LOCATION};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::wire::{Run, State};
+use super::{
+    place::Place,
+    wire::{Run, State},
+};
 use crate::{
     RemoteError, RemoteTurn,
     http::{Connection, Frames, Repeat},
 };
 
 /// What is asked to be streamed: messages as they grow, changes of the state, what nodes write, and
-/// the beginnings and ends of tasks.
+/// the beginnings and ends of tasks. If a server refuses the last, the first three are requested.
 const MODES: [&str; 4] = ["messages-tuple", "updates", "custom", "tasks"];
+const COMMON_MODES: [&str; 3] = ["messages-tuple", "updates", "custom"];
 
 /// The key of a request in the metadata of its run.
 pub(super) const KEY: &str = "mainstem_key";
+
+/// The most runs of a thread that are looked through, the latest first.
+const MAX_RUNS: &str = "100";
 
 /// A thread of a server.
 #[derive(Clone, Debug)]
@@ -25,6 +33,16 @@ pub(super) struct Server {
     pub(super) connection: Connection,
     pub(super) assistant: String,
     thread: String,
+}
+
+/// A run that another process has begun.
+#[derive(Clone, Debug)]
+pub(super) struct FoundRun {
+    pub(super) id: String,
+    /// Which of the turn's runs it is, from 1 on.
+    pub(super) number: u32,
+    /// The latest frame that is recorded of it; empty if there is none.
+    pub(super) frame: String,
 }
 
 /// A run that has begun.
@@ -59,6 +77,46 @@ impl Server {
         Ok(Self { connection, assistant, thread: uuid(session.as_str()) })
     }
 
+    /// Returns the latest run of a turn that another process has begun: by the turn's id in its
+    /// metadata, or by the record; `None` if the turn has none.
+    ///
+    /// # Errors
+    /// The server can't be reached; or it keeps no metadata, and no run is recorded.
+    pub(super) async fn search(
+        &self,
+        turn: &ReplyId,
+        recorded: &RecordedTurn,
+    ) -> Result<Option<FoundRun>, RemoteError> {
+        let place = recorded.latest_remote_id().and_then(Place::parse);
+        let runs = self.runs().await?;
+        let number = |run: &Run| run.key()?.strip_prefix(turn.as_str())?.strip_prefix('-')?.parse().ok();
+        let latest =
+            runs.iter().filter_map(|run| Some((number(run)?, run))).max_by_key(|(number, _)| *number);
+        let found = latest.map(|(number, run)| (run.run_id.clone(), number));
+        let found = found.or_else(|| place.map(|place| (place.run.to_owned(), 1)));
+        match found {
+            Some((id, number)) => {
+                let frame = place.filter(|place| place.run == id).map_or("", |place| place.frame);
+                Ok(Some(FoundRun { frame: frame.to_owned(), id, number }))
+            }
+            None if runs.iter().all(|run| run.key().is_some()) => Ok(None),
+            None => Err(self.connection.refusal(
+                "the process that began the turn ended before it knew the run, and the server shows no \
+                 metadata of runs to find it by; the request is not sent again, because it would run twice",
+            )),
+        }
+    }
+
+    /// Returns the latest runs of the thread; none if there is no thread.
+    async fn runs(&self) -> Result<Vec<Run>, RemoteError> {
+        let mut url = self.connection.url(&["threads", &self.thread, "runs"]);
+        url.query_pairs_mut().append_pair("limit", MAX_RUNS);
+        match self.connection.get(url).await {
+            Err(RemoteError::Refused { status: Some(404), .. }) => Ok(Vec::new()),
+            runs => runs,
+        }
+    }
+
     /// Begins a run: with the task, or with the value that resumes the graph. A run whose response
     /// was lost is found by its key.
     ///
@@ -78,7 +136,12 @@ impl Server {
                     json!({ "messages": [{ "type": "human", "content": turn.task, "id": turn.id }] })
             }
         }
-        match self.post(&["runs", "stream"], &body).await {
+        let mut posted = self.post(&["runs", "stream"], &body).await;
+        if let Err(RemoteError::Refused { status: Some(400 | 422), .. }) = posted {
+            body["stream_mode"] = json!(COMMON_MODES);
+            posted = self.post(&["runs", "stream"], &body).await;
+        }
+        match posted {
             Ok(response) if is_stream(&response) => {
                 let run = run_of(&response);
                 let frames = Some(Connection::frames_of(response));
@@ -124,10 +187,11 @@ impl Server {
     }
 
     /// Returns the run that a request with this key has begun.
-    async fn find(&self, key: &str) -> Result<String, RemoteError> {
-        let url = self.connection.url(&["threads", &self.thread, "runs"]);
-        let runs: Vec<Run> = self.connection.get(url).await?;
-        let found = runs.into_iter().find(|run| run.metadata.get(KEY).is_some_and(|known| known == key));
+    ///
+    /// # Errors
+    /// The server can't be reached, or shows no such run.
+    pub(super) async fn find(&self, key: &str) -> Result<String, RemoteError> {
+        let found = self.runs().await?.into_iter().find(|run| run.key() == Some(key));
         found
             .map(|run| run.run_id)
             .ok_or_else(|| self.connection.invalid("the run that was begun is unknown"))

@@ -37,6 +37,12 @@ impl Speaker {
         Self { agent, current: None, calls, said, answer: None, has_answered: false }
     }
 
+    /// Goes on behind these messages, which another process has shown.
+    pub(super) fn recorded(agent: Translation, said: impl IntoIterator<Item = String>) -> Self {
+        let said: HashSet<_> = said.into_iter().collect();
+        Self { has_answered: !said.is_empty(), said, ..Self::new(agent) }
+    }
+
     /// Says a message, or continues it.
     ///
     /// # Errors
@@ -77,9 +83,10 @@ impl Speaker {
         self.said.contains(id)
     }
 
-    /// Returns `true` if the last answer is this one.
+    /// Returns `true` if the last answer is this one. Without an answer of this process, it is one
+    /// of those that another process has shown.
     pub(super) fn ends_with(&self, id: &str) -> bool {
-        self.answer.as_deref() == Some(id)
+        self.answer.as_ref().map_or_else(|| self.has_said(id), |answer| answer == id)
     }
 
     /// Adds an event of the graph's own.

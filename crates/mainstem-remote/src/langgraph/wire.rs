@@ -4,6 +4,8 @@ use mainstem_message::Usage;
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
+use super::server::KEY;
+
 /// A message, or a part of one that is being streamed.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -29,6 +31,13 @@ pub(super) struct Message {
 }
 
 impl Message {
+    /// Renames its calls, and the call whose result it is.
+    pub(super) fn rename_calls(&mut self, rename: impl Fn(&mut String)) {
+        let called = self.tool_calls.iter_mut().filter_map(|call| call.id.as_mut());
+        let chunks = self.tool_call_chunks.iter_mut().filter_map(|chunk| chunk.id.as_mut());
+        called.chain(chunks).chain(&mut self.tool_call_id).for_each(rename);
+    }
+
     pub(super) fn is_part(&self) -> bool {
         self.kind.ends_with("MessageChunk")
     }
@@ -153,6 +162,11 @@ pub(super) struct Run {
 }
 
 impl Run {
+    /// Returns the key of the request that has begun it.
+    pub(super) fn key(&self) -> Option<&str> {
+        self.metadata.get(KEY)?.as_str()
+    }
+
     pub(super) fn is_over(&self) -> bool {
         !matches!(&*self.status, "pending" | "running")
     }

@@ -89,15 +89,16 @@ impl Fleet {
 
 /// Ends what is open of a turn in the log, without its runner.
 fn close(cx: &RunContext, RecordedTurn { own, below, .. }: &RecordedTurn) {
-    let mut open = vec![(cx.clone(), Bracket::recorded(cx, own))];
-    for one in below.iter().filter(|one| !one.is_over) {
-        let parent = one.origin.source.as_ref().map(|source| &source.parent_session_id);
-        let above = open.iter().rfind(|(above, _)| Some(above.session_id()) == parent);
-        let Some(cx) = above.map(|(above, _)| above.recorded_child(one)) else { continue };
-        open.push((cx.clone(), Bracket::recorded(&cx, one)));
+    let (mut all, mut open) = (vec![cx.clone()], vec![Bracket::recorded(cx, own)]);
+    for one in below {
+        let child = all[one.caller].recorded_child(one);
+        if !one.is_over {
+            open.push(Bracket::recorded(&child, one));
+        }
+        all.push(child);
     }
     let failure = || Failure::new(RESTARTED, "another process continues it, or none could");
-    while let Some((_, bracket)) = open.pop() {
+    while let Some(bracket) = open.pop() {
         bracket.close(Err(AgentError::Refused(failure())));
     }
 }

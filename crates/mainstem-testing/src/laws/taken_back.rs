@@ -63,13 +63,7 @@ impl State {
     /// What ends as discarded is taken back next, unless its process ended there.
     fn check_discarding(&mut self, event: &AgentEvent, kind: &EventKind) -> Result<(), Violation> {
         use EventKind::*;
-        let is_discarded = matches!(
-            kind,
-            TextBlockEnd { discarded: true, .. }
-                | ThinkingBlockEnd { discarded: true, .. }
-                | DataBlockEnd { discarded: true, .. }
-                | ToolCallEnd { discarded: true, .. }
-        );
+        let is_discarded = kind.is_discarded();
         let is_last = matches!(kind, ModelRetry { .. } | ModelFallback { .. } | ModelCallEnd { .. });
         if std::mem::replace(&mut self.is_discarding, is_discarded) && !is_discarded && !is_last {
             return broken(event, "what ended as discarded was not taken back");

@@ -1,12 +1,15 @@
 //! A turn and all below it as their session's record has them: what a process needs to continue a
 //! turn that an earlier one began.
 
+mod parts;
+
 use std::{collections::BTreeMap, sync::Arc};
 
 use mainstem_message::{ConfirmId, ReplyId, SessionId, ToolCall, Usage};
 
+pub use self::parts::{RecordedCall, RecordedParts};
 use super::Transcript;
-use crate::{AgentEvent, EventKind, Origin, Rollup, Timestamp};
+use crate::{AgentEvent, EventKind, EventSource, Origin, Rollup, Timestamp};
 
 /// A turn of a child, folded from the events of its session.
 #[derive(Clone, Debug)]
@@ -33,6 +36,9 @@ pub struct RecordedInvocation {
     /// How many events it has that follow from what the agent did, between its start and its end or
     /// result. Requests to the caller and their answers depend on the process that asked.
     pub events: u64,
+    /// Which invocation of the turn has called it, whose usage includes its own: 0 is that of the
+    /// turn, `n` the `n`-th below. It is its parent, or an agent above that sent it a message.
+    pub caller: usize,
     /// Its conversation.
     pub transcript: Transcript,
     /// What its model calls and its children that ended have used.
@@ -42,12 +48,14 @@ pub struct RecordedInvocation {
     /// The latest event whose metadata has a `remoteId`: which of the [events](Self::events) it is,
     /// from 1 on, and the id.
     pub remote_id: Option<(u64, String)>,
+    /// Its blocks and calls, by their ids.
+    pub parts: RecordedParts,
     /// Whether it has its result.
     pub has_result: bool,
     /// Whether it has ended.
     pub is_over: bool,
     /// The model of its latest call.
-    model: Option<Arc<str>>,
+    pub model: Option<Arc<str>>,
 }
 
 impl RecordedTurn {
@@ -65,26 +73,51 @@ impl RecordedTurn {
         let Some(source) = event.source() else { return };
         let known = self.all_mut().find(|known| known.reply_id == *reply);
         if known.map(|known| known.apply(event, cost)).is_none() {
-            let is_below = self.has(&source.parent_session_id);
-            self.below.extend(RecordedInvocation::begun_by(event).filter(|_| is_below));
-        } else if let EventKind::AgentEnd { usage, .. } = &event.kind {
-            self.add_to_parent(&source.parent_session_id, usage);
+            let begun = RecordedInvocation::begun_by(event).zip(self.caller_of(source));
+            self.below.extend(begun.map(|(one, caller)| RecordedInvocation { caller, ..one }));
+        } else if let EventKind::AgentEnd { usage, .. } = &event.kind
+            && let Some(caller) = self.below.iter().find(|one| one.reply_id == *reply).map(|one| one.caller)
+        {
+            self.add_to(caller, usage);
         }
     }
 
-    fn all_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut RecordedInvocation> {
+    /// Returns the `remoteId` of the latest event that has one.
+    pub fn latest_remote_id(&self) -> Option<&str> {
+        let all = std::iter::once(&self.own).chain(&self.below);
+        let latest = all.filter(|one| one.remote_id.is_some()).max_by_key(|one| one.latest.0)?;
+        latest.remote_id.as_ref().map(|(_, id)| id.as_str())
+    }
+
+    fn all_mut(&mut self) -> impl Iterator<Item = &mut RecordedInvocation> {
         std::iter::once(&mut self.own).chain(&mut self.below)
     }
 
-    fn has(&self, session: &SessionId) -> bool {
-        std::iter::once(&self.own).chain(&self.below).any(|known| known.session() == session)
+    /// Returns the caller of an agent that begins; `None` if its parent is not of the turn.
+    fn caller_of(&self, source: &EventSource) -> Option<usize> {
+        let parent = self.latest_of(&source.parent_session_id, self.below.len() + 1)?;
+        let Some(call) = &source.parent_tool_call_id else { return Some(parent) };
+        let above = |at: &usize| {
+            let source = self.at(*at).origin.source.as_ref()?;
+            self.latest_of(&source.parent_session_id, *at)
+        };
+        let mut callers = std::iter::successors(Some(parent), above);
+        let caller = callers.find(|at| self.at(*at).parts.calls.contains_key(call));
+        caller.or(Some(parent))
     }
 
-    fn add_to_parent(&mut self, parent: &SessionId, usage: &Rollup) {
-        let mut latest = self.all_mut().rev();
-        if let Some(parent) = latest.find(|known| !known.is_over && known.session() == parent) {
-            parent.usage.add_child(usage);
-        }
+    /// Returns the latest invocation of an agent before this one.
+    fn latest_of(&self, session: &SessionId, before: usize) -> Option<usize> {
+        (0..before).rev().find(|at| self.at(*at).session() == session)
+    }
+
+    fn at(&self, at: usize) -> &RecordedInvocation {
+        if at == 0 { &self.own } else { &self.below[at - 1] }
+    }
+
+    fn add_to(&mut self, caller: usize, usage: &Rollup) {
+        let caller = self.all_mut().nth(caller).filter(|caller| !caller.is_over);
+        caller.into_iter().for_each(|caller| caller.usage.add_child(usage));
     }
 }
 
@@ -100,10 +133,12 @@ impl RecordedInvocation {
             began: start.at,
             latest: (start.seq, start.at),
             events: 0,
+            caller: 0,
             transcript,
             usage: Rollup::nothing(),
             requests: BTreeMap::new(),
             remote_id: None,
+            parts: RecordedParts::default(),
             has_result: false,
             is_over: false,
             model: None,
@@ -121,6 +156,7 @@ impl RecordedInvocation {
         if let Some(id) = remote_id {
             self.remote_id = Some((self.events, id.to_owned()));
         }
+        self.parts.apply(&event.kind, remote_id);
         match &event.kind {
             EventKind::ModelCallStart { model_name, .. } => self.model = Some(model_name.clone()),
             EventKind::ModelCallEnd { usage: Some(usage), .. } => {
@@ -139,6 +175,19 @@ impl RecordedInvocation {
             EventKind::AgentEnd { .. } => self.is_over = true,
             _ => {}
         }
+    }
+
+    /// Returns the calls without a complete result, in order, each with whether its result has
+    /// begun.
+    pub fn open_calls(&self) -> impl Iterator<Item = (&ToolCall, bool)> {
+        let answer = self.transcript.last_answer().into_iter();
+        answer.flat_map(|answer| answer.tool_calls()).filter_map(|call| {
+            match self.parts.calls.get(&call.id) {
+                Some(RecordedCall::Called) => Some((call, false)),
+                Some(RecordedCall::Running) => Some((call, true)),
+                _ => None,
+            }
+        })
     }
 
     /// Returns the agent's own session.

@@ -121,6 +121,28 @@ impl EventKind {
         self
     }
 
+    /// Returns `true` for the end of a block or of a call.
+    pub fn ends_part(&self) -> bool {
+        matches!(
+            self,
+            Self::TextBlockEnd { .. }
+                | Self::ThinkingBlockEnd { .. }
+                | Self::DataBlockEnd { .. }
+                | Self::ToolCallEnd { .. }
+        )
+    }
+
+    /// Returns `true` for the end of a block or of a call that was discarded.
+    pub fn is_discarded(&self) -> bool {
+        matches!(
+            self,
+            Self::TextBlockEnd { discarded: true, .. }
+                | Self::ThinkingBlockEnd { discarded: true, .. }
+                | Self::DataBlockEnd { discarded: true, .. }
+                | Self::ToolCallEnd { discarded: true, .. }
+        )
+    }
+
     /// Sets what a `ModelRetry` or a `ModelFallback` takes back; another kind stays as it is.
     #[must_use]
     pub fn with_taken_back(mut self, taken_back: Discarded) -> Self {

@@ -32,6 +32,11 @@ impl Artifacts {
         Ok(())
     }
 
+    /// Returns `true` if an artifact is known.
+    pub(super) fn has(&self, id: &str) -> bool {
+        self.0.contains_key(id)
+    }
+
     /// Forgets an artifact, which was replaced.
     pub(super) fn forget(&mut self, id: &str) {
         self.0.remove(id);
@@ -59,6 +64,9 @@ impl Artifacts {
             return None;
         }
         let others = artifact.parts.iter().filter(|part| part.as_text().is_none());
+        if others.clone().count() < shown.others {
+            return None;
+        }
         let text = Some(&text[shown.bytes..]).filter(|text| !text.is_empty()).map(Part::text);
         Some(text.into_iter().chain(others.skip(shown.others).cloned()).collect())
     }

@@ -117,6 +117,25 @@ fn each_text_is_shown_once() {
 }
 
 #[test]
+fn an_answer_is_discarded_once_all_of_it_is_replaced() {
+    #[track_caller]
+    fn check(updates: Vec<StreamResponse>, expected: usize) {
+        let mut reading = Reading::new("far");
+        updates.into_iter().for_each(|update| reading.apply(update).unwrap());
+        let discards = reading.take().into_iter().filter_map(|event| event.kind.taken_back().cloned());
+        assert_eq!(discards.map(|discarded| discarded.blocks.len()).sum::<usize>(), expected);
+    }
+    let (one, two) = (|| chunk("a", "one", false), || chunk("b", "two", false));
+    let emptied = |id| chunk(id, "", false);
+    check(vec![one(), two(), emptied("b"), emptied("a"), chunk("c", "one two", false)], 2);
+    check(vec![one(), two(), emptied("b")], 0);
+    check(vec![one(), chunk("a", "other", false)], 1);
+    let thinking = || status(TaskState::Working, Some(said("m", "I look")));
+    check(vec![one(), thinking(), emptied("a")], 0);
+    check(vec![one(), status(TaskState::InputRequired, None), thinking(), emptied("a")], 0);
+}
+
+#[test]
 fn requests_are_answered_together() {
     let mut reading = Reading::new("far");
     reading.apply(state(Vec::new(), Vec::new())).unwrap();

@@ -73,7 +73,10 @@ impl Graph {
 
     /// Says what the stream has left out, and what the graph ends with.
     fn succeed(&mut self, state: &State) -> Result<(), String> {
-        let messages = state.messages();
+        let mut messages = state.messages();
+        for message in &mut messages {
+            message.rename_calls(|id| self.recorded.rename(id));
+        }
         let asked = messages.iter().rposition(|message| message.id.as_deref() == Some(self.turn.id.as_str()));
         let new = &messages[asked.map_or(messages.len(), |asked| asked + 1)..];
         self.close(|_| true);
@@ -100,7 +103,8 @@ impl Graph {
     /// one is left out by the translation.
     fn is_said(&self, message: &Message) -> bool {
         let id = message.id.as_deref().unwrap_or_default();
-        let is_known = self.agents.iter().any(|agent| agent.speaker.has_said(id));
+        let is_known =
+            self.recorded.has_shown(id) || self.agents.iter().any(|agent| agent.speaker.has_said(id));
         is_known || !(message.is_answer() || message.kind == "tool")
     }
 
@@ -126,22 +130,36 @@ impl Graph {
         self.drain(ROOT);
     }
 
-    /// Asks a person what the graph asks.
+    /// Asks a person what the graph asks. The answers that made the calls are complete.
     fn ask(&mut self) {
-        for (at, interrupt) in std::mem::take(&mut self.interrupts) {
-            let at = if self.agents[at].speaker.agent.is_over() { ROOT } else { at };
+        let (interrupts, mut asked) = (std::mem::take(&mut self.interrupts), Vec::new());
+        // This ends agents below. The assistant asks their questions.
+        interrupts.iter().for_each(|(at, _)| self.begin_answer(*at));
+        if interrupts.iter().any(|(at, _)| self.is_over(*at)) {
+            self.begin_answer(ROOT);
+        }
+        for (at, interrupt) in interrupts {
+            let at = if self.is_over(at) { ROOT } else { at };
             self.agents[at]
                 .speaker
                 .custom("langgraph.interrupt", json!({ "id": interrupt.id, "value": interrupt.value }));
-            self.begin_answer(at);
             let mut taken = Vec::new();
             for question in self.questions.add(interrupt) {
                 let call = self.asked_call(at, &question, &taken);
                 taken.push(call.id.clone());
-                let agent = &mut self.agents[at].speaker.agent;
-                agent.end_call(&call.id);
-                agent.other(EventKind::require_user_confirm(question.id, vec![call]));
+                asked.push((at, question, call));
             }
+        }
+        for (at, question, call) in &mut asked {
+            // A stand-in begins an answer, which ends the calls of the one before.
+            if !self.agents[*at].speaker.agent.is_open(&call.id) {
+                *call = self.stand_in(*at, question);
+            }
+        }
+        for (at, question, call) in asked {
+            let agent = &mut self.agents[at].speaker.agent;
+            agent.end_answer();
+            agent.other(EventKind::require_user_confirm(question.id, vec![call]));
             self.drain(at);
         }
     }
@@ -152,22 +170,34 @@ impl Graph {
         let agent = &mut self.agents[at].speaker.agent;
         let open: Vec<_> = agent.open_calls().filter(|call| !taken.contains(&call.id)).collect();
         let action = &question.action;
+        // Another process has asked it.
+        let is_it =
+            |call: &&ToolCall| call.name == action.name && is_same(&call.arguments, &action.arguments);
+        if let Some(call) = open.iter().find(is_it) {
+            return call.clone();
+        }
         let found = match &*open {
             [only] if !question.is_call => {
                 Some(ToolCall::new(only.id.clone(), &*only.name, merged(&only.arguments, &action.arguments)))
             }
             _ => {
-                let named = || open.iter().filter(|call| call.name == action.name);
-                let same = named().find(|call| is_same(&call.arguments, &action.arguments));
-                same.or_else(|| named().next())
-                    .map(|call| ToolCall::new(call.id.clone(), &*action.name, &*action.arguments))
+                let named = open.iter().find(|call| call.name == action.name);
+                named.map(|call| ToolCall::new(call.id.clone(), &*action.name, &*action.arguments))
             }
         };
-        found.unwrap_or_else(|| {
-            agent.call(&action.id, &action.name);
-            agent.arguments(&action.id, &action.arguments);
-            action.clone()
-        })
+        found.unwrap_or_else(|| self.stand_in(at, question))
+    }
+
+    fn is_over(&self, at: usize) -> bool {
+        self.agents[at].speaker.agent.is_over()
+    }
+
+    /// Begins a call that stands for a question.
+    fn stand_in(&mut self, at: usize, Question { action, .. }: &Question) -> ToolCall {
+        let agent = &mut self.agents[at].speaker.agent;
+        agent.call(&action.id, &action.name);
+        agent.arguments(&action.id, &action.arguments);
+        action.clone()
     }
 
     /// Says the answer as the result of a call that stands for its question.

@@ -79,3 +79,36 @@ fn the_turn_of_a_root_is_continued_by_no_other_process() {
     let events = events([("", start("go")), ("a", ask())]);
     assert!(events.iter().all(|event| RecordedTurn::begun_by(event).is_none()));
 }
+
+#[test]
+fn the_caller_of_an_agent_has_its_usage() {
+    let ended = || EventKind::agent_end(Outcome::Success, of_one_call(), 7);
+    // `a` calls `a/b`, which calls `a/b/c`; then `a` sends `a/b/c` a message.
+    let all = [
+        ("a", "zero", start("go")),
+        ("a", "zero", called("one")),
+        ("a/b", "one", start("look")),
+        ("a/b", "one", called("two")),
+        ("a/b/c", "two", start("dig")),
+        ("a/b/c", "two", ended()),
+        ("a/b", "one", EventKind::agent_end(Outcome::Success, Rollup::nothing(), 7)),
+        ("a", "zero", called("three")),
+        ("a/b/c", "three", start("again")),
+        ("a/b/c", "three", ended()),
+    ];
+    let event_of = |(seq, (path, call, kind)): (u64, (&str, &str, EventKind))| {
+        let mut origin = origin(path);
+        Arc::make_mut(origin.source.as_mut().unwrap()).parent_tool_call_id = Some(call.into());
+        origin.reply_id = Some(call.parse().unwrap());
+        AgentEvent::new(seq, NOW, Arc::new(origin), kind)
+    };
+    let events: Vec<_> = (1..).zip(all).map(event_of).collect();
+    let mut turn = RecordedTurn::begun_by(&events[0]).unwrap();
+    events[1..].iter().for_each(|event| turn.apply(event, |_, _| None));
+    assert_eq!(turn.below.iter().map(|one| one.caller).collect::<Vec<_>>(), [0, 1, 0]);
+    let mut usage = Rollup::nothing();
+    usage.add_child(&of_one_call());
+    assert_eq!(turn.below[0].usage, usage);
+    usage.add_child(&Rollup::nothing());
+    assert_eq!(turn.own.usage, usage);
+}

@@ -1,0 +1,110 @@
+//! Remote agents of other protocols: whatever a server sends, its agent is a child that ends once,
+//! in a lawful timeline, and its caller goes on.
+
+use std::{
+    convert::Infallible,
+    sync::{Arc, Mutex},
+};
+
+use axum::{
+    Router,
+    body::Body,
+    http::header,
+    response::{IntoResponse, Response},
+};
+use futures_util::{StreamExt, stream};
+use mainstem::{model::scripted::Turn, prelude::*, spec::Protocol};
+use mainstem_testing::{laws, render};
+use serde_json::json;
+use tokio::runtime::Runtime;
+
+use crate::input::Input;
+
+/// The line between the stream of an input and the state that the server has.
+const STATE: &[u8] = b"\n=== state\n";
+
+/// What a server sends: the parts of the present input, each once.
+#[derive(Clone, Default)]
+pub(crate) struct Sent(Arc<Mutex<Parts>>);
+
+#[derive(Default)]
+struct Parts {
+    stream: Vec<Vec<u8>>,
+    state: Option<Vec<u8>>,
+}
+
+impl Sent {
+    fn set(&self, input: &Input) {
+        let end = input.bytes.windows(STATE.len()).position(|part| part == STATE);
+        let state = end.map(|end| input.bytes[end + STATE.len()..].to_vec());
+        let mut left = end.unwrap_or(input.bytes.len());
+        let stream = input.pieces().map(|piece| {
+            let piece = &piece[..piece.len().min(left)];
+            left -= piece.len();
+            piece.to_vec()
+        });
+        *self.0.lock().unwrap() = Parts { stream: stream.collect(), state };
+    }
+
+    /// Returns the stream; a reader that comes back finds nothing more.
+    pub(crate) fn stream(&self) -> Response {
+        let pieces = std::mem::take(&mut self.0.lock().unwrap().stream);
+        let body = stream::iter(pieces.into_iter().map(Ok::<_, Infallible>));
+        ([(header::CONTENT_TYPE, "text/event-stream")], Body::from_stream(body)).into_response()
+    }
+
+    /// Returns the state; a reader that comes back finds another one.
+    pub(crate) fn state(&self, otherwise: &str) -> Vec<u8> {
+        self.0.lock().unwrap().state.take().unwrap_or_else(|| otherwise.as_bytes().to_vec())
+    }
+}
+
+/// A server of a protocol, and a caller of its agent.
+pub(crate) struct Far {
+    runtime: Runtime,
+    harness: Harness,
+    sent: Sent,
+}
+
+impl Far {
+    /// Starts a server. `routes` gets its address.
+    pub(crate) fn start(protocol: Protocol, path: &str, routes: impl FnOnce(&str, Sent) -> Router) -> Self {
+        let (runtime, sent) = (Runtime::new().unwrap(), Sent::default());
+        let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let routes = routes(&url, sent.clone());
+        runtime.spawn(async move { axum::serve(listener, routes).await.unwrap() });
+        let spawn = json!({ "agent_id": "far", "task": "go" });
+        let turns = [Turn::new().call("agent_spawn", spawn), Turn::new().text("All done.")];
+        let far = AgentSpec::new("far", "Far away").with_url(format!("{url}{path}")).with_protocol(protocol);
+        let harness = Harness::builder("main", ScriptedModel::new().agent("main", turns))
+            .with_remote_host("127.0.0.1".parse().unwrap())
+            .with_subagent(far)
+            .build()
+            .unwrap();
+        Self { runtime, harness, sent }
+    }
+
+    /// Runs the agent, and allows what it asks.
+    pub(crate) fn check(&self, input: &Input) {
+        self.sent.set(input);
+        let events: Vec<_> = self.runtime.block_on(async {
+            let mut run = self.harness.stream_events("go");
+            let (handle, mut events) = (run.handle(), Vec::new());
+            while let Some(event) = run.next().await {
+                if let EventKind::RequireUserConfirm { confirm_id, .. } = &event.kind {
+                    let _ = handle.confirm(confirm_id, Decision::Allow);
+                }
+                events.push(event);
+            }
+            events
+        });
+        laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
+        let ends = events.iter().filter(|event| {
+            let is_far = event.agent_id() == "far" && event.depth() == 1;
+            is_far && matches!(event.kind, EventKind::AgentEnd { .. })
+        });
+        assert_eq!(ends.count(), 1, "{}", render(&events));
+        assert!(events.last().unwrap().kind.to_string().contains("success"), "{}", render(&events));
+    }
+}
