@@ -10,11 +10,11 @@ pub(crate) use self::continued::Continued;
 use std::{collections::BTreeMap, sync::Arc};
 
 use mainstem_event::{
-    AgentEvent, CancelReason, EventKind, FleetState, Origin, Outcome, Rollup, Timestamp, fold::ROOT,
-    fold::Transcript,
+    AgentEvent, CancelReason, EventKind, EventSource, FleetState, Origin, Outcome, Rollup, Timestamp,
+    fold::ROOT, fold::Transcript,
 };
 use mainstem_journal::{Checkpoint, Journal, JournalError};
-use mainstem_message::{AgentKey, Failure, Message, ReplyId, SessionId, TaskId};
+use mainstem_message::{AgentKey, Failure, Message, ReplyId, SessionId, TaskId, ToolCallId};
 use mainstem_policy::Prices;
 use mainstem_subagent::{RecordedRoster, Spent};
 use serde::{Deserialize, Serialize};
@@ -103,6 +103,11 @@ impl Open {
             is_out_of_turns: false,
             model: None,
         }
+    }
+
+    fn has_called(&self, call: &ToolCallId) -> bool {
+        let messages = self.transcript.messages().iter().rev();
+        messages.flat_map(|message| message.tool_calls()).any(|made| made.id == *call)
     }
 
     /// The agent's own session.
@@ -227,7 +232,7 @@ impl Past {
         }
     }
 
-    /// Remembers what an invocation that has ended came to, and counts its usage for its parent.
+    /// Remembers what an invocation that has ended came to, and counts its usage for its caller.
     fn end(&mut self, ended: Open, outcome: Outcome, error: Option<&Failure>, usage: &Rollup) {
         let said = ended.transcript.messages();
         let Some(source) = &ended.origin.source else {
@@ -244,9 +249,23 @@ impl Past {
             let answer = ended.transcript.last_answer().map(|answer| answer.text());
             self.done.insert(task.clone(), Done { outcome, answer, error: error.cloned() });
         }
-        let parent = self.open.values_mut().find(|open| *open.session() == source.parent_session_id);
-        let Some(parent) = parent else { return };
-        parent.usage.add_child(usage);
+        let caller = self.caller_of(source).and_then(|caller| self.open.get_mut(&caller));
+        caller.into_iter().for_each(|caller| caller.usage.add_child(usage));
+    }
+
+    /// Returns the open invocation that has called an agent: its parent, unless an agent above has
+    /// sent it a message.
+    fn caller_of(&self, source: &EventSource) -> Option<ReplyId> {
+        let parent = self.open.iter().find(|(_, open)| *open.session() == source.parent_session_id);
+        let called = |(_, open): &(&ReplyId, &Open)| {
+            source.parent_tool_call_id.as_ref().is_some_and(|call| open.has_called(call))
+        };
+        let is_above = |(_, open): &(&ReplyId, &Open)| {
+            open.origin.source.as_ref().is_none_or(|above| above.depth < source.depth)
+        };
+        let caller = parent.filter(called);
+        let caller = caller.or_else(|| self.open.iter().filter(is_above).find(called));
+        caller.or(parent).map(|(reply, _)| reply.clone())
     }
 
     /// Returns what the session has spent, for its budgets.

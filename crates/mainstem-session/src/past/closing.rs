@@ -146,6 +146,10 @@ fn restarted() -> Failure {
 
 #[cfg(test)]
 mod tests {
+    use mainstem_event::{Origin, Rollup};
+    use mainstem_message::{Role, Usage};
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -164,5 +168,71 @@ mod tests {
         for past in [past, restored] {
             assert_eq!(past.task_end(&task), TaskEnd::from(error.clone().unwrap()));
         }
+    }
+
+    /// Returns the sink of an agent's turn that a call has begun; the empty path is the root.
+    fn sink(log: &Arc<SessionLog>, path: &str, call: &str) -> EventSink {
+        let depth = path.split('/').filter(|segment| !segment.is_empty()).count();
+        let session = |path: &str| {
+            if path.is_empty() { "s".to_owned() } else { format!("sub-{}", path.replace('/', "-")) }
+        };
+        let source = json!({
+            "agentKey": format!("agent:{}", path.replace('/', "-")), "agentId": path.rsplit('/').next(),
+            "sessionId": session(path), "parentSessionId": session(path.rsplit_once('/').map_or("", |(above, _)| above)),
+            "depth": depth, "path": format!("s/{path}"), "turn": 1, "parentToolCallId": call, "streamId": 1,
+        });
+        let mut origin = Origin::session("s".parse().unwrap(), Some("run-1".parse().unwrap()));
+        origin.reply_id = Some(format!("reply-{call}").parse().unwrap());
+        origin.source = (depth > 0).then(|| Arc::new(serde_json::from_value(source).unwrap()));
+        EventSink::resumed(log.clone(), Arc::new(origin))
+    }
+
+    #[test]
+    fn usage_is_that_of_the_caller_of_an_agent() {
+        let log = SessionLog::new("s".parse().unwrap());
+        let mut reader = log.subscribe_from(1);
+        let start = |sink: &EventSink| sink.emit(EventKind::agent_start("x", Role::Assistant, Vec::new()));
+        let call = |sink: &EventSink, id: &str| {
+            sink.emit(EventKind::model_call_start("m", 1));
+            sink.emit(EventKind::ToolCallStart { tool_call_id: id.into(), tool_call_name: "t".into() });
+            let (opaque, discarded) = Default::default();
+            sink.emit(EventKind::ToolCallEnd {
+                tool_call_id: id.into(),
+                tool_call_name: "t".into(),
+                opaque,
+                discarded,
+            });
+            sink.emit(EventKind::model_call_end(StopReason::ToolCalls, 0));
+        };
+        let end = |sink: &EventSink, tokens: u64| {
+            let mut usage = Rollup::default();
+            usage.add_own(Usage::new(tokens, 0), None);
+            sink.emit(EventKind::agent_end(Outcome::Error, usage, 0));
+        };
+        // The root calls `a`, which calls `a/b`; then the root sends `a/b` a message.
+        let (root, a) = (sink(&log, "", "zero"), sink(&log, "a", "one"));
+        start(&root);
+        call(&root, "one");
+        start(&a);
+        call(&a, "two");
+        for (turn, tokens) in [("two", 1), ("three", 10)] {
+            if turn == "three" {
+                call(&root, turn);
+            }
+            let b = sink(&log, "a/b", turn);
+            start(&b);
+            end(&b, tokens);
+        }
+        let mut past = Past::default();
+        while let Some(event) = reader.try_next() {
+            past.apply(&event);
+        }
+        past.close(&log);
+        let closed = std::iter::from_fn(|| reader.try_next());
+        let used = closed.filter_map(|event| match &event.kind {
+            EventKind::AgentEnd { usage, .. } => Some(usage.inclusive.input_tokens),
+            _ => None,
+        });
+        assert_eq!(used.collect::<Vec<_>>(), [1, 11]);
     }
 }
