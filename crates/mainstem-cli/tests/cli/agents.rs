@@ -91,6 +91,9 @@ fn show_says_where_each_value_comes_from() {
     steps             line 4    20
     temperature       default   the parent's
     top_p             default   the parent's
+    effort            default   the parent's
+    thinking_budget   default   the parent's
+    max_output_tokens default   the parent's
     tools             line 5    read_file, grep_files
     disallowed_tools  line 6    shell
     skills            default   all of the parent's
@@ -121,6 +124,9 @@ fn show_says_where_each_value_comes_from() {
     steps             default   10
     temperature       default   the parent's
     top_p             default   the parent's
+    effort            default   the parent's
+    thinking_budget   default   the parent's
+    max_output_tokens default   the parent's
     tools             line 3    read_file
     disallowed_tools  default   none
     skills            default   all of the parent's
