@@ -5,5 +5,6 @@
 mod api;
 mod contract;
 mod faults;
+mod models;
 mod secrets;
 mod services;

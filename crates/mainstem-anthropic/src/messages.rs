@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
-use mainstem_http::{Api, Decode, Endpoint, Form, Server, Service, Url, Variables, extend};
+use mainstem_http::{
+    Api, Decode, Endpoint, Form, ListedModel, ModelPage, Server, Service, Url, Variables, extend,
+};
 use mainstem_model::ModelRequest;
+use serde_json::Value;
 
 use crate::{decoder::Decoder, dialect::Dialect, request};
 
@@ -62,6 +65,22 @@ impl Api for Messages {
             extend(&mut url, &["v1", "messages"]);
         }
         url
+    }
+
+    fn models_url(base: &Url) -> Option<Url> {
+        let mut url = Self::url(base, "");
+        url.path_segments_mut().ok()?.pop().push("models");
+        url.query_pairs_mut().append_pair("limit", "1000");
+        Some(url)
+    }
+
+    /// Reads a [page](https://platform.claude.com/docs/en/api/models/list).
+    fn models_page(page: &Value) -> Option<ModelPage> {
+        let entries = page.get("data")?.as_array()?;
+        let read = |entry| ListedModel::read(entry, "id", &["max_input_tokens"], &["max_tokens"]);
+        let last = page.get("last_id").and_then(Value::as_str).filter(|_| page["has_more"] == true);
+        let next = last.map(|id| ("after_id", id.to_owned()));
+        Some(ModelPage { models: entries.iter().filter_map(read).collect(), next })
     }
 
     fn body(&self, model: &str, request: &ModelRequest, dialect: &Dialect) -> Result<Vec<u8>, String> {

@@ -99,6 +99,9 @@ pub(crate) struct Doctor {
 /// `mainstem models`
 #[derive(Debug, Args)]
 pub(crate) struct Models {
+    /// Ask each provider that is set up for its models, or the one that is named.
+    #[arg(long, value_name = "PROVIDER", num_args = 0..=1, default_missing_value = "")]
+    pub(crate) online: Option<String>,
     /// The form of the list.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
     pub(crate) output: Form,

@@ -4,6 +4,7 @@ use std::{fmt, sync::Arc};
 
 use anyhow::{Context, anyhow, bail};
 use mainstem::{
+    http::ListedModel,
     model::{ErrorKind, Model, ModelError, ModelRegistry},
     provider::{PROVIDERS, Provider, Setup, variables},
     subagent::closest_model,
@@ -71,7 +72,7 @@ pub(crate) fn registry(
 ) -> anyhow::Result<ModelRegistry> {
     let mut registry = ModelRegistry::new().with_model(demo::NAME, demo::model(pace));
     for provider in PROVIDERS {
-        let configured = Configured::new(provider, settings.access(provider.name), var)?;
+        let configured = configured(provider, settings, var)?;
         registry = registry
             .with_provider(provider.name, move |name| configured.model(name))
             .with_families(provider.name, provider.families.iter().copied());
@@ -90,8 +91,20 @@ pub(crate) fn resolve(registry: &ModelRegistry, name: &str) -> anyhow::Result<Ar
     })
 }
 
+/// Returns a provider with its settings.
+///
+/// # Errors
+/// A setting is invalid; the error has its origin.
+pub(crate) fn configured(
+    provider: &'static Provider,
+    settings: &Settings,
+    var: fn(&str) -> Option<String>,
+) -> anyhow::Result<Configured> {
+    Configured::new(provider, settings.access(provider.name), var)
+}
+
 /// A provider with its settings.
-struct Configured {
+pub(crate) struct Configured {
     provider: &'static Provider,
     base_url: Option<String>,
     /// The variable that holds the key.
@@ -141,6 +154,14 @@ impl Configured {
             return Err(ModelError::new(ErrorKind::InvalidRequest, message));
         }
         self.set_up(name, &|name| self.lookup(name))
+    }
+
+    /// Returns the models that the provider lists.
+    ///
+    /// # Errors
+    /// A setting is missing, or the list can't be had.
+    pub(crate) async fn models(&self) -> Result<Vec<ListedModel>, ModelError> {
+        self.provider.models(&Setup { var: &|name| self.lookup(name), headers: &self.headers }).await
     }
 
     fn set_up(&self, name: &str, var: &dyn Fn(&str) -> Option<String>) -> Result<Arc<dyn Model>, ModelError> {

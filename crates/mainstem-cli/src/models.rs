@@ -14,6 +14,8 @@ use crate::{
     trust::{self, Reads},
 };
 
+mod online;
+
 const HEADS: [&str; 4] = ["MODEL", "SET UP BY", "KEY", "SERVER"];
 
 const NOTE: &str = "\n\
@@ -24,6 +26,9 @@ pub(crate) fn run(args: &Models, source: &Source, terminal: Terminal) -> Result<
     let flags = Settings::default();
     let config = trust::look_and_warn(flags, source, Reads::NoAgents, terminal).or_exit(Exit::Config)?;
     let settings = &config.settings;
+    if let Some(name) = &args.online {
+        return online::run(name, args.output, settings);
+    }
     match args.output {
         Form::Json => json(&PROVIDERS.iter().map(|provider| object(provider, settings)).collect())?,
         Form::Text => {

@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
-use mainstem_http::{Api, Decode, Endpoint, Form, Server, Service, Url, Variables, extend};
+use mainstem_http::{
+    Api, Decode, Endpoint, Form, ListedModel, ModelPage, Server, Service, Url, Variables, extend,
+};
 use mainstem_model::ModelRequest;
+use serde_json::Value;
 
 use crate::{decoder::Decoder, request};
 
@@ -40,16 +43,40 @@ impl Api for GenerateContent {
     /// version in its path gets no other, and a model's name that is a path (`tunedModels/mine`) no
     /// `models/` before it.
     fn url(base: &Url, model: &str) -> Url {
-        let mut url = base.clone();
-        if !base.path().split('/').any(is_version) {
-            extend(&mut url, &["v1beta"]);
-        }
+        let mut url = versioned(base);
         let method = format!("{model}:streamGenerateContent");
         let path =
             if model.contains('/') { "" } else { "models/" }.split_terminator('/').chain(method.split('/'));
         extend(&mut url, &path.collect::<Vec<_>>());
         url.query_pairs_mut().append_pair("alt", "sse");
         url
+    }
+
+    fn models_url(base: &Url) -> Option<Url> {
+        let mut url = versioned(base);
+        extend(&mut url, &["models"]);
+        url.query_pairs_mut().append_pair("pageSize", "1000");
+        Some(url)
+    }
+
+    /// Reads a [page](https://ai.google.dev/api/models#method:-models.list); models that do not
+    /// generate content are left out.
+    fn models_page(page: &Value) -> Option<ModelPage> {
+        let entries = page.get("models")?.as_array()?;
+        let generates = |entry: &&Value| {
+            let methods = entry["supportedGenerationMethods"].as_array();
+            methods.is_none_or(|methods| methods.iter().any(|method| method == "generateContent"))
+        };
+        let read = |entry: &Value| {
+            let read = ListedModel::read(entry, "name", &["inputTokenLimit"], &["outputTokenLimit"]);
+            read.map(|mut model| {
+                model.id = model.id.trim_start_matches("models/").to_owned();
+                model
+            })
+        };
+        let token = page.get("nextPageToken").and_then(Value::as_str).filter(|token| !token.is_empty());
+        let next = token.map(|token| ("pageToken", token.to_owned()));
+        Some(ModelPage { models: entries.iter().filter(generates).filter_map(read).collect(), next })
     }
 
     fn body(&self, model: &str, request: &ModelRequest, (): &()) -> Result<Vec<u8>, String> {
@@ -59,6 +86,15 @@ impl Api for GenerateContent {
     fn decoder(server: Arc<Server>) -> impl Decode {
         Decoder::new(server)
     }
+}
+
+/// Returns the base URL with the version of the API, unless it has one.
+fn versioned(base: &Url) -> Url {
+    let mut url = base.clone();
+    if !base.path().split('/').any(is_version) {
+        extend(&mut url, &["v1beta"]);
+    }
+    url
 }
 
 /// Returns `true` for `v1`, `v1beta`, `v1beta1`, `v2alpha`.

@@ -5,8 +5,9 @@ use std::{fmt, sync::Arc};
 
 use mainstem_model::ModelRequest;
 use reqwest::Url;
+use serde_json::Value;
 
-use crate::{ConfigError, Decode, Server, ServerError, Service, parse};
+use crate::{ConfigError, Decode, ModelPage, Server, ServerError, Service, parse};
 
 /// One API of a vendor: its addresses, its requests, and its responses.
 ///
@@ -34,6 +35,16 @@ pub trait Api: Clone + Default + fmt::Debug + Send + Sync + 'static {
 
     /// Returns the URL for requests to a model.
     fn url(base: &Url, model: &str) -> Url;
+
+    /// Returns the URL of the list of models; `None` if the API has none.
+    fn models_url(_base: &Url) -> Option<Url> {
+        None
+    }
+
+    /// Reads a page of the list of models; `None` if it is not one.
+    fn models_page(_page: &Value) -> Option<ModelPage> {
+        None
+    }
 
     /// Writes the body of a request.
     ///

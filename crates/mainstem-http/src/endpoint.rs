@@ -1,6 +1,7 @@
 //! A model behind an API, as a value.
 
 mod env;
+mod models;
 mod open;
 
 use std::{

@@ -72,7 +72,22 @@ pub(crate) async fn send(
     server: &Server,
     body: Vec<u8>,
 ) -> Result<Result<Response, Refusal>, ModelError> {
-    let response = http.post(server, body).await?;
+    checked(http.post(server, body).await?).await
+}
+
+/// Asks for a document and waits for the head of the response.
+///
+/// # Errors
+/// As for [`send`].
+pub(crate) async fn get(
+    http: &HttpClient,
+    server: &Server,
+    limit: Duration,
+) -> Result<Result<Response, Refusal>, ModelError> {
+    checked(http.get(server, limit).await?).await
+}
+
+async fn checked(response: Response) -> Result<Result<Response, Refusal>, ModelError> {
     let status = response.status();
     if status.is_success() {
         return Ok(Ok(response));
@@ -172,7 +187,8 @@ impl Cut {
     }
 }
 
-async fn whole(server: &Server, mut response: Response) -> Result<String, ModelError> {
+/// Returns the body of a response, within a limit.
+pub(crate) async fn whole(server: &Server, mut response: Response) -> Result<String, ModelError> {
     let mut body = Vec::new();
     while let Some(bytes) = response.chunk().await.map_err(|error| failure(server, error))? {
         body.extend_from_slice(&bytes);

@@ -4,6 +4,7 @@ use std::{
     error::Error,
     pin::Pin,
     sync::{Arc, OnceLock},
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -53,6 +54,18 @@ impl HttpClient {
             .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
             .headers(server.headers()?)
             .body(body);
+        request.send().await.map_err(|error| failure(server, error))
+    }
+
+    /// Asks for a document, whose body must have arrived within this time, and waits for the head
+    /// of the response.
+    pub(crate) async fn get(&self, server: &Server, limit: Duration) -> Result<Response, ModelError> {
+        let client = self.client().map_err(|error| failure(server, error))?;
+        let request = client
+            .get(server.url().clone())
+            .timeout(limit)
+            .header(ACCEPT, HeaderValue::from_static("application/json"))
+            .headers(server.headers()?);
         request.send().await.map_err(|error| failure(server, error))
     }
 }

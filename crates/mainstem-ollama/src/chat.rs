@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use mainstem_http::{
-    Api, ConfigError, Decode, Endpoint, Form, Server, ServerError, Service, Url, Variables, extend,
+    Api, ConfigError, Decode, Endpoint, Form, ListedModel, ModelPage, Server, ServerError, Service, Url,
+    Variables, extend,
 };
 use mainstem_model::ModelRequest;
 use serde_json::Value;
@@ -69,6 +70,19 @@ impl Api for Chat {
             extend(&mut url, &["api", "chat"]);
         }
         url
+    }
+
+    fn models_url(base: &Url) -> Option<Url> {
+        let mut url = Self::url(base, "");
+        url.path_segments_mut().ok()?.pop().push("tags");
+        Some(url)
+    }
+
+    /// Reads the [local models](https://docs.ollama.com/api/tags).
+    fn models_page(page: &Value) -> Option<ModelPage> {
+        let entries = page.get("models")?.as_array()?;
+        let models = entries.iter().filter_map(|entry| ListedModel::read(entry, "name", &[], &[]));
+        Some(ModelPage { models: models.collect(), next: None })
     }
 
     fn body(&self, model: &str, request: &ModelRequest, (): &()) -> Result<Vec<u8>, String> {

@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
-use mainstem_http::{Api, ConfigError, Decode, Endpoint, Form, Server, Service, Url, extend, parse};
+use mainstem_http::{
+    Api, ConfigError, Decode, Endpoint, Form, ModelPage, Server, Service, Url, extend, parse,
+};
 use mainstem_model::ModelRequest;
+use serde_json::Value;
 
 use crate::{
     decoder::Decoder,
     dialect::Dialect,
-    request,
+    models, request,
     service::OPENAI,
     settings::{Settings, below},
 };
@@ -47,6 +50,14 @@ impl Api for ChatCompletions {
 
     fn url(base: &Url, _: &str) -> Url {
         below(base, &["chat", "completions"])
+    }
+
+    fn models_url(base: &Url) -> Option<Url> {
+        Some(below(base, &["models"]))
+    }
+
+    fn models_page(page: &Value) -> Option<ModelPage> {
+        models::page(page)
     }
 
     fn body(&self, model: &str, request: &ModelRequest, dialect: &Dialect) -> Result<Vec<u8>, String> {

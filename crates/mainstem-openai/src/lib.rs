@@ -75,6 +75,7 @@ mod chat;
 mod chunk;
 mod decoder;
 mod dialect;
+mod models;
 mod request;
 mod responses;
 pub mod service;

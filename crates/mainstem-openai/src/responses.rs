@@ -8,11 +8,13 @@ mod request;
 
 use std::sync::Arc;
 
-use mainstem_http::{Api, Decode, Endpoint, Form, Server, Service, Url};
+use mainstem_http::{Api, Decode, Endpoint, Form, ModelPage, Server, Service, Url};
 use mainstem_model::ModelRequest;
+use serde_json::Value;
 
 use self::{decoder::Decoder, dialect::Dialect};
 use crate::{
+    models,
     service::OPENAI,
     settings::{Settings, below},
 };
@@ -37,6 +39,14 @@ impl Api for Responses {
 
     fn url(base: &Url, _: &str) -> Url {
         below(base, &["responses"])
+    }
+
+    fn models_url(base: &Url) -> Option<Url> {
+        Some(below(base, &["models"]))
+    }
+
+    fn models_page(page: &Value) -> Option<ModelPage> {
+        models::page(page)
     }
 
     fn body(&self, model: &str, request: &ModelRequest, dialect: &Dialect) -> Result<Vec<u8>, String> {

@@ -32,6 +32,8 @@ pub struct Provider {
     /// Returns `true` if a key configures the provider; otherwise a base URL is required.
     is_known_by_key: fn(&Self) -> bool,
     make: Make,
+    #[cfg(feature = "http")]
+    list: fn(&Self, &Setup<'_>) -> Result<api::ModelList, ModelError>,
 }
 
 type Make = fn(&Provider, &str, &Setup<'_>) -> Result<Arc<dyn Model>, ModelError>;

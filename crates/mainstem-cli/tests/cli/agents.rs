@@ -92,6 +92,9 @@ fn show_says_where_each_value_comes_from() {
     temperature       default   the parent's
     top_p             default   the parent's
     compact_at        default   the parent's
+    effort            default   the parent's
+    thinking_budget   default   the parent's
+    max_output_tokens default   the parent's
     tools             line 5    read_file, grep_files
     disallowed_tools  line 6    shell
     skills            default   all of the parent's
@@ -113,6 +116,10 @@ fn show_says_where_each_value_comes_from() {
     There is no prompt.
     --
     "#);
+}
+
+#[test]
+fn show_says_what_a_file_of_another_product_means() {
     assert_snapshot!(said(&workspace("show --foreign critic").run()), @r"
     0
     critic, from ./.claude/agents/critic.md, written for Claude Code
@@ -123,6 +130,9 @@ fn show_says_where_each_value_comes_from() {
     temperature       default   the parent's
     top_p             default   the parent's
     compact_at        default   the parent's
+    effort            default   the parent's
+    thinking_budget   default   the parent's
+    max_output_tokens default   the parent's
     tools             line 3    read_file
     disallowed_tools  default   none
     skills            default   all of the parent's

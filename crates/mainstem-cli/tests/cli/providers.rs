@@ -5,7 +5,7 @@ use mainstem::{
     provider::{PROVIDERS, Provider},
 };
 use mainstem_cassette::{Cassette, Mode};
-use mainstem_testing::ModelServer;
+use mainstem_testing::{ModelServer, raw};
 use serde_json::json;
 
 use crate::support::{Cli, Done, mainstem};
@@ -129,6 +129,47 @@ fn models_says_what_sets_a_vendor_up() {
     let models: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
     assert_eq!(models[1]["set_up_by"], "./mainstem.toml");
     assert_eq!(models[0]["set_up_by"], json!(null));
+}
+
+#[test]
+fn the_models_of_providers_are_listed() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let page = r#"{"object":"list","data":[{"id":"m\u001b[31m","context_window":8192}]}"#;
+    let start = || {
+        let answer = raw::whole("200 OK", "content-type: application/json\r\n", page);
+        runtime.block_on(raw::Server::start(vec![answer]))
+    };
+    let listing = |line: &str| {
+        let server = start();
+        let cli = mainstem(line).env("GROQ_API_KEY", KEY).env("GROQ_BASE_URL", &server.url());
+        let done = cli.env("OLLAMA_HOST", "http://127.0.0.1:1").run();
+        assert!(!format!("{done:?}").contains("that-is-secret"), "{done:?}");
+        done
+    };
+    let done = listing("models --online groq");
+    let table = "MODEL   CONTEXT  OUTPUT\ngroq:m  8192     -\n";
+    assert_eq!((done.code, &*done.stdout), (Some(0), table), "{done:?}");
+    let done = listing("models --online --output json");
+    let listed: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
+    assert_eq!(done.code, Some(4), "one fails: {done:?}");
+    assert!(done.stderr.starts_with("error: ollama: 127.0.0.1:1 can't be reached"), "{done:?}");
+    assert!(listed[0]["error"].is_string() && listed[0]["models"] == json!([]), "{listed}");
+    assert_eq!(
+        (&listed[1]["provider"], &listed[1]["models"][0]["context_window"]),
+        (&json!("groq"), &json!(8192))
+    );
+    let done = mainstem("models --online grok").run();
+    let error = "error: --online: unknown provider \"grok\"; did you mean \"groq\"?\n";
+    assert_eq!((done.code, &*done.stderr), (Some(2), error));
+    let done = mainstem("models --online").run();
+    assert!(
+        done.code == Some(3) && done.stderr.starts_with("error: no provider is set up\nset "),
+        "{done:?}"
+    );
+    let done = mainstem("models --online groq").run();
+    let error =
+        "error: groq: GROQ_API_KEY is not set; set it, or set GROQ_BASE_URL to a server that needs no key\n";
+    assert_eq!((done.code, &*done.stderr), (Some(4), error));
 }
 
 #[test]

@@ -1,13 +1,24 @@
 //! Rows of the table, from the vendors' APIs and the services that offer them.
 
-use std::sync::Arc;
+use std::{pin::Pin, sync::Arc};
 
-use mainstem_http::{Api, Endpoint, Service};
+use mainstem_http::{Api, Endpoint, ListedModel, Service};
 use mainstem_model::{Model, ModelError};
 
 use super::{Provider, Setup};
 
+/// The models of a service, once they have arrived.
+pub(super) type ModelList = Pin<Box<dyn Future<Output = Result<Vec<ListedModel>, ModelError>> + Send>>;
+
 impl Provider {
+    /// Returns the models that the provider lists, in its order; see [`Endpoint::models`].
+    ///
+    /// # Errors
+    /// If a setting is missing or invalid, or the list can't be had.
+    pub async fn models(&self, setup: &Setup<'_>) -> Result<Vec<ListedModel>, ModelError> {
+        (self.list)(self, setup)?.await
+    }
+
     /// Creates the provider of an API at its vendor's own service, with this name.
     pub const fn of<A: Api>(name: &'static str) -> Self {
         Self { has_own_api: true, ..Self::at::<A>(name, &A::SERVICE) }
@@ -27,6 +38,7 @@ impl Provider {
             has_own_api: false,
             is_known_by_key,
             make: make::<A>,
+            list: list::<A>,
         }
     }
 
@@ -46,9 +58,18 @@ impl Provider {
 }
 
 fn make<A: Api>(row: &Provider, name: &str, setup: &Setup<'_>) -> Result<Arc<dyn Model>, ModelError> {
+    Ok(Arc::new(endpoint::<A>(row, name, setup)?))
+}
+
+fn list<A: Api>(row: &Provider, setup: &Setup<'_>) -> Result<ModelList, ModelError> {
+    let endpoint = endpoint::<A>(row, "", setup)?;
+    Ok(Box::pin(async move { endpoint.models().await }))
+}
+
+fn endpoint<A: Api>(row: &Provider, name: &str, setup: &Setup<'_>) -> Result<Endpoint<A>, ModelError> {
     let mut model = Endpoint::<A>::of_service(row.service, name, setup.var)?;
     for (name, value) in setup.headers {
         model = model.with_header(name, value)?;
     }
-    Ok(Arc::new(model))
+    Ok(model)
 }
