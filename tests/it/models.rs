@@ -1,13 +1,15 @@
 //! Decorated models: retries and fallbacks are events, and say what they take back.
 
+use futures_util::StreamExt;
 use mainstem::{
+    message::StopReason,
     model::{Fallback, IdleTimeout, ModelOptions, OnCut, Retry, RetryPolicy, scripted::Turn},
     prelude::*,
 };
 use mainstem_testing::{laws, render, timeline};
 use serde_json::json;
 
-use crate::support::{harness, ms};
+use crate::support::{Spawns, harness, ms};
 
 fn policy() -> RetryPolicy {
     let mut policy = RetryPolicy::default();
@@ -97,4 +99,52 @@ async fn an_agent_whose_answers_are_always_cut_ends() {
         panic!("{}", render(&events))
     };
     assert_eq!(error.code, "cut_too_often");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_the_service_pauses_goes_on() {
+    let paused = || Turn::new().text("I search.").stop(StopReason::Paused);
+    let model = ScriptedModel::new().agent("main", [paused(), paused(), Turn::new().text("Found.")]);
+    let run = harness(model).build().unwrap().stream_events("go");
+    insta::assert_snapshot!(timeline(run).await);
+    // The calls count towards the limit, so a turn that is always paused ends.
+    let model = ScriptedModel::new().agent("main", (0..9).map(|_| paused()));
+    let run = harness(model).with_max_iterations(3).build().unwrap().stream_events("go");
+    let events: Vec<_> = run.collect().await;
+    laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
+    let end = events.last().unwrap().to_string();
+    assert!(end.contains("AGENT_END max_iterations"), "{}", render(&events));
+}
+
+/// What was said stays in the stream, and is not the answer.
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_is_refused_or_filtered_is_an_error() {
+    let check = async |said: &str, stop: StopReason, expected: &str| {
+        let answer = if said.is_empty() { Turn::new() } else { Turn::new().text(said) };
+        let model = ScriptedModel::new().agent("main", [answer.stop(stop)]);
+        let events: Vec<_> = harness(model).build().unwrap().stream_events("go").collect().await;
+        laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
+        let end = events.last().unwrap().to_string();
+        assert!(end.contains(expected), "{}", render(&events));
+        assert!(!events.iter().any(|event| matches!(event.kind, EventKind::AgentResult { .. })));
+    };
+    check(
+        "I can't help with this.",
+        StopReason::Refusal,
+        "(refusal: the model refused to answer: I can't help",
+    )
+    .await;
+    check("", StopReason::Refusal, "(refusal: the model refused to answer)").await;
+    check("The recipe is", StopReason::ContentFilter, "(content_filter: the service filtered the answer)")
+        .await;
+}
+
+/// The parent reads that its child was refused, and what it said.
+#[tokio::test(start_paused = true)]
+async fn the_parent_of_a_child_that_refuses_is_told() {
+    let model = ScriptedModel::new()
+        .agent("main", [Turn::new().spawn("kid", "do it"), Turn::new().text("It refuses.")])
+        .agent("kid", [Turn::new().text("I won't.").stop(StopReason::Refusal)]);
+    let harness = harness(model).with_subagent(AgentSpec::new("kid", "K")).build().unwrap();
+    insta::assert_snapshot!(timeline(harness.stream_events("go")).await);
 }

@@ -6,5 +6,6 @@ mod api;
 mod contract;
 mod faults;
 mod models;
+mod pause;
 mod secrets;
 mod services;

@@ -59,6 +59,7 @@ impl Decoder {
             "end_turn" | "stop_sequence" => StopReason::Stop,
             "tool_use" => StopReason::ToolCalls,
             "max_tokens" | "model_context_window_exceeded" => StopReason::Length,
+            "pause_turn" => StopReason::Paused,
             "refusal" => StopReason::Refusal,
             _ => StopReason::Other(reason),
         }

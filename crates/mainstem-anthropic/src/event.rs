@@ -8,8 +8,8 @@
 
 use std::borrow::Cow;
 
-use serde::Deserialize;
-use serde_json::Value;
+use serde::{Deserialize, Deserializer, de::Error as _};
+use serde_json::{Map, Value};
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -52,7 +52,7 @@ pub(crate) struct Message {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
+#[serde(tag = "type", rename_all = "snake_case", remote = "Self")]
 pub(crate) enum Block {
     Text {
         #[serde(default)]
@@ -76,9 +76,30 @@ pub(crate) enum Block {
         #[serde(default)]
         input: Value,
     },
-    /// Blocks of the vendor's own tools, and unknown ones.
+    /// A call of one of the vendor's own tools, or its result.
+    #[serde(skip_deserializing)]
+    Server(Map<String, Value>),
+    /// Unknown blocks.
     #[serde(other)]
     Other,
+}
+
+impl<'de> Deserialize<'de> for Block {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let block = Map::deserialize(deserializer)?;
+        match block.get("type").and_then(Value::as_str) {
+            Some(kind) if is_of_server(kind) => Ok(Self::Server(block)),
+            _ => Self::deserialize(Value::Object(block)).map_err(D::Error::custom),
+        }
+    }
+}
+
+/// Returns `true` for a block of the vendor's [own tools]: a call, such as `server_tool_use`, or a
+/// result, such as `web_search_tool_result`.
+///
+/// [own tools]: https://platform.claude.com/docs/en/agents-and-tools/tool-use/server-tools
+fn is_of_server(kind: &str) -> bool {
+    matches!(kind, "server_tool_use" | "mcp_tool_use") || kind.ends_with("_tool_result")
 }
 
 #[derive(Debug, Deserialize)]

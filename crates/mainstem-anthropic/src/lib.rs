@@ -16,9 +16,9 @@
 //! Each [event](https://platform.claude.com/docs/en/build-with-claude/streaming) becomes its deltas
 //! at once; `Usage` and `Stop` come last. Thinking is stored with its signature, redacted thinking
 //! as an empty block with its data, and both are sent back unchanged; thinking without a signature
-//! of this vendor is not sent. Blocks of the vendor's own tools (web search …) are left out: the
-//! answer is the text around them. A response that is cut off, without `stop_reason` and
-//! `message_stop`, is an error; so is an `error` event.
+//! of this vendor is not sent. Blocks of the vendor's own tools (web search …) are stored in empty
+//! thinking blocks and sent back; the answer is the text around them. A response that is cut off,
+//! without `stop_reason` and `message_stop`, is an error; so is an `error` event.
 //!
 //! | `stop_reason` | [`StopReason`](mainstem_message::StopReason) |
 //! |---|---|
@@ -26,11 +26,11 @@
 //! | `tool_use` | `ToolCalls` |
 //! | `max_tokens`, `model_context_window_exceeded` | `Length` |
 //! | `refusal` | `Refusal` |
-//! | `pause_turn` and what is new | `Other`, with the vendor's word |
+//! | `pause_turn` | `Paused` |
+//! | what is new | `Other`, with the vendor's word |
 //!
-//! Only tools that the vendor runs pause a turn; a caller enables them in `extra`. Resuming the
-//! turn requires their blocks, which are discarded, so the loop takes the text until then as the
-//! answer.
+//! Only tools that the vendor runs pause a turn; a caller enables them in `extra`. The loop calls
+//! the model again with what it has said, their blocks included, and it goes on.
 //!
 //! # What is sent
 //! * `max_output_tokens`: `max_tokens`; without it 32 000, which every model since Claude 4 can

@@ -13,6 +13,9 @@ pub(crate) const SIGNATURE: &str = "signature";
 /// The encrypted content of a redacted thinking block.
 pub(crate) const REDACTED: &str = "redacted";
 
+/// A block of one of the vendor's own tools, as JSON.
+pub(crate) const SERVER: &str = "server";
+
 /// Returns a value as opaque fields; empty without a value.
 pub(crate) fn store(name: &str, value: &str) -> Opaque {
     let kept = (!value.is_empty()).then(|| (VENDOR.to_owned(), json!({ name: value })));

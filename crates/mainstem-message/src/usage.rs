@@ -69,6 +69,8 @@ pub enum StopReason {
     Length,
     /// The model waits for tools.
     ToolCalls,
+    /// The service has interrupted its own tools: the model goes on when it is called again.
+    Paused,
     /// The service's filter stopped it.
     ContentFilter,
     /// The model refused.
@@ -87,6 +89,7 @@ impl fmt::Display for StopReason {
             Self::Stop => "stop",
             Self::Length => "length",
             Self::ToolCalls => "tool_calls",
+            Self::Paused => "paused",
             Self::ContentFilter => "content_filter",
             Self::Refusal => "refusal",
             Self::Error => "error",

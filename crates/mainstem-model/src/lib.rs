@@ -8,6 +8,7 @@
 //! [`ScriptedModel`] plays a script instead of calling a service: for tests, and for the demo.
 
 mod breaker;
+mod continuation;
 mod delta;
 mod error;
 mod fallback;
@@ -19,6 +20,7 @@ mod retry;
 pub mod scripted;
 
 pub use breaker::{Breaker, BreakerPolicy};
+pub use continuation::Continuation;
 pub use delta::ModelDelta;
 pub use error::{ErrorKind, ModelError};
 pub use fallback::Fallback;

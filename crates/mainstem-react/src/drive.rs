@@ -143,6 +143,7 @@ impl<'a> Work<'a> {
                     self.check_repetition(&calls)?;
                     self.go_on()?
                 }
+                Step::GoOn => self.go_on()?,
                 Step::Remind => {
                     self.progress.empty += 1;
                     self.hint("empty_response", EMPTY);

@@ -24,6 +24,13 @@ pub enum AgentError {
     /// The service's filter withheld the answer.
     #[error("the service filtered the answer")]
     Filtered,
+    /// The model refused to answer, or the service did for it.
+    #[error("the model refused to answer{}", said_in(.said))]
+    #[non_exhaustive]
+    Declined {
+        /// What it said instead, if anything.
+        said: Arc<str>,
+    },
     /// Code of a tool, a model or a middleware panicked.
     #[error("a panic in the agent: {0}")]
     Panicked(String),
@@ -126,6 +133,7 @@ impl From<&AgentError> for Failure {
             AgentError::Cancelled(reason) => return Self::from(reason),
             AgentError::EmptyReply => "empty_reply",
             AgentError::Filtered => "content_filter",
+            AgentError::Declined { .. } => "refusal",
             AgentError::Panicked(_) => "panic",
             AgentError::Output { .. } => "invalid_output",
             AgentError::TooLong { .. } => "limit",
@@ -135,6 +143,10 @@ impl From<&AgentError> for Failure {
         };
         Self::new(code, error.to_string())
     }
+}
+
+fn said_in(said: &str) -> String {
+    if said.is_empty() { String::new() } else { format!(": {said}") }
 }
 
 /// Returns the message of a panic.

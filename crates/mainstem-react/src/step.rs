@@ -12,6 +12,8 @@ pub(crate) enum Step {
     Ask,
     /// Run the tools that it called, then call it again.
     Act(Vec<ToolCall>),
+    /// Call the model again, which goes on with its answer.
+    GoOn,
     /// Remind the model to answer, then call it again.
     Remind,
     /// Tell the model that the limit is reached, then call it once more, without tools.
@@ -43,7 +45,9 @@ pub(crate) fn after_answer(progress: Progress, answer: &Message, stop: &StopReas
     match stop {
         _ if progress.summed_up => Step::Finish(Outcome::MaxIterations),
         _ if !calls.is_empty() => Step::Act(calls),
-        StopReason::ContentFilter if is_empty => Step::Fail(AgentError::Filtered),
+        StopReason::Paused => Step::GoOn,
+        StopReason::ContentFilter => Step::Fail(AgentError::Filtered),
+        StopReason::Refusal => Step::Fail(AgentError::Declined { said: answer.text().trim().into() }),
         _ if !is_empty => Step::Finish(Outcome::Success),
         _ if progress.empty >= REMINDERS => Step::Fail(AgentError::EmptyReply),
         _ => Step::Remind,

@@ -5,7 +5,7 @@ mod api;
 
 use std::{collections::BTreeSet, fmt, sync::Arc, time::Duration};
 
-use mainstem_model::{Breaker, IdleTimeout, Model, ModelError, Retry};
+use mainstem_model::{Breaker, Continuation, IdleTimeout, Model, ModelError, Retry};
 #[cfg(feature = "openai")]
 use mainstem_openai::{ChatCompletions, Responses, service};
 
@@ -49,13 +49,14 @@ pub struct Setup<'a> {
 }
 
 impl Provider {
-    /// Returns a model with retries, a circuit breaker and an idle timeout.
+    /// Returns a model with retries, a circuit breaker and an idle timeout, whose answers go on
+    /// behind the service's limit of their length.
     ///
     /// # Errors
     /// If a setting is missing or invalid.
     pub fn model(&self, name: &str, setup: &Setup<'_>) -> Result<Arc<dyn Model>, ModelError> {
         let model = self.bare_model(name, setup)?;
-        Ok(Arc::new(Retry::new(Breaker::new(IdleTimeout::new(model, IDLE)))))
+        Ok(Arc::new(Retry::new(Breaker::new(IdleTimeout::new(Continuation::new(model), IDLE)))))
     }
 
     /// Returns the model without decorators: a failure is an error at once.

@@ -4,12 +4,12 @@ use std::mem;
 
 use mainstem_message::Opaque;
 use mainstem_model::ModelDelta;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::Deltas;
 use crate::{
     event::{self, Delta},
-    opaque::{REDACTED, SIGNATURE, store},
+    opaque::{REDACTED, SERVER, SIGNATURE, store},
 };
 
 /// The open blocks, by the vendor's index, and the number of tool calls.
@@ -31,6 +31,11 @@ enum Block {
     Call {
         slot: usize,
         input: Option<String>,
+    },
+    /// Of one of the vendor's own tools, with the pieces of its input.
+    Server {
+        block: Map<String, Value>,
+        input: String,
     },
     Ignored,
 }
@@ -61,6 +66,7 @@ impl Blocks {
                 deltas.push_back(ModelDelta::CallStart { slot, id, name });
                 Block::Call { slot, input: whole(input) }
             }
+            event::Block::Server(block) => Block::Server { block, input: String::new() },
             event::Block::Other => Block::Ignored,
         };
         self.open.push((index, block));
@@ -77,6 +83,9 @@ impl Blocks {
                 push(thinking.into_owned(), ModelDelta::Thinking, deltas);
             }
             (Delta::Signature { signature }, Some(Block::Thinking { signature: kept })) => *kept = signature,
+            (Delta::InputJson { partial_json }, Some(Block::Server { input, .. })) => {
+                input.push_str(&partial_json);
+            }
             (Delta::InputJson { partial_json }, Some(Block::Call { slot, input })) => {
                 if !partial_json.is_empty() {
                     *input = None;
@@ -111,6 +120,12 @@ impl Block {
                 push(input.unwrap_or_default(), |delta| ModelDelta::CallArguments { slot, delta }, deltas);
                 deltas.push_back(ModelDelta::CallEnd { slot, opaque: Opaque::new() });
                 return;
+            }
+            Self::Server { mut block, input } => {
+                if let Ok(input) = serde_json::from_str(&input) {
+                    block.insert("input".to_owned(), input);
+                }
+                store(SERVER, &Value::Object(block).to_string())
             }
             Self::Ignored => return,
         };

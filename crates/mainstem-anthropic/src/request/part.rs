@@ -5,8 +5,9 @@ use std::borrow::Cow;
 use mainstem_http::Arguments;
 use mainstem_message::{ContentBlock, DataSource, ToolCall, ToolResult, ToolState};
 use serde::Serialize;
+use serde_json::Value;
 
-use crate::opaque::{REDACTED, SIGNATURE, stored};
+use crate::opaque::{REDACTED, SERVER, SIGNATURE, stored};
 
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -38,6 +39,9 @@ pub(super) enum Block<'a> {
     Document {
         source: Source<'a>,
     },
+    /// A block of one of the vendor's own tools, as the vendor sent it.
+    #[serde(untagged)]
+    Server(Value),
 }
 
 impl Block<'_> {
@@ -77,10 +81,12 @@ pub(super) fn user(block: &ContentBlock) -> Result<Option<Block<'_>>, Unsupporte
 pub(super) fn assistant(block: &ContentBlock) -> Result<Option<Block<'_>>, Unsupported<'_>> {
     Ok(match block {
         ContentBlock::Text { text, .. } => text_block(text),
-        ContentBlock::Thinking { thinking, opaque } => match stored(opaque, REDACTED) {
-            Some(data) => Some(Block::RedactedThinking { data }),
-            None => stored(opaque, SIGNATURE).map(|signature| Block::Thinking { thinking, signature }),
-        },
+        ContentBlock::Thinking { thinking, opaque } => {
+            let server = stored(opaque, SERVER).and_then(|block| serde_json::from_str(block).ok());
+            let redacted = stored(opaque, REDACTED).map(|data| Block::RedactedThinking { data });
+            let signed = stored(opaque, SIGNATURE).map(|signature| Block::Thinking { thinking, signature });
+            server.map(Block::Server).or(redacted).or(signed)
+        }
         ContentBlock::ToolCall(call) => Some(tool_use(call)),
         ContentBlock::Data { media_type, .. } => return Err(Unsupported(media_type)),
         _ => None,

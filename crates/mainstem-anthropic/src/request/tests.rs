@@ -420,6 +420,24 @@ fn data_of_a_failed_call_stands_behind_all_results() {
 }
 
 #[test]
+fn blocks_of_the_vendors_own_tools_go_back_as_they_came() {
+    let server = |block: &Value| thinking("", json!({ "anthropic": { "server": block.to_string() } }));
+    let call =
+        json!({ "type": "server_tool_use", "id": "s", "name": "web_search", "input": { "query": "x" } });
+    let found =
+        json!({ "type": "web_search_tool_result", "tool_use_id": "s", "content": [{ "title": "X" }] });
+    let said = assistant(vec![ContentBlock::text("I search."), server(&call), server(&found)]);
+    let text = json!({ "type": "text", "text": "I search." });
+    // A turn that was paused ends with them.
+    check(vec![said], json!([{ "role": "assistant", "content": [text, call, found] }]));
+    let odd = thinking("", json!({ "anthropic": { "server": "{" } }));
+    check(
+        vec![assistant(vec![ContentBlock::text("I search."), odd])],
+        json!([{ "role": "assistant", "content": [text] }]),
+    );
+}
+
+#[test]
 fn thinking_goes_back_as_it_came_if_it_is_ours() {
     let redacted = thinking("", json!({ "anthropic": { "redacted": "d==" } }));
     let strangers = || {

@@ -206,6 +206,7 @@ impl<'a> Compactor<'a> {
         let said = answer.message.text();
         match answer.stop {
             StopReason::ContentFilter => Err(AgentError::Filtered),
+            StopReason::Refusal => Err(AgentError::Declined { said: said.trim().into() }),
             _ if said.trim().is_empty() => Err(AgentError::EmptyReply),
             _ => Ok(said),
         }
@@ -231,8 +232,8 @@ impl<'a> Compactor<'a> {
 
 /// Returns `true` if an error concerns only the summary: the conversation can go on without.
 fn is_of_summary(error: &AgentError) -> bool {
-    use AgentError::{EmptyReply, Filtered, Model, Output, TooLong};
-    matches!(error, Model(_) | EmptyReply | Filtered | TooLong { .. } | Output { .. })
+    use AgentError::{Declined, EmptyReply, Filtered, Model, Output, TooLong};
+    matches!(error, Model(_) | EmptyReply | Filtered | Declined { .. } | TooLong { .. } | Output { .. })
 }
 
 /// Returns messages with their results shortened as far as they must be to fit.

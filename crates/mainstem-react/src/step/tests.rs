@@ -14,6 +14,7 @@ fn show(step: Step) -> String {
         Step::Act(calls) => {
             format!("act {}", calls.iter().map(|call| call.id.as_str()).collect::<Vec<_>>().join(" "))
         }
+        Step::GoOn => "go on".to_owned(),
         Step::Remind => "remind".to_owned(),
         Step::SumUp => "sum up".to_owned(),
         Step::Finish(outcome) => outcome.as_str().to_owned(),
@@ -46,7 +47,11 @@ fn after_an_answer() {
     check(first, Stop, vec![text("done")], "success");
     check(first, Stop, vec![image()], "success");
     check(first, Length, vec![text("cut of")], "success");
-    check(first, Refusal, vec![text("no")], "success");
+    check(first, Refusal, vec![text(" no\n")], "the model refused to answer: no");
+    check(first, Refusal, vec![], "the model refused to answer");
+    check(first, Paused, vec![], "go on");
+    check(first, Paused, vec![text("I search.")], "go on");
+    check(first, Paused, vec![call("x")], "act x");
     check(first, Other("eos".to_owned()), vec![text("done")], "success");
     // Calls are run, whatever else the answer has and whyever it stopped.
     check(first, ToolCalls, vec![call("x")], "act x");
@@ -61,7 +66,7 @@ fn after_an_answer() {
     check(at(3, 2, false), Stop, vec![], "the model gave an empty answer");
     check(first, ContentFilter, vec![], "the service filtered the answer");
     check(first, ContentFilter, vec![ContentBlock::thinking("hm")], "the service filtered the answer");
-    check(first, ContentFilter, vec![text("what is left")], "success");
+    check(first, ContentFilter, vec![text("what is left")], "the service filtered the answer");
     // The call without tools is the last.
     check(at(3, 0, true), Stop, vec![text("what I have")], "max_iterations");
     check(at(3, 0, true), ToolCalls, vec![call("x")], "max_iterations");
