@@ -12,8 +12,8 @@ use mainstem::{
     },
     journal::MemoryJournal,
     message::{Message, Role},
-    model::{ErrorKind, ModelError, ModelRequest, ModelStream, scripted::Turn},
-    policy::ContextWindows,
+    model::{ErrorKind, Fallback, ModelError, ModelRequest, ModelStream, scripted::Turn},
+    policy::{Budget, ContextWindows},
     prelude::*,
     react::Compaction,
 };
@@ -334,6 +334,7 @@ async fn a_run_that_compacts_is_cut_anywhere_and_resumed() {
     };
     process(&journal).session("s").run("Read all pages.").unwrap().reply().await.unwrap();
     let whole = all(&journal).await;
+    assert!(whole.iter().any(|event| matches!(event.kind, EventKind::StateCheckpoint { .. })));
     let answered =
         whole.iter().position(|event| matches!(event.kind, EventKind::AgentResult { .. })).unwrap();
     for cut in 1..answered {
@@ -454,4 +455,84 @@ async fn a_compaction_that_a_person_asked_for_can_fail_and_leaves_turns_to_resum
     assert_eq!(session.history(), before);
     // The turn before is the one without an answer.
     assert!(session.resume(RunOptions::new()).is_ok());
+}
+
+/// A compaction that does not help is not paid for again and again.
+#[tokio::test(start_paused = true)]
+async fn a_conversation_that_can_not_be_shorter_is_left_alone() {
+    let check = async |window: usize, task: String, expected: std::ops::RangeInclusive<usize>| {
+        let (model, prompts) = Small::new(window, reads(3));
+        let builder = harness(model).with_tool(page()).with_compaction(windows(window as u64));
+        let lines = read(builder.build().unwrap().stream_events(task)).await;
+        let summaries = lines.iter().filter(|line| line.contains("for compaction")).count();
+        assert!(expected.contains(&summaries), "{summaries} summaries: {lines:#?} {:?}", sizes(&prompts));
+        lines
+    };
+    // Instructions and tools alone exceed the threshold; the service decides.
+    check(2_500, "Read.".to_owned(), 0..=1).await;
+    // The task has half of the window, and always stays.
+    check(8_000, format!("Read. {}", "word ".repeat(3_000)), 0..=2).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_summary_has_a_budget() {
+    let (model, prompts) = Small::new(4_000, reads(6));
+    let harness = harness(model).with_tool(page()).with_compaction(windows(4_000)).build().unwrap();
+    let budget = Budget::default().with_tokens(13_000);
+    let lines = read(harness.stream_events(RunRequest::new("Read all pages.").with_budget(budget))).await;
+    assert!(
+        lines.last().unwrap().contains("AGENT_END error") && lines.last().unwrap().contains("budget"),
+        "{lines:#?}"
+    );
+    assert!(lines.iter().any(|line| line.contains("for compaction")), "{lines:#?} {:?}", sizes(&prompts));
+}
+
+/// The windows of other models are not taken for the agent's own.
+#[tokio::test(start_paused = true)]
+async fn a_refusal_of_another_model_teaches_nothing() {
+    let (mut spare, _) = Small::new(600, talks(10));
+    spare.is_named = true;
+    // The first fails once, and the one that answers for it has no room for tools.
+    let first = ScriptedModel::named("small").agent(
+        "main",
+        [
+            Turn::new().fail_first(1, ModelError::new(ErrorKind::Overloaded, "busy")).text("Hi."),
+            Turn::new().text("Again."),
+        ],
+    );
+    let harness = harness(Fallback::new(first, spare)).with_max_depth(0).build().unwrap();
+    let session = harness.session("s");
+    let failed = read(session.run(format!("Go. {}", "word ".repeat(600))).unwrap()).await;
+    assert!(failed.last().unwrap().contains("context_overflow"), "{failed:?}");
+    let events: Vec<_> = session.run("Go on.").unwrap().collect().await;
+    let window = events.iter().find_map(|event| match &event.kind {
+        EventKind::ModelCallStart { context_window, .. } => Some(*context_window),
+        _ => None,
+    });
+    assert_eq!(window, Some(None), "{}", render(&events));
+}
+
+/// The report of a turn has what was done in it, also after its conversation was compacted.
+#[tokio::test(start_paused = true)]
+async fn the_report_of_a_compacted_child_has_only_its_turn() {
+    let (model, _) = Small::new(4_000, |request| match &*request.agent {
+        _ if sums_up(request) => Turn::new().text("It was asked."),
+        "main" => match request.messages.last().unwrap() {
+            last if last.role == Role::Tool => Turn::new().text(last.tool_results().next().unwrap().text()),
+            last => Turn::new()
+                .call("agent_spawn", json!({ "agent_id": "keeper", "task": last.text(), "label": "k" })),
+        },
+        _ if request.messages.last().unwrap().text() == "fail" => {
+            Turn::new().fail(ModelError::new(ErrorKind::InvalidRequest, "no"))
+        }
+        _ => Turn::new().text("earlier ".repeat(250)),
+    });
+    let keeper = AgentSpec::new("keeper", "Keeps").with_persist_session(true).with_compact_at(40);
+    let main = harness(model).with_subagent(keeper).with_compaction(windows(4_000)).build().unwrap();
+    let session = main.session("s");
+    for _ in 0..3 {
+        session.run("talk").unwrap().reply().await.unwrap();
+    }
+    let report = session.run("fail").unwrap().reply().await.unwrap().text();
+    assert!(report.contains("status: error") && !report.contains("earlier"), "{report}");
 }

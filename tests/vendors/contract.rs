@@ -100,7 +100,9 @@ async fn all_vendors_give_the_same_events() {
     let empty = || Turn::new().call("look", json!({}));
     check(|| vec![used(empty()), used(empty()), used(Turn::new().text("Done."))]).await;
     use mainstem::message::StopReason;
-    check(|| vec![used(Turn::new().text("Cut o")).stop(StopReason::Length)]).await;
+    // A text that reaches the limit of length goes on.
+    let cut = || used(Turn::new().text("Cut o")).stop(StopReason::Length);
+    check(|| vec![cut(), used(Turn::new().text("ff, and on."))]).await;
 }
 
 #[tokio::test]

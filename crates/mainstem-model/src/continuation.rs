@@ -1,6 +1,7 @@
 //! Answers that go on behind the limit of their length.
 
 use std::{
+    collections::VecDeque,
     mem,
     pin::Pin,
     sync::Arc,
@@ -69,6 +70,8 @@ impl<M: Model> Model for Continuation<M> {
             said: String::new(),
             earlier: Usage::default(),
             usage: Usage::default(),
+            end: None,
+            out: VecDeque::new(),
             is_cut: false,
             left: self.most,
             is_first: true,
@@ -98,6 +101,10 @@ struct Parts<M> {
     earlier: Usage,
     /// The usage of all parts so far.
     usage: Usage,
+    /// The end of a text, which a further part continues.
+    end: Option<ModelDelta>,
+    /// What is passed on next.
+    out: VecDeque<ModelDelta>,
     /// The present part has reached the limit.
     is_cut: bool,
     left: u32,
@@ -105,22 +112,33 @@ struct Parts<M> {
 }
 
 impl<M: Model> Parts<M> {
-    /// Returns the delta to pass on; `None` if the part is cut, and another one follows.
-    fn pass(&mut self, delta: ModelDelta) -> Option<ModelDelta> {
-        match delta {
-            ModelDelta::Text(ref text) => self.said.push_str(text),
-            ModelDelta::CallStart { .. } | ModelDelta::DataStart { .. } => self.request = None,
+    /// Passes a delta on, unless it says that the part is cut and another one follows.
+    fn pass(&mut self, delta: ModelDelta) {
+        let delta = match delta {
             ModelDelta::Usage(usage) => {
                 self.usage = self.earlier + usage;
-                return Some(ModelDelta::Usage(self.usage));
+                self.out.push_back(ModelDelta::Usage(self.usage));
+                return;
             }
             ModelDelta::Stop(StopReason::Length) if self.can_go_on() => {
-                self.is_cut = true;
-                return None;
+                (self.is_cut, self.end) = (true, None);
+                return;
             }
-            _ => {}
+            delta => delta,
+        };
+        self.out.extend(self.end.take());
+        match delta {
+            ModelDelta::BlockEnd { ref opaque } if opaque.is_empty() => self.end = Some(delta),
+            ModelDelta::Text(ref text) => {
+                self.said.push_str(text);
+                self.out.push_back(delta);
+            }
+            ModelDelta::CallStart { .. } | ModelDelta::DataStart { .. } => {
+                self.request = None;
+                self.out.push_back(delta);
+            }
+            delta => self.out.push_back(delta),
         }
-        Some(delta)
     }
 
     fn can_go_on(&self) -> bool {
@@ -144,13 +162,12 @@ impl<M: Model> Stream for Parts<M> {
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let me = &mut *self;
         loop {
+            if let Some(delta) = me.out.pop_front() {
+                return Poll::Ready(Some(Ok(delta)));
+            }
             let Some(stream) = &mut me.stream else { return Poll::Ready(None) };
             match ready!(stream.as_mut().poll_next(cx)) {
-                Some(Ok(delta)) => {
-                    if let Some(delta) = me.pass(delta) {
-                        return Poll::Ready(Some(Ok(delta)));
-                    }
-                }
+                Some(Ok(delta)) => me.pass(delta),
                 Some(Err(error)) => {
                     me.stream = None;
                     let is_over = !me.is_first && !error.is_retryable();
@@ -160,7 +177,7 @@ impl<M: Model> Stream for Parts<M> {
                 None if mem::take(&mut me.is_cut) => me.go_on(),
                 None => {
                     me.stream = None;
-                    return Poll::Ready(None);
+                    me.out.extend(me.end.take());
                 }
             }
         }

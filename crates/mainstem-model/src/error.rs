@@ -117,6 +117,13 @@ impl ModelError {
         self
     }
 
+    /// Leaves out the context window, as where the model's name is not that of the call.
+    #[must_use]
+    pub fn without_context_window(mut self) -> Self {
+        self.context_window = None;
+        self
+    }
+
     /// Sets the cause.
     #[must_use]
     pub fn with_source(mut self, source: impl Error + Send + Sync + 'static) -> Self {

@@ -64,7 +64,8 @@ impl<N: Model> Either<N> {
     fn on_error(&mut self, error: ModelError) -> Result<ModelDelta, ModelError> {
         let Some((model, request)) = self.spare.take() else {
             self.stream = None;
-            return Err(error);
+            // The caller would take it for the window of the first model, whose name it knows.
+            return Err(error.without_context_window());
         };
         self.stream = Some(model.stream(request));
         let (from, to) = (self.from.clone(), model.name().into());

@@ -26,12 +26,14 @@ pub struct Answer {
     pub stop: StopReason,
     /// The usage that the service reports.
     pub usage: Option<Usage>,
+    /// The call was repeated: the usage is that of several attempts.
+    pub(crate) is_repeated: bool,
 }
 
 impl Answer {
     /// Creates an answer that no model gave, such as one from a cache.
     pub fn new(message: Message) -> Self {
-        Self { message: Arc::new(message), stop: StopReason::Stop, usage: None }
+        Self { message: Arc::new(message), stop: StopReason::Stop, usage: None, is_repeated: false }
     }
 
     /// Returns `true` if it is the conversation's last answer already, or empty.
@@ -109,20 +111,20 @@ async fn run_call(
         Err(_) => StopReason::Error,
     };
     guard.usages = turn.usages().collect();
-    let usage = guard.usage();
+    let (usage, is_repeated) = (guard.usage(), guard.usages.len() > 1);
     drop(guard);
     let duration_ms = cx.now().millis_since(started);
     let before = last_answer(cx);
     cx.emit(EventKind::model_call_end(stop.clone(), duration_ms).with_usage(usage));
     result?;
     if let Some(notes) = scope.notes {
-        return Ok(Answer { message: Arc::new(Message::assistant(notes)), stop, usage });
+        return Ok(Answer { message: Arc::new(Message::assistant(notes)), stop, usage, is_repeated });
     }
     let message =
         last_answer(cx).filter(|now| before.as_ref().is_none_or(|before| !Arc::ptr_eq(now, before)));
     let message = message.unwrap_or_else(|| Arc::new(Message::new(Role::Assistant, Vec::new())));
     cx.count_answer(message.content.iter().map(bytes_of).sum());
-    Ok(Answer { message, stop, usage })
+    Ok(Answer { message, stop, usage, is_repeated })
 }
 
 async fn read(mut stream: ModelStream, turn: &mut Turn, scope: &mut Within<'_>) -> Result<(), AgentError> {

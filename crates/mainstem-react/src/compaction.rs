@@ -45,6 +45,9 @@ const THRESHOLD: f64 = 0.8;
 /// The share of the window that the latest messages may have after a compaction, by default.
 const KEEP: f64 = 0.25;
 
+/// The smallest window that a refusal may name; less is not one of a model.
+const LEAST: u64 = 512;
+
 /// The tokens that are reserved for an answer without a limit.
 const USUAL_OUTPUT: u64 = 4_096;
 
@@ -72,7 +75,8 @@ impl Compaction {
         self
     }
 
-    /// Sets the model that sums up, such as a cheap one; the agent's own by default.
+    /// Sets the model that sums up, such as a cheap one; the agent's own by default. What it gets
+    /// at once is what the agent's own model could read; less once it refuses that as too long.
     #[must_use]
     pub fn with_model(mut self, model: impl Model) -> Self {
         self.model = Some(Arc::new(model));
@@ -94,7 +98,7 @@ impl Compaction {
 
     /// Remembers the context window in a refusal, if it has one.
     pub(crate) fn learn(&self, model: &str, refusal: &ModelError) {
-        if let Some(window) = refusal.context_window() {
+        if let Some(window) = refusal.context_window().filter(|window| *window >= LEAST) {
             self.named.lock().unwrap_or_else(PoisonError::into_inner).insert(model.to_owned(), window);
         }
     }

@@ -169,7 +169,7 @@ impl RunContext {
     }
 
     fn below(&self, invocation: Invocation) -> Self {
-        Self { invocation: Arc::new(invocation), call: None, ..self.clone() }
+        Self { invocation: Arc::new(invocation), call: None, purpose: None, ..self.clone() }
     }
 
     /// Returns the invocation of a tool's context, with its call; `None` if the tool was not called

@@ -215,7 +215,7 @@ impl<'a> Work<'a> {
             }
             answer => {
                 let answer = answer?;
-                self.compactor.calibrate(size, answer.usage.map_or(0, |usage| usage.input_tokens));
+                self.compactor.calibrate(size, &answer);
                 answer
             }
         };

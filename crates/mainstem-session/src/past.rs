@@ -106,8 +106,7 @@ impl Open {
     }
 
     fn has_called(&self, call: &ToolCallId) -> bool {
-        let messages = self.transcript.messages().iter().rev();
-        messages.flat_map(|message| message.tool_calls()).any(|made| made.id == *call)
+        self.transcript.has_call(call)
     }
 
     /// The agent's own session.

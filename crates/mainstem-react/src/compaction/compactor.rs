@@ -6,10 +6,10 @@ use std::{
 };
 
 use mainstem_message::{Message, StopReason, ToolSpec};
-use mainstem_model::{ErrorKind, ModelOptions, ModelRequest, ToolChoice, size_of, size_of_tool};
+use mainstem_model::{ErrorKind, ModelError, ModelOptions, ModelRequest, ToolChoice, size_of, size_of_tool};
 
 use super::{plan, share, text};
-use crate::{AgentError, RunContext, agent::Parts, middleware::NextModel};
+use crate::{AgentError, Answer, RunContext, agent::Parts, middleware::NextModel};
 
 /// To how many bytes the results of earlier calls are shortened.
 const RESULT: usize = 1_024;
@@ -32,6 +32,8 @@ pub(crate) struct Compactor<'a> {
     tools: Option<(Arc<[ToolSpec]>, usize)>,
     /// A summary has failed: only a refused prompt is worth another.
     has_failed: bool,
+    /// The size of the messages, in bytes, below which another compaction does not help.
+    least: usize,
 }
 
 /// Why a conversation is compacted.
@@ -51,11 +53,16 @@ struct Room {
     messages: usize,
     /// What the latest of them may have.
     latest: usize,
+    /// What the notes may have, and what results that last may have.
+    notes: usize,
+    /// What one call for the summary may have, which has neither tools nor instructions of the
+    /// agent.
+    piece: usize,
 }
 
 impl<'a> Compactor<'a> {
     pub(crate) fn new(agent: &'a Parts, cx: &'a RunContext, input: Vec<Arc<Message>>) -> Self {
-        Self { agent, cx, input, token: TOKEN, tools: None, has_failed: false }
+        Self { agent, cx, input, token: TOKEN, tools: None, has_failed: false, least: 0 }
     }
 
     /// Returns `true` if the prompt exceeds the threshold.
@@ -64,24 +71,28 @@ impl<'a> Compactor<'a> {
         let window =
             compaction.window(self.agent.model.name()).filter(|_| compaction.is_on && !self.has_failed);
         let Some(window) = window else { return false };
-        let limit = compaction.limit(window, &request.options);
-        let size = self.size(request);
-        self.tokens(size) > limit
+        let limit = self.bytes(compaction.limit(window, &request.options));
+        let (messages, overhead) = (plan::size(&request.messages), self.overhead(request));
+        let has_room = overhead + SMALL <= limit;
+        has_room && messages >= self.least && messages + overhead > limit
     }
 
     /// Returns `true` if a model call failed because its prompt is too long, and may be made again
     /// once the conversation is compacted.
     pub(crate) fn is_refused(&self, error: &AgentError) -> bool {
         let compaction = &self.agent.compaction;
-        let refusal = error.model_error().filter(|error| error.kind() == ErrorKind::ContextOverflow);
-        refusal.inspect(|error| compaction.learn(self.agent.model.name(), error)).is_some()
-            && compaction.is_on
+        if let Some(refusal) = overflow(error) {
+            compaction.learn(self.agent.model.name(), refusal);
+        }
+        compaction.is_on && overflow(error).is_some()
     }
 
-    /// Learns from the service's count how many bytes a token has.
-    pub(crate) fn calibrate(&mut self, bytes: usize, tokens: u64) {
-        if bytes > 0 && tokens > 0 {
-            self.token = (as_f64(bytes as u64) / as_f64(tokens)).clamp(TOKEN / 4.0, TOKEN * 2.0);
+    /// Learns from the service's count of a prompt how many bytes a token has. An answer that was
+    /// repeated has the count of several prompts.
+    pub(crate) fn calibrate(&mut self, bytes: usize, answer: &Answer) {
+        let tokens = answer.usage.map_or(0, |usage| usage.input_tokens);
+        if bytes > 0 && tokens > 0 && !answer.is_repeated {
+            self.token = (as_f64(bytes as u64) / as_f64(tokens)).clamp(TOKEN / 2.0, TOKEN * 2.0);
         }
     }
 
@@ -111,10 +122,14 @@ impl<'a> Compactor<'a> {
     /// person asked for it and the model can't sum up.
     pub(crate) async fn compact(&mut self, request: &ModelRequest, cause: Cause) -> Result<bool, AgentError> {
         let before = plan::size(&request.messages);
+        let said = self.cx.messages().len();
         let room = self.room(request, cause);
-        match self.shortened(&request.messages, &room, cause).await {
+        let shortened = self.shortened(&request.messages, &room, cause).await;
+        self.least = before + room.messages / 4;
+        match shortened {
             Ok(messages) if plan::size(&messages) < before => {
-                self.cx.replace_conversation(messages);
+                self.least = plan::size(&messages) + room.messages / 4;
+                self.cx.replace_conversation(messages, said);
                 Ok(true)
             }
             Ok(_) => Ok(false),
@@ -132,18 +147,25 @@ impl<'a> Compactor<'a> {
     /// then that prompt was a little longer.
     fn room(&mut self, request: &ModelRequest, cause: Cause) -> Room {
         let compaction = &self.agent.compaction;
-        let (size, overhead) = (self.size(request), self.overhead(request));
+        let (said, overhead) = (plan::size(&request.messages), self.overhead(request));
         let known = compaction.window(self.agent.model.name());
-        let sent = share(self.tokens(size), 0.9);
+        let sent = share(self.tokens(said + overhead), 0.9);
         let window = match cause {
             Cause::Refused => known.map_or(sent, |window| window.min(sent)),
             Cause::Full | Cause::Asked => known.unwrap_or(sent),
         };
-        let limit = compaction.limit(window, &request.options);
-        let messages = self.bytes(limit).saturating_sub(overhead);
-        let latest = self.bytes(share(window, compaction.keep)).min(messages / 2);
-        let asked = plan::size(&request.messages) / 4;
-        Room { messages, latest: if cause == Cause::Asked { latest.min(asked) } else { latest } }
+        let limit = self.bytes(compaction.limit(window, &request.options));
+        let fits = limit.saturating_sub(overhead);
+        let messages = match cause {
+            Cause::Full => fits,
+            // The estimate may be wrong: a half is shorter in any case.
+            Cause::Refused => fits.max(said / 2),
+            // The prompt did fit.
+            Cause::Asked => fits.max(said),
+        };
+        let keep = self.bytes(share(window, compaction.keep)).max(said / 4).min(messages / 2);
+        let latest = if cause == Cause::Asked { keep.min(said / 4) } else { keep };
+        Room { messages, latest, notes: latest.min(messages / 4), piece: (limit / 4 * 3).max(SMALL) }
     }
 
     /// Returns the conversation that replaces this one.
@@ -160,21 +182,24 @@ impl<'a> Compactor<'a> {
         if cause != Cause::Asked && plan::size(&short) + plan::size(latest) <= room.messages / 4 * 3 {
             return Ok(short.into_iter().chain(latest.iter().cloned()).collect());
         }
-        let older = plan::older(older, room.latest, is_lasting);
+        // The input of the turn stays.
+        let is_input = |message: &Arc<Message>| self.input.iter().any(|one| Arc::ptr_eq(one, message));
+        let older: Vec<_> = older.iter().filter(|message| !is_input(message)).cloned().collect();
+        let older = plan::older(&older, room.notes, is_lasting);
         let notes = self.sum_up(&older, room).await?;
         let state = self.state().await;
         let new = plan::replacement(&notes, &older.retained, &state, &self.input, latest);
-        Ok(fitting(new, room.messages))
+        Ok(fitting(new, room.messages, is_lasting))
     }
 
     /// Returns notes that replace older messages.
     async fn sum_up(&self, older: &plan::Older, room: &Room) -> Result<String, AgentError> {
         let mut notes = older.notes.clone();
-        let mut pieces = VecDeque::from(plan::pieces(&older.messages, (room.messages / 4 * 3).max(SMALL)));
+        let mut pieces = VecDeque::from(plan::pieces(&older.messages, room.piece));
         while let Some(piece) = pieces.pop_front() {
             match self.ask(text::request(&notes, &piece)).await {
-                Ok(said) => notes = text::shortened(&said, room.latest.max(SMALL)).unwrap_or(said),
-                Err(error) if self.is_refused(&error) && piece.len() > SMALL => {
+                Ok(said) => notes = text::shortened(&said, room.notes.max(SMALL)).unwrap_or(said),
+                Err(error) if overflow(&error).is_some() && piece.len() > SMALL => {
                     let half = plan::pieces(&lines(&piece), piece.len() / 2 + 1);
                     half.into_iter().rev().for_each(|piece| pieces.push_front(piece));
                 }
@@ -232,12 +257,30 @@ impl<'a> Compactor<'a> {
 
 /// Returns `true` if an error concerns only the summary: the conversation can go on without.
 fn is_of_summary(error: &AgentError) -> bool {
-    use AgentError::{Declined, EmptyReply, Filtered, Model, Output, TooLong};
-    matches!(error, Model(_) | EmptyReply | Filtered | Declined { .. } | TooLong { .. } | Output { .. })
+    use AgentError::*;
+    matches!(
+        error,
+        Model(_)
+            | EmptyReply
+            | Filtered
+            | Declined { .. }
+            | TooLong { .. }
+            | CutTooOften { .. }
+            | Output { .. }
+    )
 }
 
-/// Returns messages with their results shortened as far as they must be to fit.
-fn fitting(messages: Vec<Arc<Message>>, bytes: usize) -> Vec<Arc<Message>> {
+/// Returns the model's error if it is that a prompt is too long.
+fn overflow(error: &AgentError) -> Option<&ModelError> {
+    error.model_error().filter(|error| error.kind() == ErrorKind::ContextOverflow)
+}
+
+/// Returns messages with their results shortened as far as they must be to fit, and can be.
+fn fitting(
+    messages: Vec<Arc<Message>>,
+    bytes: usize,
+    is_lasting: impl Fn(&str) -> bool,
+) -> Vec<Arc<Message>> {
     if plan::size(&messages) <= bytes {
         return messages;
     }
@@ -245,7 +288,7 @@ fn fitting(messages: Vec<Arc<Message>>, bytes: usize) -> Vec<Arc<Message>> {
     let (count, size) =
         results.fold((0, 0), |(count, size), one| (count + one.content.len(), size + size_of(one)));
     let left = bytes.saturating_sub(plan::size(&messages) - size);
-    plan::with_short_results(&messages, (left / count.max(1)).max(RESULT / 4), |_| false)
+    plan::with_short_results(&messages, (left / count.max(1)).max(SMALL), is_lasting)
 }
 
 fn lines(text: &str) -> Vec<String> {

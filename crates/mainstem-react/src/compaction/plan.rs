@@ -85,6 +85,7 @@ pub(super) fn older(messages: &[Arc<Message>], bytes: usize, is_lasting: impl Fn
     let mut older = Older::default();
     let mut left = bytes;
     let mut retain = |retained: &mut Vec<String>, text: String| {
+        let text = text.trim().to_owned();
         let fits = text.len() <= left;
         if fits && !retained.contains(&text) {
             left -= text.len();
@@ -97,7 +98,8 @@ pub(super) fn older(messages: &[Arc<Message>], bytes: usize, is_lasting: impl Fn
             continue;
         }
         if let Some(notes) = text::notes_of(message) {
-            older.notes = notes;
+            let gap = if older.notes.is_empty() { "" } else { "\n\n" };
+            older.notes = [&older.notes, gap, &notes].concat();
             continue;
         }
         if let Some(lasting) = text::retained_of(message)
@@ -144,10 +146,11 @@ pub(super) fn replacement(
 ) -> Vec<Arc<Message>> {
     let is_latest = |message: &&Arc<Message>| latest.iter().any(|one| Arc::ptr_eq(one, message));
     let input = input.iter().filter(|message| !is_latest(message)).cloned();
+    let latest = latest.iter().filter(|message| !text::is_state(message)).cloned();
     let summary = (!notes.is_empty()).then(|| text::summary(notes));
     let state = (!state.is_empty()).then(|| text::state(state));
     let retained = retained.iter().map(|one| text::retained(one));
-    summary.into_iter().chain(retained).chain(state).chain(input).chain(latest.iter().cloned()).collect()
+    summary.into_iter().chain(retained).chain(state).chain(input).chain(latest).collect()
 }
 
 #[cfg(test)]

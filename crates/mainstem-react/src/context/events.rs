@@ -73,8 +73,10 @@ impl RunContext {
     }
 
     /// Replaces the agent's conversation, that of earlier turns included: emits a
-    /// `STATE_CHECKPOINT`.
-    pub(crate) fn replace_conversation(&self, messages: Vec<Arc<Message>>) {
+    /// `STATE_CHECKPOINT`. Messages of this invocation after the first `said` have come meanwhile,
+    /// and stay.
+    pub(crate) fn replace_conversation(&self, mut messages: Vec<Arc<Message>>, said: usize) {
+        messages.extend(self.messages().into_iter().skip(said));
         let agent = self.agent_key().cloned().unwrap_or_else(|| AgentKey::from_lossy(ROOT));
         self.sink().log().emit(EventKind::state_checkpoint(agent, messages.clone()));
         self.with_transcript(|transcript| transcript.replace(messages));
@@ -94,6 +96,12 @@ impl RunContext {
             let before = if transcript.is_whole() { &[] } else { history };
             before.iter().chain(transcript.messages()).cloned().collect()
         })
+    }
+
+    /// Returns the messages of this invocation since its start, or since compaction has last
+    /// replaced the conversation.
+    pub fn latest_messages(&self) -> Vec<Arc<Message>> {
+        self.with_transcript(|transcript| transcript.latest_messages().to_vec())
     }
 
     /// Returns the messages of this invocation so far.

@@ -106,7 +106,7 @@ impl Member {
         };
         permit.set_child(&child.source.agent_key);
         let report = |child: &Child, outcome: &RunOutcome| {
-            Ok(Report::new(&child.source, outcome, &child.cx.messages()).clamped(wait.is_clamped))
+            Ok(Report::new(&child.source, outcome, &child.cx.latest_messages()).clamped(wait.is_clamped))
         };
         if let Some(outcome) = in_time(cx, &mut child, deadline).await {
             return report(&child, &outcome);
@@ -250,7 +250,7 @@ pub(crate) fn end_of(outcome: &RunOutcome, cx: &RunContext) -> TaskEnd {
         outcome.error.as_ref().map_or_else(nothing, Failure::from)
     };
     let failed = |error| {
-        let unfinished = Unfinished::of(&cx.messages());
+        let unfinished = Unfinished::of(&cx.latest_messages());
         TaskEnd::Failed { error, partial: unfinished.map(|unfinished| unfinished.to_string()) }
     };
     match (outcome.outcome, &outcome.error) {

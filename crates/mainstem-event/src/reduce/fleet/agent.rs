@@ -179,6 +179,7 @@ impl AgentState {
             ToolResultEnd { tool_call_id, .. } => {
                 self.tools.retain(|tool| tool.tool_call_id != *tool_call_id);
             }
+            ModelRetry { .. } | ModelFallback { .. } if self.phase == Phase::Compacting => {}
             ModelRetry { .. } | ModelFallback { .. } => {
                 self.phase = Phase::Waiting;
                 self.last_line.clear();

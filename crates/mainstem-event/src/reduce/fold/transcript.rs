@@ -31,6 +31,8 @@ pub struct Transcript {
     messages: Vec<Arc<Message>>,
     /// Whether the messages are those of a checkpoint, and what was said since.
     is_whole: bool,
+    /// How many messages are those of the checkpoint.
+    replaced: usize,
     /// The calls in messages that a checkpoint has replaced.
     replaced_calls: HashSet<ToolCallId>,
     /// The incomplete answer.
@@ -78,6 +80,7 @@ impl Transcript {
             reply_id,
             messages: Vec::new(),
             is_whole: false,
+            replaced: 0,
             replaced_calls: HashSet::new(),
             draft: None,
             open: None,
@@ -167,13 +170,20 @@ impl Transcript {
         let calls = self.messages.iter().flat_map(|message| message.tool_calls());
         self.replaced_calls.extend(calls.map(|call| call.id.clone()));
         self.messages.clear();
+        self.replaced = 0;
     }
 
     /// Replaces the complete messages with those of a checkpoint, which are the agent's whole
     /// conversation.
     pub fn replace(&mut self, conversation: Vec<Arc<Message>>) {
         self.forget();
-        (self.messages, self.is_whole) = (conversation, true);
+        (self.replaced, self.is_whole) = (conversation.len(), true);
+        self.messages = conversation;
+    }
+
+    /// Returns the complete messages of the invocation, or those since a checkpoint.
+    pub fn latest_messages(&self) -> &[Arc<Message>] {
+        self.messages.get(self.replaced..).unwrap_or_default()
     }
 
     /// Returns `true` if a checkpoint has replaced the messages: they are the agent's whole
