@@ -37,6 +37,7 @@ fn fleet() -> Harness {
                 Turn::new().text("Done."),
                 Turn::new().text("Half of").hang(),
                 Turn::new().text("Done again."),
+                Turn::new().text("Noted."),
             ],
         )
         .agent(
@@ -170,6 +171,9 @@ async fn contract(session: &dyn AnySession) -> String {
 
 /// Compacts the conversation.
 async fn compacts(session: &dyn AnySession) {
+    // Longer than what a summary of it is.
+    let mut begun = session.run(NewRun::new("Remember this. ".repeat(100))).await.unwrap();
+    answered(session, &mut begun).await;
     let mut begun = session.run(NewRun::compacting()).await.unwrap();
     let compacted = answered(session, &mut begun).await;
     let checkpoints =
