@@ -23,10 +23,11 @@ pub(crate) fn memory(_: Pid) -> u64 {
 #[cfg(target_os = "linux")]
 pub(crate) fn groups(_: Pid) -> Vec<Pid> {
     let own = rustix::process::getpgrp();
-    let mut groups: Vec<_> = linux::descendants().into_iter().map(|process| process.group).collect();
-    groups.sort_unstable();
+    let mut groups: Vec<_> = linux::descendants().iter().filter_map(linux::Process::group).collect();
+    groups.sort_unstable_by_key(|group| group.as_raw_pid());
     groups.dedup();
-    groups.into_iter().filter_map(Pid::from_raw).filter(|group| *group != own).collect()
+    groups.retain(|group| *group != own);
+    groups
 }
 
 /// Returns the usage of all descendants, including ended ones.
@@ -60,12 +61,15 @@ pub(crate) fn memory(inner: Pid) -> u64 {
 mod linux {
     use std::{fs, time::Duration};
 
+    use rustix::process::Pid;
+
     /// A process, as `/proc` shows it.
     #[derive(Debug, PartialEq)]
     pub(super) struct Process {
         pub(super) pid: i32,
         parent: i32,
-        pub(super) group: i32,
+        /// -1 while the process is being reaped, 0 for a group outside of the process namespace.
+        group: i32,
         /// Running, i.e. not a zombie.
         pub(super) is_running: bool,
         pub(super) cpu: Duration,
@@ -79,6 +83,12 @@ mod linux {
                 &fs::read_to_string(format!("/proc/{pid}/stat")).ok()?,
                 rustix::param::clock_ticks_per_second(),
             )
+        }
+
+        /// Returns the process group, unless the kernel does not tell it.
+        pub(super) fn group(&self) -> Option<Pid> {
+            // `from_raw` would take -1 for a group, and a signal to it would go to process 1.
+            Pid::from_raw(self.group.max(0))
         }
 
         /// Parses a line of `stat`; the name, in parentheses, may have any characters.

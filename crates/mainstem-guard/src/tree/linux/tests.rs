@@ -14,6 +14,18 @@ fn a_name_may_look_like_anything() {
 }
 
 #[test]
+fn only_a_positive_number_is_a_group() {
+    let check = |group: &str, is: Option<i32>| {
+        let stat = format!("42 (a) Z 7 {group} 8 9 0 -1 0 1 2 3 4 100 50 30 20 20 0 1 0 5 6 7");
+        assert_eq!(Process::parse(&stat, 100).unwrap().group().map(Pid::as_raw_pid), is);
+    };
+    check("8", Some(8));
+    check("0", None);
+    // So the kernel shows a process that is being reaped.
+    check("-1", None);
+}
+
+#[test]
 fn this_process_has_memory_and_its_child_is_found() {
     let pid = rustix::process::getpid().as_raw_pid();
     assert!(memory(pid) > 1 << 16, "{}", memory(pid));
