@@ -71,8 +71,8 @@ impl Model for Small {
     }
 }
 
-/// Returns `true` for a call that sums up.
-fn sums_up(request: &ModelRequest) -> bool {
+/// Returns `true` for a call that summarizes.
+fn summarizes(request: &ModelRequest) -> bool {
     request.system.as_ref().is_some_and(|text| text.contains("notes"))
 }
 
@@ -95,7 +95,7 @@ fn page() -> impl Tool {
 /// Reads so many pages, one a call, then ends. Its notes say which pages it has read.
 fn reads(pages: usize) -> impl Fn(&ModelRequest) -> Turn {
     move |request| {
-        if sums_up(request) {
+        if summarizes(request) {
             let text = request.messages[0].text();
             let read = (1..=pages).filter(|page| text.contains(&format!("Page {page}.")));
             return Turn::new().text(read.map(|page| format!("Page {page}. is read.\n")).collect::<String>());
@@ -151,7 +151,7 @@ async fn read(run: Run) -> Vec<String> {
 
 /// Answers in so many words; its notes are short.
 fn talks(words: usize) -> impl Fn(&ModelRequest) -> Turn {
-    move |request| match sums_up(request) {
+    move |request| match summarizes(request) {
         true => Turn::new().text("They talk."),
         false => Turn::new().text("word ".repeat(words)),
     }
@@ -193,7 +193,7 @@ async fn a_summary_that_fails_leaves_the_conversation_as_it_is() {
     let check = async |summary: fn() -> Turn, compaction: Compaction, fits: bool, expected: &[&str]| {
         let talk = talks(700);
         let (model, _) = Small::new(if fits { 8_000 } else { 4_000 }, move |request| {
-            if sums_up(request) { summary() } else { talk(request) }
+            if summarizes(request) { summary() } else { talk(request) }
         });
         let harness = harness(model).with_compaction(compaction).build().unwrap();
         let lines = turns(&harness, 4).await;
@@ -224,8 +224,10 @@ async fn without_compaction_a_prompt_that_is_refused_ends_the_run() {
 #[tokio::test(start_paused = true)]
 async fn a_run_can_be_cancelled_during_a_summary() {
     let talk = talks(700);
-    let (model, _) =
-        Small::new(4_000, move |request| if sums_up(request) { Turn::new().hang() } else { talk(request) });
+    let (model, _) = Small::new(
+        4_000,
+        move |request| if summarizes(request) { Turn::new().hang() } else { talk(request) },
+    );
     let harness = harness(model).with_compaction(windows(4_000)).build().unwrap();
     let session = harness.session("s");
     for turn in 1..=4 {
@@ -271,7 +273,7 @@ async fn a_summary_counts_in_usage_and_budgets() {
 fn remembers(request: &ModelRequest) -> Turn {
     let text: String = request.messages.iter().map(|message| message.text() + "\n").collect();
     let facts = text.split('|').filter(|fact| fact.starts_with("Box "));
-    if sums_up(request) {
+    if summarizes(request) {
         let facts: BTreeSet<_> = facts.collect();
         return Turn::new().text(facts.into_iter().map(|fact| format!("|{fact}|\n")).collect::<String>());
     }
@@ -363,7 +365,7 @@ async fn a_child_goes_on_with_its_compacted_conversation() {
         let process = || {
             let (model, prompts) = Small::new(4_000, |request| match &*request.agent {
                 "keeper" => remembers(request),
-                _ if sums_up(request) => Turn::new().text("It passes on what it is told."),
+                _ if summarizes(request) => Turn::new().text("It passes on what it is told."),
                 _ => {
                     let last = request.messages.last().unwrap();
                     if last.role == Role::Tool {
@@ -436,7 +438,7 @@ async fn a_person_can_have_a_conversation_compacted() {
 
 #[tokio::test(start_paused = true)]
 async fn a_compaction_that_a_person_asked_for_can_fail_and_leaves_turns_to_resume() {
-    let (model, _) = Small::new(100_000, |request| match sums_up(request) {
+    let (model, _) = Small::new(100_000, |request| match summarizes(request) {
         true => Turn::new(),
         false if request.messages.len() > 6 => {
             Turn::new().fail(ModelError::new(ErrorKind::InvalidRequest, "no"))
@@ -516,7 +518,7 @@ async fn a_refusal_of_another_model_teaches_nothing() {
 #[tokio::test(start_paused = true)]
 async fn the_report_of_a_compacted_child_has_only_its_turn() {
     let (model, _) = Small::new(4_000, |request| match &*request.agent {
-        _ if sums_up(request) => Turn::new().text("It was asked."),
+        _ if summarizes(request) => Turn::new().text("It was asked."),
         "main" => match request.messages.last().unwrap() {
             last if last.role == Role::Tool => Turn::new().text(last.tool_results().next().unwrap().text()),
             last => Turn::new()
@@ -535,4 +537,43 @@ async fn the_report_of_a_compacted_child_has_only_its_turn() {
     }
     let report = session.run("fail").unwrap().reply().await.unwrap().text();
     assert!(report.contains("status: error") && !report.contains("earlier"), "{report}");
+}
+
+/// The model of a compaction gets the calls for summaries, and the agent's own gets the others.
+#[tokio::test(start_paused = true)]
+async fn another_model_can_summarize() {
+    let (cheap, summaries) = Small::new(100_000, talks(700));
+    let (model, prompts) = Small::new(4_000, talks(700));
+    let compaction = windows(4_000).with_model(cheap);
+    let harness = harness(model).with_compaction(compaction).build().unwrap();
+    let lines = turns(&harness, 4).await;
+    let compacted = lines.iter().filter(|line| line.contains("CHECKPOINT")).count();
+    assert!(compacted > 0 && sizes(&summaries).len() >= compacted, "{lines:#?}");
+    assert_eq!(sizes(&prompts).len(), 4, "one answer a turn");
+}
+
+/// `compact_at` of an agent's spec goes before the option of all agents.
+#[tokio::test(start_paused = true)]
+async fn each_agent_has_its_own_threshold() {
+    let check = async |percent: Option<u8>, for_all: bool, expected: bool| {
+        let (model, _) = Small::new(8_000, |request| match &*request.agent {
+            _ if summarizes(request) => Turn::new().text("They talk."),
+            "main" if request.messages.last().unwrap().role == Role::Tool => Turn::new().text("Passed on."),
+            "main" => {
+                Turn::new().call("agent_spawn", json!({ "agent_id": "kid", "task": "talk", "label": "k" }))
+            }
+            _ => Turn::new().text("word ".repeat(900)),
+        });
+        let mut kid = AgentSpec::new("kid", "Talks").with_persist_session(true);
+        kid.compact_at = percent;
+        let compaction = windows(8_000).with_enabled(for_all);
+        let harness = harness(model).with_subagent(kid).with_compaction(compaction).build().unwrap();
+        let lines = turns(&harness, 5).await;
+        let has = lines.iter().any(|line| line.starts_with("kid MODEL_CALL_START small for compaction"));
+        assert_eq!(has, expected, "{percent:?}, {for_all}: {lines:#?}");
+    };
+    check(None, true, false).await;
+    check(Some(30), true, true).await;
+    check(Some(30), false, true).await;
+    check(Some(0), true, false).await;
 }

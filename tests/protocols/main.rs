@@ -4,6 +4,8 @@
 
 mod a2a;
 mod agui;
+#[path = "../killed.rs"]
+mod killed;
 mod langgraph;
 mod mcp;
 mod restart;

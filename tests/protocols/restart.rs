@@ -6,10 +6,12 @@ use mainstem::{
     event::{TaskStatus, fold::fold},
     journal::{Journal, MemoryJournal},
     prelude::*,
-    task::{MemoryTaskStore, TaskRecord, TaskStore},
+    task::{MemoryTaskStore, TaskRecord},
 };
 use mainstem_testing::{laws, render};
 use serde_json::json;
+
+use crate::killed::killed_after;
 
 /// A process with a child in the background.
 struct Near {
@@ -45,19 +47,6 @@ impl Near {
         laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
         (events, self.session.tasks().await.unwrap().remove(0))
     }
-}
-
-/// Returns what a process leaves that is killed after these events.
-async fn killed_after(events: &[AgentEvent], task: &TaskRecord) -> (Arc<MemoryJournal>, MemoryTaskStore) {
-    let (journal, store) = (Arc::new(MemoryJournal::new()), MemoryTaskStore::new());
-    let record = journal.open(&"s".parse().unwrap()).await.unwrap();
-    events.iter().for_each(|event| record.append(event));
-    let mut open = serde_json::to_value(task).unwrap();
-    let fields = open.as_object_mut().unwrap();
-    ["result", "error", "cancel", "deliveredAt"].iter().for_each(|field| _ = fields.remove(*field));
-    fields.extend([("status".to_owned(), json!("running")), ("executor".to_owned(), json!("killed"))]);
-    store.create(serde_json::from_value(open).unwrap()).await.unwrap();
-    (journal, store)
 }
 
 /// Returns the texts that the far agent has said and not discarded.

@@ -14,7 +14,10 @@ use mainstem::{
 };
 use mainstem_testing::render;
 
-use crate::restart::{Whole, all, all_is_done, killed_after, near};
+use crate::{
+    killed::killed_after,
+    restart::{Whole, all, all_is_done, near},
+};
 
 /// Returns the answers of an agent that are complete: texts and calls, a line for each, and the
 /// results of its calls.

@@ -7,6 +7,8 @@ mod chain;
 mod contract;
 mod fallback;
 mod http;
+#[path = "../killed.rs"]
+mod killed;
 mod mcp_agents;
 mod probe;
 mod protocols;

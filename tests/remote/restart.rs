@@ -21,6 +21,7 @@ use crate::{
     anywhere::{TOKEN, serve, serve_with, timeless},
     chain::{builder, local, remote},
     fallback::a2a,
+    killed::killed_after,
     support::ms,
 };
 
@@ -113,23 +114,6 @@ pub(crate) async fn all(journal: &MemoryJournal) -> Vec<AgentEvent> {
     let events = so_far(journal).await;
     laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
     events
-}
-
-/// Returns what a process leaves that is killed after these events: its journal, and the record of
-/// its task.
-pub(crate) async fn killed_after(
-    events: &[AgentEvent],
-    task: &TaskRecord,
-) -> (Arc<MemoryJournal>, MemoryTaskStore) {
-    let (journal, store) = (Arc::new(MemoryJournal::new()), MemoryTaskStore::new());
-    let record = journal.open(&"s".parse().unwrap()).await.unwrap();
-    events.iter().for_each(|event| record.append(event));
-    let mut open = serde_json::to_value(task).unwrap();
-    let fields = open.as_object_mut().unwrap();
-    ["result", "error", "cancel", "deliveredAt"].iter().for_each(|field| _ = fields.remove(*field));
-    fields.extend([("status".to_owned(), json!("running")), ("executor".to_owned(), json!("killed"))]);
-    store.create(serde_json::from_value(open).unwrap()).await.unwrap();
-    (journal, store)
 }
 
 /// What a whole run leaves: its events, its task's record, and the server of the far agent.

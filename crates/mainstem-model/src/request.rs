@@ -9,6 +9,9 @@ use serde_json::{Map, Value};
 
 pub use self::size::{size_of, size_of_tool};
 
+/// The output of a request without a limit, in tokens.
+const USUAL_OUTPUT: u64 = 4_096;
+
 /// One call of a model, with the whole conversation: models are stateless.
 #[derive(Clone, Debug, Default)]
 pub struct ModelRequest {
@@ -75,6 +78,13 @@ impl ModelOptions {
     /// need.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Returns the most tokens of one answer: `max_output_tokens`, or 4,096, which most models can
+    /// write. An estimate, for budgets and the room of a prompt.
+    #[must_use]
+    pub fn output_estimate(&self) -> u64 {
+        self.max_output_tokens.map_or(USUAL_OUTPUT, u64::from)
     }
 
     /// Returns these options, overridden by those that `over` sets.

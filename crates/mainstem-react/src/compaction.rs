@@ -1,8 +1,10 @@
 //! Compaction: a conversation that becomes too long for its model is shortened.
 //!
-//! `plan` and `text` decide, without waiting; `compactor` makes the calls for the summary.
+//! `estimate`, `plan` and `text` decide, without waiting; `compactor` makes the calls for the
+//! summary.
 
 mod compactor;
+mod estimate;
 mod plan;
 mod text;
 
@@ -15,14 +17,14 @@ use std::{
 use mainstem_model::{Model, ModelError, ModelOptions};
 use mainstem_policy::ContextWindows;
 
-pub(crate) use self::compactor::{Cause, Compactor};
+pub(crate) use self::{compactor::Compactor, estimate::Cause};
 
 /// When and how an agent's conversation is compacted.
 ///
 /// Before a model call whose prompt would exceed the [threshold](Self::with_threshold), results of
-/// earlier tool calls are shortened. If that is not enough, the model sums up the older messages in
-/// a call of its own; the summary, the request in progress and the latest messages stay. The
-/// instructions and the tools are no part of the conversation and stay as they are. A
+/// earlier tool calls are shortened. If that is not enough, the model summarizes the older messages
+/// in a call of its own; the summary, the request in progress and the latest messages stay. The
+/// instructions and the tools are separate from the conversation, and stay as they are. A
 /// `STATE_CHECKPOINT` has the new conversation.
 ///
 /// The context window is that of [`ContextWindows`], or what the vendor names when it refuses a
@@ -48,9 +50,6 @@ const KEEP: f64 = 0.25;
 /// The smallest window that a refusal may name; less is not one of a model.
 const LEAST: u64 = 512;
 
-/// The tokens that are reserved for an answer without a limit.
-const USUAL_OUTPUT: u64 = 4_096;
-
 impl Compaction {
     /// Sets whether conversations are compacted at all; `true` by default.
     #[must_use]
@@ -75,8 +74,8 @@ impl Compaction {
         self
     }
 
-    /// Sets the model that sums up, such as a cheap one; the agent's own by default. What it gets
-    /// at once is what the agent's own model could read; less once it refuses that as too long.
+    /// Sets the model that summarizes, such as a cheap one; the agent's own by default. It gets as
+    /// much at once as the agent's own model could read, and less once it refuses that as too long.
     #[must_use]
     pub fn with_model(mut self, model: impl Model) -> Self {
         self.model = Some(Arc::new(model));
@@ -105,7 +104,7 @@ impl Compaction {
 
     /// Returns the most tokens that a prompt may have.
     fn limit(&self, window: u64, options: &ModelOptions) -> u64 {
-        let answer = options.max_output_tokens.map_or(USUAL_OUTPUT, u64::from).min(window / 4);
+        let answer = options.output_estimate().min(window / 4);
         share(window, self.threshold).min(window - answer)
     }
 }

@@ -198,7 +198,7 @@ impl RunContext {
         self
     }
 
-    /// Returns the context for model calls that sum up the conversation.
+    /// Returns the context for model calls that summarize the conversation.
     pub(crate) fn for_compaction(&self) -> Self {
         Self { purpose: Some(CallPurpose::Compaction), ..self.clone() }
     }

@@ -162,7 +162,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Compacts the conversation, and gives no answer.
+    /// Compacts the conversation, without an answer.
     async fn compact(&mut self) -> Result<Outcome, AgentError> {
         self.compactor.compact(&self.request(), Cause::Asked).await?;
         recorded(self.cx).map(|()| Outcome::Success)

@@ -46,8 +46,8 @@ pub trait Middleware: Send + Sync + 'static {
     /// Wraps a model call: may change the request, call more than once (one call after the other),
     /// or answer itself.
     ///
-    /// Calls that sum up a conversation pass through it, too: see [`RunContext::purpose`]. Their
-    /// answers are no answers of the agent.
+    /// Calls that summarize a conversation pass through it, too: see [`RunContext::purpose`]. Their
+    /// answers stay out of the conversation.
     ///
     /// An answer other than the model's last one is emitted as one more model call, of a model
     /// named `middleware`, and enters the conversation. Tool calls of an answer that is replaced
@@ -72,7 +72,7 @@ pub trait Middleware: Send + Sync + 'static {
     }
 
     /// Returns a section on what the agent has at present, such as running tasks, which it could
-    /// learn only from messages that compaction removes. Called when a conversation is summed up.
+    /// learn only from messages that compaction removes. Called when a conversation is summarized.
     async fn state(&self, _cx: &RunContext) -> Option<String> {
         None
     }

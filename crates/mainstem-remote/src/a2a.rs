@@ -4,8 +4,8 @@ mod ask;
 mod card;
 mod driver;
 mod mirror;
-mod place;
 mod reading;
+mod remote_id;
 mod wire;
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -23,8 +23,8 @@ use tokio::sync::mpsc;
 use self::{
     driver::{Driver, Said},
     mirror::Mirror,
-    place::Place,
     reading::Reading,
+    remote_id::RemoteId,
     wire::Wire,
 };
 use crate::{
@@ -148,16 +148,16 @@ impl RemoteAgent for A2aAgent {
 
     async fn find(&self, turn: RemoteTurn, recorded: &RecordedTurn) -> Result<BegunTurn, RemoteError> {
         let (name, wire) = self.reached(&turn).await?;
-        let place = recorded.latest_remote_id().and_then(Place::parse);
-        let task = match place {
+        let id = recorded.latest_remote_id().and_then(RemoteId::parse);
+        let task = match id {
             // A server of ours begins the task of a message once.
             None if wire.has_events() => {
                 return Ok(mirrored(Mirror::again(wire, self.message(&turn)).await?));
             }
-            Some(Place { task, event: Some(_) }) if wire.has_events() => {
+            Some(RemoteId { task, event: Some(_) }) if wire.has_events() => {
                 return Ok(mirrored(Mirror::of(wire, task)));
             }
-            Some(Place { task, .. }) => task.to_owned(),
+            Some(RemoteId { task, .. }) => task.to_owned(),
             None => search(&wire, &self.message(&turn)).await?,
         };
         let (control, said) = Control::new(wire.clone());

@@ -6,7 +6,7 @@ mod driver;
 mod graph;
 mod interrupts;
 mod namespace;
-mod place;
+mod remote_id;
 mod server;
 mod speaker;
 mod wire;

@@ -227,9 +227,10 @@ impl Session {
         Run::new(self.clone(), vec![Arc::new(input)], options, self.0.turns.try_take().ok())
     }
 
-    /// Begins a run that compacts the conversation, however short it is: the model sums up its
-    /// older messages, and a `STATE_CHECKPOINT` has the new conversation. The run has no input and
-    /// no reply; it succeeds without a checkpoint if there is nothing to sum up.
+    /// Begins a run that compacts the conversation, however short it is: the model summarizes its
+    /// older messages, and a `STATE_CHECKPOINT` has the new conversation. The run has
+    /// neither input nor reply. If the conversation can't be shorter, it succeeds without a
+    /// checkpoint.
     ///
     /// # Errors
     /// Another run of the session is active; [`queue_compaction`](Self::queue_compaction) waits for

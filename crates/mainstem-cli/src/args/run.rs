@@ -200,7 +200,7 @@ Models:
     [budget]
     tokens = 200_000
     [prices]
-    \"openai:qwen3\" = { input = 0, output = 0 }    # millionths of a dollar for a million tokens
+    \"qwen3\" = { input = 0, output = 0 }    # millionths of a dollar for a million tokens
     [providers.openai]
     base_url = \"http://localhost:11434/v1\"
     api_key_env = \"MY_KEY\"      # the name of a variable, never a key

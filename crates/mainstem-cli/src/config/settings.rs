@@ -77,7 +77,7 @@ table! {
         #[arg(long, value_name = "PERCENT", help_heading = "Limits")]
         compact_at: Option<Setting<CompactAt>> { project: chooses, trust: NotNeeded }
 
-        /// The model that sums up conversations that are compacted; by default the agent's own.
+        /// The model that summarizes conversations that are compacted; by default the agent's own.
         #[arg(long, value_name = "NAME", help_heading = "Limits")]
         compaction_model: Option<Setting<String>> { project: chooses, trust: NotNeeded }
 

@@ -13,6 +13,9 @@ use crate::{
 
 const TOKEN: &str = "the-token-of-the-test";
 
+/// An answer of about a thousand tokens.
+const LONG: &str = include_str!("talk.rs").split_at(4_000).0;
+
 /// A server of the demo, and its address.
 fn serve(more: &str, journal: &Path) -> (Running, String) {
     let line = format!("serve -m demo --bind 127.0.0.1:0 --log off --token-file tokens {more} --journal");
@@ -87,6 +90,35 @@ fn a_conversation_is_compacted_in_the_chat() {
     let last = said(requests.last().unwrap());
     assert!(last[0].contains("They greeted each other."), "{last:?}");
     assert_eq!(last[1..], ["How are you?", "Fine.", "Well?"], "{last:?}");
+}
+
+/// Flags and a file decide when a conversation is compacted, and by which model.
+#[test]
+fn settings_say_when_conversations_are_compacted() {
+    let check = |flags: &str, file: &str, expected: &[&str]| {
+        let server = Server::start(|request| {
+            let is_summary = said(request).first().is_some_and(|text| text.contains("<messages>"));
+            vec![Step::Text(if is_summary { "They talk." } else { LONG })]
+        });
+        let cli = mainstem(&format!("chat -m openai:m --no-files --progress quiet --journal j.db {flags}"));
+        let cli = cli.env("OPENAI_BASE_URL", &server.url()).env("OPENAI_API_KEY", "sk-secret-123456");
+        let done = typed(cli.file("mainstem.toml", file), "One.\nTwo.\nThree.\nFour.\n").run();
+        assert_eq!(done.code, Some(0), "{done:?}");
+        let requests = server.requests();
+        let is_summary =
+            |request: &&Value| said(request).first().is_some_and(|text| text.contains("<messages>"));
+        let mut models: Vec<_> =
+            requests.iter().filter(is_summary).map(|request| request["model"].as_str().unwrap()).collect();
+        models.dedup();
+        assert_eq!(models, expected, "{flags} {file}");
+    };
+    let windows = "[context_windows]\nm = 6000\n";
+    check("", "", &[]);
+    check("", windows, &["m"]);
+    check("--compact-at 0", windows, &[]);
+    check("", &format!("compact_at = 0\n{windows}"), &[]);
+    check("--compact-at 50 --compaction-model openai:cheap", windows, &["cheap"]);
+    check("", &format!("compaction_model = \"openai:cheap\"\n{windows}"), &["cheap"]);
 }
 
 #[test]

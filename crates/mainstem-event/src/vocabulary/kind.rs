@@ -63,8 +63,8 @@ kinds! {
         model_name: Arc<str> = "modelName",
         /// The number of the call in this invocation, from 1.
         iteration: u32 = "iteration",
-        /// What the call is for, if it is not for the agent's answer. What the model says then is
-        /// in no block; usage and cost count.
+        /// The purpose of a call that is not for the agent's answer. Such a call has no blocks; its
+        /// usage and cost count.
         purpose: Option<CallPurpose> = "purpose" optional,
         /// The longest prompt of the model in tokens, if it is known.
         context_window: Option<u64> = "contextWindow" optional,

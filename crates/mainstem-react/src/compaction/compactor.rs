@@ -5,20 +5,17 @@ use std::{
     sync::{Arc, atomic::AtomicU32},
 };
 
-use mainstem_message::{Message, StopReason, ToolSpec};
-use mainstem_model::{ErrorKind, ModelError, ModelOptions, ModelRequest, ToolChoice, size_of, size_of_tool};
+use mainstem_message::{Message, StopReason};
+use mainstem_model::{ErrorKind, ModelError, ModelOptions, ModelRequest, ToolChoice, size_of};
 
-use super::{plan, share, text};
+use super::{
+    estimate::{Cause, Estimate, Room, SMALL},
+    plan, text,
+};
 use crate::{AgentError, Answer, RunContext, agent::Parts, middleware::NextModel};
 
 /// To how many bytes the results of earlier calls are shortened.
 const RESULT: usize = 1_024;
-
-/// Texts below this size are not split further.
-const SMALL: usize = 4_096;
-
-/// The bytes of a token, before a service has counted.
-const TOKEN: f64 = 4.0;
 
 /// Compacts the conversation of an invocation when it becomes too long.
 pub(crate) struct Compactor<'a> {
@@ -26,43 +23,16 @@ pub(crate) struct Compactor<'a> {
     cx: &'a RunContext,
     /// The input of the turn.
     input: Vec<Arc<Message>>,
-    /// The bytes of a token, as the service counts.
-    token: f64,
-    /// The tools whose size is known.
-    tools: Option<(Arc<[ToolSpec]>, usize)>,
+    estimate: Estimate,
     /// A summary has failed: only a refused prompt is worth another.
     has_failed: bool,
     /// The size of the messages, in bytes, below which another compaction does not help.
     least: usize,
 }
 
-/// Why a conversation is compacted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cause {
-    /// The next prompt would exceed the threshold.
-    Full,
-    /// The service refused a prompt.
-    Refused,
-    /// A person asked for it.
-    Asked,
-}
-
-/// The parts of a prompt, in bytes.
-struct Room {
-    /// What the messages may have.
-    messages: usize,
-    /// What the latest of them may have.
-    latest: usize,
-    /// What the notes may have, and what results that last may have.
-    notes: usize,
-    /// What one call for the summary may have, which has neither tools nor instructions of the
-    /// agent.
-    piece: usize,
-}
-
 impl<'a> Compactor<'a> {
     pub(crate) fn new(agent: &'a Parts, cx: &'a RunContext, input: Vec<Arc<Message>>) -> Self {
-        Self { agent, cx, input, token: TOKEN, tools: None, has_failed: false, least: 0 }
+        Self { agent, cx, input, estimate: Estimate::default(), has_failed: false, least: 0 }
     }
 
     /// Returns `true` if the prompt exceeds the threshold.
@@ -71,10 +41,8 @@ impl<'a> Compactor<'a> {
         let window =
             compaction.window(self.agent.model.name()).filter(|_| compaction.is_on && !self.has_failed);
         let Some(window) = window else { return false };
-        let limit = self.bytes(compaction.limit(window, &request.options));
-        let (messages, overhead) = (plan::size(&request.messages), self.overhead(request));
-        let has_room = overhead + SMALL <= limit;
-        has_room && messages >= self.least && messages + overhead > limit
+        let messages = plan::size(&request.messages);
+        messages >= self.least && self.estimate.exceeds(request, compaction.limit(window, &request.options))
     }
 
     /// Returns `true` if a model call failed because its prompt is too long, and may be made again
@@ -87,31 +55,18 @@ impl<'a> Compactor<'a> {
         compaction.is_on && overflow(error).is_some()
     }
 
-    /// Learns from the service's count of a prompt how many bytes a token has. An answer that was
-    /// repeated has the count of several prompts.
-    pub(crate) fn calibrate(&mut self, bytes: usize, answer: &Answer) {
-        let tokens = answer.usage.map_or(0, |usage| usage.input_tokens);
-        if bytes > 0 && tokens > 0 && !answer.is_repeated {
-            self.token = (as_f64(bytes as u64) / as_f64(tokens)).clamp(TOKEN / 2.0, TOKEN * 2.0);
-        }
-    }
-
     /// Returns the size of a request in bytes.
     pub(crate) fn size(&mut self, request: &ModelRequest) -> usize {
-        plan::size(&request.messages) + self.overhead(request)
+        self.estimate.size(request)
     }
 
-    fn overhead(&mut self, request: &ModelRequest) -> usize {
-        let known = self.tools.as_ref().filter(|(tools, _)| Arc::ptr_eq(tools, &request.tools));
-        let tools = match known {
-            Some((_, size)) => *size,
-            None => {
-                let size = request.tools.iter().map(size_of_tool).sum();
-                self.tools = Some((request.tools.clone(), size));
-                size
-            }
-        };
-        tools + request.system.as_ref().map_or(0, |text| text.len())
+    /// Learns from an answer what the service counts for a prompt of so many bytes. An answer that
+    /// was repeated has the count of several prompts.
+    pub(crate) fn calibrate(&mut self, bytes: usize, answer: &Answer) {
+        let tokens = answer.usage.map_or(0, |usage| usage.input_tokens);
+        if !answer.is_repeated {
+            self.estimate.calibrate(bytes, tokens);
+        }
     }
 
     /// Compacts the conversation in a request that is too long; returns `false` if it can't be
@@ -119,14 +74,15 @@ impl<'a> Compactor<'a> {
     ///
     /// # Errors
     /// The invocation is over: it was cancelled, for instance, or is out of its budget. Also if a
-    /// person asked for it and the model can't sum up.
+    /// person asked for it and the model can't summarize.
     pub(crate) async fn compact(&mut self, request: &ModelRequest, cause: Cause) -> Result<bool, AgentError> {
         let before = plan::size(&request.messages);
         let said = self.cx.messages().len();
-        let room = self.room(request, cause);
-        let shortened = self.shortened(&request.messages, &room, cause).await;
+        let compaction = &self.agent.compaction;
+        let room = self.estimate.room(request, cause, compaction, compaction.window(self.agent.model.name()));
+        let compacted = self.compacted(&request.messages, &room, cause).await;
         self.least = before + room.messages / 4;
-        match shortened {
+        match compacted {
             Ok(messages) if plan::size(&messages) < before => {
                 self.least = plan::size(&messages) + room.messages / 4;
                 self.cx.replace_conversation(messages, said);
@@ -135,7 +91,7 @@ impl<'a> Compactor<'a> {
             Ok(_) => Ok(false),
             Err(error) if cause != Cause::Asked && is_of_summary(&error) => {
                 let agent = self.cx.agent();
-                tracing::warn!(%agent, %error, "a conversation can't be summed up; it stays as it is");
+                tracing::warn!(%agent, %error, "a conversation can't be summarized; it stays as it is");
                 self.has_failed = true;
                 Ok(false)
             }
@@ -143,33 +99,8 @@ impl<'a> Compactor<'a> {
         }
     }
 
-    /// Returns how long messages may become. The window may be unknown when a prompt was refused:
-    /// then that prompt was a little longer.
-    fn room(&mut self, request: &ModelRequest, cause: Cause) -> Room {
-        let compaction = &self.agent.compaction;
-        let (said, overhead) = (plan::size(&request.messages), self.overhead(request));
-        let known = compaction.window(self.agent.model.name());
-        let sent = share(self.tokens(said + overhead), 0.9);
-        let window = match cause {
-            Cause::Refused => known.map_or(sent, |window| window.min(sent)),
-            Cause::Full | Cause::Asked => known.unwrap_or(sent),
-        };
-        let limit = self.bytes(compaction.limit(window, &request.options));
-        let fits = limit.saturating_sub(overhead);
-        let messages = match cause {
-            Cause::Full => fits,
-            // The estimate may be wrong: a half is shorter in any case.
-            Cause::Refused => fits.max(said / 2),
-            // The prompt did fit.
-            Cause::Asked => fits.max(said),
-        };
-        let keep = self.bytes(share(window, compaction.keep)).max(said / 4).min(messages / 2);
-        let latest = if cause == Cause::Asked { keep.min(said / 4) } else { keep };
-        Room { messages, latest, notes: latest.min(messages / 4), piece: (limit / 4 * 3).max(SMALL) }
-    }
-
     /// Returns the conversation that replaces this one.
-    async fn shortened(
+    async fn compacted(
         &self,
         messages: &[Arc<Message>],
         room: &Room,
@@ -186,14 +117,14 @@ impl<'a> Compactor<'a> {
         let is_input = |message: &Arc<Message>| self.input.iter().any(|one| Arc::ptr_eq(one, message));
         let older: Vec<_> = older.iter().filter(|message| !is_input(message)).cloned().collect();
         let older = plan::older(&older, room.notes, is_lasting);
-        let notes = self.sum_up(&older, room).await?;
+        let notes = self.summarize(&older, room).await?;
         let state = self.state().await;
         let new = plan::replacement(&notes, &older.retained, &state, &self.input, latest);
         Ok(fitting(new, room.messages, is_lasting))
     }
 
     /// Returns notes that replace older messages.
-    async fn sum_up(&self, older: &plan::Older, room: &Room) -> Result<String, AgentError> {
+    async fn summarize(&self, older: &plan::Older, room: &Room) -> Result<String, AgentError> {
         let mut notes = older.notes.clone();
         let mut pieces = VecDeque::from(plan::pieces(&older.messages, room.piece));
         while let Some(piece) = pieces.pop_front() {
@@ -245,14 +176,6 @@ impl<'a> Compactor<'a> {
         }
         sections
     }
-
-    fn tokens(&self, bytes: usize) -> u64 {
-        share(bytes as u64, 1.0 / self.token)
-    }
-
-    fn bytes(&self, tokens: u64) -> usize {
-        usize::try_from(share(tokens, self.token)).unwrap_or(usize::MAX)
-    }
 }
 
 /// Returns `true` if an error concerns only the summary: the conversation can go on without.
@@ -293,9 +216,4 @@ fn fitting(
 
 fn lines(text: &str) -> Vec<String> {
     text.split_inclusive('\n').map(str::to_owned).collect()
-}
-
-#[expect(clippy::cast_precision_loss, reason = "an estimate")]
-fn as_f64(number: u64) -> f64 {
-    number as f64
 }

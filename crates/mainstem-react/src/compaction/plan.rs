@@ -12,7 +12,7 @@ use super::text;
 pub(super) struct Older {
     /// The notes of an earlier compaction.
     pub(super) notes: String,
-    /// Messages to sum up, as text.
+    /// Messages to summarize, as text.
     pub(super) messages: Vec<String>,
     /// Results that stay whole.
     pub(super) retained: Vec<String>,
@@ -110,7 +110,7 @@ pub(super) fn older(messages: &[Arc<Message>], bytes: usize, is_lasting: impl Fn
         let results = message.tool_results().filter(|result| is_lasting(&result.name));
         let are_retained =
             results.map(|result| retain(&mut older.retained, result.text())).collect::<Vec<_>>();
-        // Its other results, and what did not fit, are summed up.
+        // Its other results, and what did not fit, are summarized.
         if are_retained.is_empty()
             || are_retained.len() < message.content.len()
             || are_retained.contains(&false)

@@ -4,7 +4,7 @@ use std::{fmt::Write as _, sync::Arc};
 
 use mainstem_message::{ContentBlock, Message, Role};
 
-/// The instructions of a call that sums up.
+/// The instructions of a call that summarizes.
 pub(super) const INSTRUCTIONS: &str = "You write the notes with which an agent goes on working after its older \
 messages are removed. You get these messages, and perhaps the notes on still older ones. Write notes that replace \
 both. The agent sees only them and its latest messages, so whatever is left out is lost.\n\nWrite down, under short \
@@ -65,7 +65,7 @@ pub(super) fn is_state(message: &Message) -> bool {
     message.role == Role::User && message.text().starts_with(STATE)
 }
 
-/// Returns what the model is asked to sum up: the notes so far, and messages.
+/// Returns what the model is asked to summarize: the notes so far, and messages.
 pub(super) fn request(notes: &str, messages: &str) -> String {
     let mut text = String::new();
     if !notes.is_empty() {

@@ -21,7 +21,7 @@ use tokio::time::sleep;
 
 use super::{
     ask,
-    place::Place,
+    remote_id::RemoteId,
     wire::{Streamed, Wire},
 };
 use crate::{
@@ -156,9 +156,9 @@ impl Mirror {
         }
         (self.last, self.lost, self.is_over) =
             (event.seq, 0, event.is_run_end() || event.is_queued_run_cancel());
-        let place = Place { task: self.task.get().map_or("", String::as_str), event: Some(event.seq) };
+        let id = RemoteId { task: self.task.get().map_or("", String::as_str), event: Some(event.seq) };
         let (kind, source) = (event.kind.clone(), event.origin.source.clone());
-        self.events.push_back(RemoteEvent::new(kind).with_source(source).with_id(place.to_string()));
+        self.events.push_back(RemoteEvent::new(kind).with_source(source).with_id(id.to_string()));
         Ok(())
     }
 }

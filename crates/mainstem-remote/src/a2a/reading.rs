@@ -22,7 +22,7 @@ use sha2::{Digest as _, Sha256};
 use self::{artifacts::Artifacts, recorded::Recorded};
 use super::{
     ask::{self, Ask, Kind},
-    place::Place,
+    remote_id::RemoteId,
 };
 use crate::{RemoteEvent, Translation};
 
@@ -172,7 +172,7 @@ impl Reading {
     /// Notes the id of the task, in an event: a later process finds the task by it.
     fn name(&mut self, task: String) {
         if self.task.is_none() {
-            let id = Place { task: &task, event: None }.to_string();
+            let id = RemoteId { task: &task, event: None }.to_string();
             let value = serde_json::json!({ "id": task });
             self.out.other_with_id(EventKind::Custom { name: "a2a.task".to_owned(), value }, id);
             self.task = Some(task);
@@ -440,7 +440,8 @@ impl Reading {
     }
 }
 
-/// Returns a part that is no file as text.
+/// Returns the text that stands for a part: a link for a URL, and an empty text for a file that is
+/// sent inline.
 fn text_of(part: &Part) -> Cow<'_, str> {
     match &part.content {
         PartContent::Text(text) => text.into(),

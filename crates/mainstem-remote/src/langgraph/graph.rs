@@ -13,7 +13,7 @@ use self::recorded::Recorded;
 use super::{
     interrupts::Questions,
     namespace::{Level, levels},
-    place::Place,
+    remote_id::RemoteId,
     speaker::{Speaker, text_of},
     wire::{Failed, Interrupt, Message, Metadata, Task, read},
 };
@@ -420,7 +420,7 @@ impl Graph {
         if self.run.is_empty() {
             return self.events.extend(events);
         }
-        let id = Place { run: &self.run, frame: &self.frame, message }.to_string();
+        let id = RemoteId { run: &self.run, frame: &self.frame, message }.to_string();
         self.events.extend(events.into_iter().map(|event| event.with_id(&*id)));
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::{
-    place::Place,
+    remote_id::RemoteId,
     wire::{Run, State},
 };
 use crate::{
@@ -87,16 +87,16 @@ impl Server {
         turn: &ReplyId,
         recorded: &RecordedTurn,
     ) -> Result<Option<FoundRun>, RemoteError> {
-        let place = recorded.latest_remote_id().and_then(Place::parse);
+        let latest_id = recorded.latest_remote_id().and_then(RemoteId::parse);
         let runs = self.runs().await?;
         let number = |run: &Run| run.key()?.strip_prefix(turn.as_str())?.strip_prefix('-')?.parse().ok();
         let latest =
             runs.iter().filter_map(|run| Some((number(run)?, run))).max_by_key(|(number, _)| *number);
         let found = latest.map(|(number, run)| (run.run_id.clone(), number));
-        let found = found.or_else(|| place.map(|place| (place.run.to_owned(), 1)));
+        let found = found.or_else(|| latest_id.map(|latest| (latest.run.to_owned(), 1)));
         match found {
             Some((id, number)) => {
-                let frame = place.filter(|place| place.run == id).map_or("", |place| place.frame);
+                let frame = latest_id.filter(|latest| latest.run == id).map_or("", |latest| latest.frame);
                 Ok(Some(FoundRun { frame: frame.to_owned(), id, number }))
             }
             None if runs.iter().all(|run| run.key().is_some()) => Ok(None),
@@ -107,7 +107,7 @@ impl Server {
         }
     }
 
-    /// Returns the latest runs of the thread; none if there is no thread.
+    /// Returns the latest runs of the thread; empty if the server does not know the thread.
     async fn runs(&self) -> Result<Vec<Run>, RemoteError> {
         let mut url = self.connection.url(&["threads", &self.thread, "runs"]);
         url.query_pairs_mut().append_pair("limit", MAX_RUNS);

@@ -412,7 +412,7 @@ fn law_6_condensation() {
     });
 }
 
-/// A run that compacts has no answer, and needs none.
+/// A run that compacts ends without an answer.
 #[test]
 fn law_6_compaction() {
     let mut kinds = retried();

@@ -72,7 +72,7 @@ impl ContextFill {
 pub enum Phase {
     /// It has just started.
     Starting,
-    /// Its model sums up a conversation that becomes too long.
+    /// Its model summarizes a conversation that becomes too long.
     Compacting,
     /// Waits for its model's first word.
     Waiting,

@@ -17,7 +17,7 @@ pub struct RunSettings {
     /// The id of the agent that leads the run, if the caller has chosen it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<Arc<str>>,
-    /// Whether the run has no input and gives no answer: it only compacts the conversation.
+    /// Whether the run only compacts the conversation, without an input and an answer.
     #[serde(skip_serializing_if = "is_false")]
     pub compacts: bool,
     /// The user on whose behalf the run works.

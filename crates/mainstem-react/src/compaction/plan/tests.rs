@@ -85,14 +85,14 @@ fn results_are_shortened_in_the_middle() {
 }
 
 #[test]
-fn older_messages_are_summed_up_except_what_lasts() {
-    let check = |messages: &[Arc<Message>], bytes, notes: &str, summed_up: &[&str], retained: &[&str]| {
+fn older_messages_are_summarized_except_what_lasts() {
+    let check = |messages: &[Arc<Message>], bytes, notes: &str, summarized: &[&str], retained: &[&str]| {
         let older = older(messages, bytes, |tool| tool == "load_skill");
         assert_eq!(
             (older.notes.as_str(), &older.messages[..], &older.retained[..]),
             (
                 notes,
-                &summed_up.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>()[..],
+                &summarized.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>()[..],
                 &retained.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>()[..],
             )
         );

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use mainstem_event::fold::{RecordedCall, RecordedInvocation, RecordedTurn};
 
 use super::{
-    super::{interrupts::Questions, place::Place, speaker::Speaker},
+    super::{interrupts::Questions, remote_id::RemoteId, speaker::Speaker},
     Graph,
 };
 use crate::{RemoteTurn, Translation};
@@ -52,8 +52,8 @@ impl Recorded {
 
 /// Returns the messages that an invocation has complete.
 fn messages(one: &RecordedInvocation) -> impl Iterator<Item = String> {
-    let places = one.parts.remote_ids.iter().filter_map(|id| Place::parse(id));
-    places.map(|place| place.message.to_owned()).filter(|message| !message.is_empty())
+    let ids = one.parts.remote_ids.iter().filter_map(|id| RemoteId::parse(id));
+    ids.map(|id| id.message.to_owned()).filter(|message| !message.is_empty())
 }
 
 impl Graph {

@@ -6,7 +6,7 @@ use mainstem_message::{ContentBlock, Message, Role, ToolCall, ToolResult, ToolSp
 use mainstem_model::{ModelOptions, ModelRequest, ToolChoice};
 use serde_json::json;
 
-use super::{USUAL_OUTPUT, of};
+use super::of;
 
 fn check(
     system: Option<&str>,
@@ -31,7 +31,7 @@ fn check(
 #[test]
 fn everything_that_is_sent_counts() {
     let text = |bytes| ContentBlock::text("x".repeat(bytes));
-    check(None, vec![], vec![], None, Usage::new(0, USUAL_OUTPUT));
+    check(None, vec![], vec![], None, Usage::new(0, 4_096));
     check(Some("12345"), vec![], vec![], Some(7), Usage::new(2, 7));
     check(None, vec![text(40), ContentBlock::thinking("1234")], vec![], Some(0), Usage::new(11, 0));
     let call = ToolCall::new("ignored", "four", "{\"a\":10}");

@@ -5,7 +5,7 @@ use std::fmt;
 
 /// What an event is of. Its text is `<run>/<frame>/<message>`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place<'a> {
+pub(super) struct RemoteId<'a> {
     pub(super) run: &'a str,
     /// The frame of the run's stream; empty if it has none.
     pub(super) frame: &'a str,
@@ -13,8 +13,8 @@ pub(super) struct Place<'a> {
     pub(super) message: &'a str,
 }
 
-impl<'a> Place<'a> {
-    /// Reads an id; `None` if it is none of this protocol.
+impl<'a> RemoteId<'a> {
+    /// Reads an id; `None` if it is not one of this protocol.
     pub(super) fn parse(id: &'a str) -> Option<Self> {
         let (run, rest) = id.split_once('/')?;
         let (frame, message) = rest.split_once('/')?;
@@ -22,7 +22,7 @@ impl<'a> Place<'a> {
     }
 }
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for RemoteId<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { run, frame, message } = self;
         write!(f, "{run}/{frame}/{message}")
@@ -33,15 +33,15 @@ impl fmt::Display for Place<'_> {
 mod tests {
     //! Ids are read as they are written.
 
-    use super::Place;
+    use super::RemoteId;
 
     #[test]
     fn an_id_names_its_run_and_message() {
         #[track_caller]
         fn check(id: &str, expected: Option<(&str, &str, &str)>) {
-            let place = Place::parse(id);
-            assert_eq!(place.map(|place| (place.run, place.frame, place.message)), expected);
-            assert_eq!(place.map(|place| place.to_string()), expected.map(|_| id.to_owned()));
+            let parsed = RemoteId::parse(id);
+            assert_eq!(parsed.map(|id| (id.run, id.frame, id.message)), expected);
+            assert_eq!(parsed.map(|id| id.to_string()), expected.map(|_| id.to_owned()));
         }
         check("r/12-0/m", Some(("r", "12-0", "m")));
         check("r//m/n", Some(("r", "", "m/n")));

@@ -2,16 +2,16 @@
 
 use std::fmt;
 
-/// A task, or the place of an event in it. Its text is `<task>#<event>`.
+/// A task, or an event of it. Its text is `<task>#<event>`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place<'a> {
+pub(super) struct RemoteId<'a> {
     pub(super) task: &'a str,
     /// The number of the event, at a server with our extension.
     pub(super) event: Option<u64>,
 }
 
-impl<'a> Place<'a> {
-    /// Reads an id; `None` if it is none of this protocol.
+impl<'a> RemoteId<'a> {
+    /// Reads an id; `None` if it is not one of this protocol.
     pub(super) fn parse(id: &'a str) -> Option<Self> {
         let (task, event) = id.rsplit_once('#')?;
         let event = if event.is_empty() { None } else { Some(event.parse().ok()?) };
@@ -19,7 +19,7 @@ impl<'a> Place<'a> {
     }
 }
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for RemoteId<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}#", self.task)?;
         self.event.map_or(Ok(()), |event| write!(f, "{event}"))
@@ -30,15 +30,15 @@ impl fmt::Display for Place<'_> {
 mod tests {
     //! Ids are read as they are written.
 
-    use super::Place;
+    use super::RemoteId;
 
     #[test]
     fn an_id_names_its_task() {
         #[track_caller]
         fn check(id: &str, expected: Option<(&str, Option<u64>)>) {
-            let place = Place::parse(id);
-            assert_eq!(place.map(|place| (place.task, place.event)), expected);
-            assert_eq!(place.map(|place| place.to_string()), expected.map(|_| id.to_owned()));
+            let parsed = RemoteId::parse(id);
+            assert_eq!(parsed.map(|id| (id.task, id.event)), expected);
+            assert_eq!(parsed.map(|id| id.to_string()), expected.map(|_| id.to_owned()));
         }
         check("t#", Some(("t", None)));
         check("t#7", Some(("t", Some(7))));
