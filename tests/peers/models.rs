@@ -23,7 +23,9 @@ fn model(vendor: &Provider, name: &str, root: &str) -> Arc<dyn Model> {
         name if name == vendor.key => Some("a-key-that-is-secret".to_owned()),
         _ => None,
     };
-    vendor.model(name, &Setup { var: &var, headers: &[] }).unwrap()
+    vendor
+        .model(name, &Setup { var: &var, headers: &[], rates: mainstem::model::RatePolicy::default() })
+        .unwrap()
 }
 
 fn builder(model: impl Model) -> HarnessBuilder {

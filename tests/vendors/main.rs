@@ -7,5 +7,6 @@ mod contract;
 mod faults;
 mod models;
 mod pause;
+mod rates;
 mod secrets;
 mod services;

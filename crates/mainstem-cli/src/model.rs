@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use anyhow::{Context, anyhow, bail};
 use mainstem::{
     http::ListedModel,
-    model::{ErrorKind, Model, ModelError, ModelRegistry},
+    model::{ErrorKind, Model, ModelError, ModelRegistry, RatePolicy},
     provider::{PROVIDERS, Provider, Setup, variables},
     subagent::closest_model,
 };
@@ -110,6 +110,8 @@ pub(crate) struct Configured {
     /// The variable that holds the key.
     key: String,
     headers: Vec<(String, String)>,
+    /// Limits of the rate of calls.
+    rates: RatePolicy,
     var: fn(&str) -> Option<String>,
 }
 
@@ -119,6 +121,7 @@ impl Configured {
         access: Access,
         var: fn(&str) -> Option<String>,
     ) -> anyhow::Result<Self> {
+        let rates = access.rates();
         let Access { base_url, api_key_env, headers, .. } = access;
         let key = match api_key_env {
             Some(Setting { value: VariableName(value), origin }) if var(&value).is_none() => {
@@ -126,7 +129,7 @@ impl Configured {
             }
             named => named.map_or_else(|| provider.key.to_owned(), |name| name.value.0),
         };
-        let mut configured = Self { provider, base_url: None, key, headers: Vec::new(), var };
+        let mut configured = Self { provider, base_url: None, key, headers: Vec::new(), rates, var };
         if let Some(Setting { value, origin }) = base_url {
             configured.base_url = Some(value);
             configured.check().context(origin)?;
@@ -161,11 +164,12 @@ impl Configured {
     /// # Errors
     /// A setting is missing, or the list can't be had.
     pub(crate) async fn models(&self) -> Result<Vec<ListedModel>, ModelError> {
-        self.provider.models(&Setup { var: &|name| self.lookup(name), headers: &self.headers }).await
+        let var = |name: &str| self.lookup(name);
+        self.provider.models(&Setup { var: &var, headers: &self.headers, rates: self.rates }).await
     }
 
     fn set_up(&self, name: &str, var: &dyn Fn(&str) -> Option<String>) -> Result<Arc<dyn Model>, ModelError> {
-        self.provider.model(name, &Setup { var, headers: &self.headers })
+        self.provider.model(name, &Setup { var, headers: &self.headers, rates: self.rates })
     }
 
     fn lookup(&self, name: &str) -> Option<String> {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use futures_util::TryStreamExt;
 use mainstem::{
     api::{AnySession, EventQuery, Host, SessionView},
-    event::{AgentState, FleetState, Outcome},
-    message::SessionId,
+    event::{AgentState, FleetState, fleet::Phase},
+    message::{RateLimits, SessionId},
 };
 use serde_json::json;
 
@@ -22,6 +22,8 @@ use crate::{
 const HEADS: [&str; 5] = ["SESSION", "RUNS", "EVENTS", "LAST", "STATE"];
 
 const AGENTS: [&str; 6] = ["AGENT", "STATUS", "TOKENS", "CONTEXT", "STARTED", "KEY"];
+
+const RATES: [&str; 4] = ["MODEL", "RATE LIMIT", "LEFT", "OF"];
 
 /// The number of events that are printed at once.
 const AT_ONCE: usize = 256;
@@ -70,21 +72,38 @@ fn row(session: &SessionView) -> [String; 5] {
     [id.to_string(), runs.to_string(), events.to_string(), updated_at.to_string(), state.as_str().to_owned()]
 }
 
-/// Prints the line of the list, and a line for each agent.
+/// Prints the line of the list, a line for each agent, and what the services of the models allow.
 fn show(session: &SessionView, fleet: &FleetState) -> Result<(), Fault> {
     let agents = table::text(AGENTS, fleet.agents.iter().map(agent));
-    print(&format!("{}\n{agents}", table::text(HEADS, std::iter::once(row(session)))))
+    let limits: Vec<_> = fleet.rate_limits.iter().flat_map(|(model, limits)| rates(model, limits)).collect();
+    let limits = if limits.is_empty() {
+        String::new()
+    } else {
+        format!("\n{}", table::text(RATES, limits.into_iter()))
+    };
+    print(&format!("{}\n{agents}{limits}", table::text(HEADS, std::iter::once(row(session)))))
+}
+
+fn rates(model: &str, limits: &RateLimits) -> impl Iterator<Item = [String; 4]> {
+    limits.iter().map(move |(limit, allowance)| {
+        let most = allowance.limit.map_or_else(|| "unknown".to_owned(), |limit| limit.to_string());
+        [model.to_owned(), limit.as_str().to_owned(), allowance.remaining.to_string(), most]
+    })
 }
 
 fn agent(agent: &AgentState) -> [String; 6] {
     let key = agent.key().map_or_else(|| "root".to_owned(), ToString::to_string);
-    let status = agent.outcome.map_or("running", Outcome::as_str).to_owned();
+    let status = match (agent.outcome, agent.phase) {
+        (Some(outcome), _) => outcome.as_str(),
+        (None, Phase::RateLimited) => "rate limited",
+        (None, _) => "running",
+    };
     let tokens = agent.usage.input_tokens + agent.usage.output_tokens;
     let context = agent.context.map_or_else(
         || "unknown".to_owned(),
         |context| format!("{}% of {}", context.percent(), context.window),
     );
-    [agent.name.clone(), status, tokens.to_string(), context, agent.started_at.to_string(), key]
+    [agent.name.clone(), status.to_owned(), tokens.to_string(), context, agent.started_at.to_string(), key]
 }
 
 async fn export(session: &dyn AnySession) -> Result<(), Fault> {

@@ -128,7 +128,7 @@ pub(crate) fn ask() -> EventKind {
 
 pub(crate) fn answered() -> EventKind {
     let usage = Some(Usage::new(10, 2));
-    EventKind::ModelCallEnd { usage, stop_reason: StopReason::Stop, duration_ms: 0 }
+    EventKind::model_call_end(StopReason::Stop, 0).with_usage(usage)
 }
 
 pub(crate) fn text_start(id: &str) -> EventKind {

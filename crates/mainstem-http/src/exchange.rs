@@ -8,7 +8,7 @@ use std::{
 };
 
 use futures_core::Stream;
-use mainstem_model::{ModelDelta, ModelError};
+use mainstem_model::{ModelDelta, ModelError, message::RateLimits};
 
 use crate::{
     Server,
@@ -51,8 +51,11 @@ pub(crate) struct Exchange<D> {
     deltas: Deltas,
 }
 
+/// A response that begins.
+type Opened = Result<(RateLimits, ResponseBody), ModelError>;
+
 enum State {
-    Opening(Pin<Box<dyn Future<Output = Result<ResponseBody, ModelError>> + Send>>),
+    Opening(Pin<Box<dyn Future<Output = Opened> + Send>>),
     Reading(Payloads),
     Over,
 }
@@ -62,7 +65,7 @@ impl<D: Decode> Exchange<D> {
     pub(crate) fn new(
         server: Arc<Server>,
         decoder: D,
-        opening: impl Future<Output = Result<ResponseBody, ModelError>> + Send + 'static,
+        opening: impl Future<Output = Opened> + Send + 'static,
     ) -> Self {
         Self { state: State::Opening(Box::pin(opening)), decoder, server, deltas: Deltas::new() }
     }
@@ -70,17 +73,10 @@ impl<D: Decode> Exchange<D> {
     /// Reads one payload; ready when it was decoded or the response is over.
     fn poll_step(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ModelError>> {
         Poll::Ready(match &mut self.state {
-            State::Opening(opening) => match ready!(opening.as_mut().poll(cx))? {
-                ResponseBody::Payloads(payloads) => {
-                    self.state = State::Reading(payloads);
-                    Ok(())
-                }
-                ResponseBody::Whole { body, reason } => {
-                    self.state = State::Over;
-                    self.deltas.push_back(ModelDelta::NotStreaming { reason: (*reason).to_owned() });
-                    self.decoder.decode_whole(&body, &mut self.deltas)
-                }
-            },
+            State::Opening(opening) => {
+                let (limits, body) = ready!(opening.as_mut().poll(cx))?;
+                self.begin(limits, body)
+            }
             State::Reading(payloads) => match ready!(payloads.poll_next(cx)) {
                 Some(Ok(payload)) => {
                     self.decoder.decode(&payload, &mut self.deltas)?;
@@ -91,6 +87,23 @@ impl<D: Decode> Exchange<D> {
             },
             State::Over => Ok(()),
         })
+    }
+
+    fn begin(&mut self, limits: RateLimits, body: ResponseBody) -> Result<(), ModelError> {
+        if !limits.is_empty() {
+            self.deltas.push_back(ModelDelta::RateLimits(limits));
+        }
+        match body {
+            ResponseBody::Payloads(payloads) => {
+                self.state = State::Reading(payloads);
+                Ok(())
+            }
+            ResponseBody::Whole { body, reason } => {
+                self.state = State::Over;
+                self.deltas.push_back(ModelDelta::NotStreaming { reason: (*reason).to_owned() });
+                self.decoder.decode_whole(&body, &mut self.deltas)
+            }
+        }
     }
 
     fn finish(&mut self) -> Result<(), ModelError> {

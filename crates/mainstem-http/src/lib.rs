@@ -20,6 +20,7 @@ mod error;
 mod exchange;
 mod fields;
 mod model_list;
+mod rate_limits;
 mod response;
 mod retry_after;
 mod server;

@@ -19,7 +19,9 @@ use tokio_util::{
 };
 
 use crate::{
-    Api, Form, HttpClient, Server, ServerError, retry_after,
+    Api, Form, HttpClient, Server, ServerError,
+    rate_limits::{exhausted_for, rate_limits},
+    retry_after,
     transport::{Body, failure},
 };
 
@@ -92,7 +94,10 @@ async fn checked(response: Response) -> Result<Result<Response, Refusal>, ModelE
     if status.is_success() {
         return Ok(Ok(response));
     }
-    let retry_after = retry_after(response.headers());
+    let retry_after = retry_after(response.headers()).or_else(|| {
+        let is_for_rate = status == StatusCode::TOO_MANY_REQUESTS;
+        exhausted_for(&rate_limits(response.headers())).filter(|_| is_for_rate)
+    });
     let error = ServerError::of(status.as_u16(), &beginning(response).await);
     Ok(Err(Refusal { error, status, retry_after }))
 }

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use mainstem_model::{ErrorKind, ModelError};
+use mainstem_model::{Account, ErrorKind, ModelError};
 use mainstem_outbound::Secrets;
 use reqwest::{
     Url,
@@ -133,6 +133,14 @@ impl Server {
     /// Returns `true` if there is a key or a token.
     pub fn has_key(&self) -> bool {
         self.credential.is_some()
+    }
+
+    /// Returns the account that a service counts requests for: the host, the credential and the
+    /// headers.
+    pub fn account(&self) -> Account {
+        let credential = self.credential.as_ref().map(Credential::secret);
+        let headers = self.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
+        Account::of((self.url.scheme(), &*self.host, credential, headers.collect::<Vec<_>>()))
     }
 
     /// Returns all headers of a request.

@@ -9,6 +9,7 @@ mod content;
 mod error;
 mod id;
 mod message;
+mod rate_limits;
 mod usage;
 
 pub use call::{ToolCall, ToolResult, ToolSpec, ToolState};
@@ -19,4 +20,5 @@ pub use id::{
     ToolCallId,
 };
 pub use message::{Message, Role};
+pub use rate_limits::{Allowance, RateLimit, RateLimits};
 pub use usage::{StopReason, Usage};

@@ -124,6 +124,8 @@ impl<M: Model> Parts<M> {
                 (self.is_cut, self.end) = (true, None);
                 return;
             }
+            // It comes between the parts of one text, which stays one block.
+            ModelDelta::RateLimits(_) => return self.out.push_back(delta),
             delta => delta,
         };
         self.out.extend(self.end.take());

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use mainstem_message::{Failure, Opaque, StopReason, ToolCallId, Usage};
+use mainstem_message::{Failure, Opaque, RateLimit, RateLimits, StopReason, ToolCallId, Usage};
 
 /// One piece of a model's answer, in the order of arrival.
 ///
@@ -74,6 +74,22 @@ pub enum ModelDelta {
         /// What happened.
         reason: Failure,
     },
+    /// The call waits for a limit on the rate of calls before it is sent.
+    RateLimitWait {
+        /// The limit that holds back the first call in the queue.
+        limit: RateLimit,
+        /// How long that call waits, if it is known.
+        wait: Option<Duration>,
+        /// How many calls are before this one in the queue.
+        ahead: usize,
+    },
+    /// The call is sent after a [`RateLimitWait`](Self::RateLimitWait).
+    RateLimitPassed {
+        /// How long it has waited.
+        waited: Duration,
+    },
+    /// What the service still allows, as the head of its response reports.
+    RateLimits(RateLimits),
     /// The answer comes in one piece, and why.
     NotStreaming {
         /// Why the model or the server cannot stream.
@@ -84,6 +100,14 @@ pub enum ModelDelta {
 impl ModelDelta {
     /// Returns `true` if this is part of the answer.
     pub fn is_content(&self) -> bool {
-        !matches!(self, Self::Retry { .. } | Self::Fallback { .. } | Self::NotStreaming { .. })
+        !matches!(
+            self,
+            Self::Retry { .. }
+                | Self::Fallback { .. }
+                | Self::RateLimitWait { .. }
+                | Self::RateLimitPassed { .. }
+                | Self::RateLimits(_)
+                | Self::NotStreaming { .. }
+        )
     }
 }

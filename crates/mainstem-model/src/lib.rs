@@ -2,8 +2,8 @@
 //!
 //! A provider implements one function, [`Model::stream`]. What every provider needs besides is a
 //! decorator around a `Model`, itself a `Model`: [`Retry`], [`Fallback`], [`IdleTimeout`],
-//! [`Breaker`]. A decorator reports its actions in the stream ([`ModelDelta::Retry`] …); it repeats
-//! a call only before any part of an answer was delivered.
+//! [`Breaker`], [`RateLimited`]. A decorator reports its actions in the stream
+//! ([`ModelDelta::Retry`] …); it repeats a call only before any part of an answer was delivered.
 //!
 //! [`ScriptedModel`] plays a script instead of calling a service: for tests, and for the demo.
 
@@ -14,6 +14,7 @@ mod error;
 mod fallback;
 mod idle_timeout;
 mod model;
+mod rate_limit;
 mod registry;
 mod request;
 mod retry;
@@ -27,6 +28,7 @@ pub use fallback::Fallback;
 pub use idle_timeout::IdleTimeout;
 pub use mainstem_message::ToolSpec;
 pub use model::{Model, ModelStream};
+pub use rate_limit::{Account, RateLimited, RateLimiter, RateLimiters, RatePolicy};
 pub use registry::{ModelRegistry, ResolveError};
 pub use request::{ModelOptions, ModelRequest, OnCut, ResponseFormat, ToolChoice, size_of, size_of_tool};
 pub use retry::{Retry, RetryPolicy};

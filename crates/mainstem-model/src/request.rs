@@ -17,6 +17,9 @@ const USUAL_OUTPUT: u64 = 4_096;
 pub struct ModelRequest {
     /// The id of the calling agent, for scripts and traces; vendors do not get it.
     pub agent: Arc<str>,
+    /// The session of the call, for the order of calls that wait
+    /// ([`RateLimited`](crate::RateLimited)); vendors do not get it.
+    pub session: Arc<str>,
     /// The instructions.
     pub system: Option<Arc<str>>,
     /// The conversation, oldest first.

@@ -115,7 +115,8 @@ async fn run_call(
     drop(guard);
     let duration_ms = cx.now().millis_since(started);
     let before = last_answer(cx);
-    cx.emit(EventKind::model_call_end(stop.clone(), duration_ms).with_usage(usage));
+    let end = EventKind::model_call_end(stop.clone(), duration_ms).with_usage(usage);
+    cx.emit(end.with_rate_limits(turn.rate_limits));
     result?;
     if let Some(notes) = scope.notes {
         return Ok(Answer { message: Arc::new(Message::assistant(notes)), stop, usage, is_repeated });
@@ -213,7 +214,9 @@ fn note(cx: &RunContext, notes: &mut String, kind: EventKind) {
             notes.clear();
             cx.emit(EventKind::model_fallback(from, to, reason));
         }
-        EventKind::StreamFallback { .. } => _ = cx.emit(kind),
+        EventKind::StreamFallback { .. }
+        | EventKind::RateLimitWait { .. }
+        | EventKind::RateLimitPassed { .. } => _ = cx.emit(kind),
         _ => {}
     }
 }

@@ -239,6 +239,7 @@ impl<'a> Work<'a> {
         let messages = self.cx.conversation(&self.history);
         ModelRequest {
             agent: agent.id.clone(),
+            session: self.cx.root_session_id().as_str().into(),
             system: self.system.clone(),
             messages,
             tools: if last { Arc::default() } else { agent.tools.specs() },

@@ -1,9 +1,9 @@
 //! Turns a model's deltas into events: one model call, decided without waiting.
 
-use std::{collections::HashSet, iter, sync::Arc};
+use std::{collections::HashSet, iter, sync::Arc, time::Duration};
 
 use mainstem_event::{Discarded, EventKind, fold::BlockKind};
-use mainstem_message::{BlockId, Opaque, StopReason, ToolCallId, Usage};
+use mainstem_message::{BlockId, Opaque, RateLimits, StopReason, ToolCallId, Usage};
 use mainstem_model::{ErrorKind, ModelDelta, ModelError};
 
 use crate::{AgentError, answer_limits::Length};
@@ -22,6 +22,11 @@ pub(crate) trait Scope {
     fn count_cut(&mut self) -> Result<(), AgentError> {
         Ok(())
     }
+}
+
+/// Returns whole milliseconds.
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// One model call. At most one block is open at a time; it ends where other content begins. Calls
@@ -43,6 +48,8 @@ pub(crate) struct Turn {
     failed: Vec<Usage>,
     usage: Option<Usage>,
     pub(crate) stop: Option<StopReason>,
+    /// What the service still allows.
+    pub(crate) rate_limits: Option<RateLimits>,
 }
 
 #[derive(Debug)]
@@ -70,6 +77,7 @@ impl Turn {
             failed: Vec::new(),
             usage: None,
             stop: None,
+            rate_limits: None,
         }
     }
 
@@ -114,6 +122,7 @@ impl Turn {
             ModelDelta::CallEnd { slot, opaque } => self.call(slot)?.end(opaque, scope),
             ModelDelta::Usage(usage) => self.usage = Some(usage),
             ModelDelta::Stop(reason) => self.stop = Some(reason),
+            ModelDelta::RateLimits(limits) => self.rate_limits = Some(limits),
             other => self.report(other, scope)?,
         }
         Ok(())
@@ -160,12 +169,20 @@ impl Turn {
     fn report(&mut self, delta: ModelDelta, scope: &mut impl Scope) -> Result<(), AgentError> {
         let kind = match delta {
             ModelDelta::Retry { attempt, wait, error } => {
-                let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
-                EventKind::model_retry(attempt, wait_ms, error)
+                EventKind::model_retry(attempt, millis(wait), error)
             }
             ModelDelta::Fallback { from, to, reason } => EventKind::model_fallback(from, to, reason),
             ModelDelta::NotStreaming { reason } => {
                 scope.emit(EventKind::StreamFallback { reason });
+                return Ok(());
+            }
+            ModelDelta::RateLimitWait { limit, wait, ahead } => {
+                let ahead = u32::try_from(ahead).unwrap_or(u32::MAX);
+                scope.emit(EventKind::rate_limit_wait(limit, ahead).with_wait_ms(wait.map(millis)));
+                return Ok(());
+            }
+            ModelDelta::RateLimitPassed { waited } => {
+                scope.emit(EventKind::rate_limit_passed(millis(waited)));
                 return Ok(());
             }
             _ => return Ok(()),

@@ -14,7 +14,7 @@ use std::{
 };
 
 use futures_util::StreamExt;
-use mainstem_model::Model;
+use mainstem_model::{Model, ModelDelta};
 use serde_json::Value;
 use tokio::{
     net::{TcpListener, TcpStream},
@@ -26,7 +26,8 @@ use tokio::{
 ///
 /// The requested endpoint selects the API: `…/chat/completions` and `…/responses` of OpenAI,
 /// `…/messages` of Anthropic, `…/models/{model}:streamGenerateContent` of Gemini, `/api/chat` of
-/// Ollama. The scripts' agent is the requested model. Dropping the server ends it, with every
+/// Ollama. The scripts' agent is the requested model. [`ModelDelta::RateLimits`] before all others
+/// are headers of the response. Dropping the server ends it, with every
 /// connection.
 #[derive(Debug)]
 pub struct ModelServer {
@@ -135,18 +136,23 @@ async fn serve(mut stream: TcpStream, model: Arc<dyn Model>, shared: Arc<Shared>
 async fn answer(model: &Arc<dyn Model>, path: &str, body: &Value, to: http::Writer<'_>) -> io::Result<()> {
     let mut dialect = wire::of(path);
     let mut deltas = model.stream(dialect.request(path, body));
-    let mut begun = false;
+    let (mut begun, mut headers) = (false, String::new());
     while let Some(delta) = deltas.next().await {
         let delta = match delta {
+            // Limits are reported in the head.
+            Ok(ModelDelta::RateLimits(limits)) if !begun => {
+                headers = dialect.rate_limits(&limits);
+                continue;
+            }
             Ok(delta) => delta,
             Err(error) if !begun => {
-                return to.refuse(error.status().unwrap_or(500), &dialect.refusal(&error)).await;
+                return to.refuse(&error, &dialect.refusal(&error)).await;
             }
             // A real server that fails in the middle closes the connection, too.
             Err(_) => return Err(io::ErrorKind::ConnectionAborted.into()),
         };
         if !std::mem::replace(&mut begun, true) {
-            to.begin(dialect.media_type()).await?;
+            to.begin(dialect.media_type(), &headers).await?;
             to.frames(&dialect.begin()).await?;
         }
         to.frames(&dialect.frames(&delta)).await?;

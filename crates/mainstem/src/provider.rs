@@ -3,9 +3,17 @@
 #[cfg(feature = "http")]
 mod api;
 
-use std::{collections::BTreeSet, fmt, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeSet,
+    fmt,
+    sync::{Arc, LazyLock},
+    time::Duration,
+};
 
-use mainstem_model::{Breaker, Continuation, IdleTimeout, Model, ModelError, Retry};
+use mainstem_model::{
+    Account, Breaker, Continuation, IdleTimeout, Model, ModelError, RateLimited, RateLimiters, RatePolicy,
+    Retry,
+};
 #[cfg(feature = "openai")]
 use mainstem_openai::{ChatCompletions, Responses, service};
 
@@ -36,7 +44,8 @@ pub struct Provider {
     list: fn(&Self, &Setup<'_>) -> Result<api::ModelList, ModelError>,
 }
 
-type Make = fn(&Provider, &str, &Setup<'_>) -> Result<Arc<dyn Model>, ModelError>;
+/// Makes a model, and names the account that its calls are counted for.
+type Make = fn(&Provider, &str, &Setup<'_>) -> Result<(Arc<dyn Model>, Account), ModelError>;
 
 /// The settings of a model, besides its name.
 #[derive(Clone, Copy)]
@@ -46,17 +55,22 @@ pub struct Setup<'a> {
     pub var: &'a dyn Fn(&str) -> Option<String>,
     /// Headers of every request.
     pub headers: &'a [(String, String)],
+    /// Limits of the rate of calls, besides those that the service reports. All models of one name
+    /// and key in this process share what the service allows; the latest policy is in effect.
+    pub rates: RatePolicy,
 }
 
 impl Provider {
     /// Returns a model with retries, a circuit breaker and an idle timeout, whose answers go on
-    /// behind the service's limit of their length.
+    /// behind the service's limit of their length, and whose calls wait for its limits of their
+    /// rate.
     ///
-    /// # Errors
-    /// If a setting is missing or invalid.
+    /// # Errors If a setting is missing or invalid.
     pub fn model(&self, name: &str, setup: &Setup<'_>) -> Result<Arc<dyn Model>, ModelError> {
-        let model = self.bare_model(name, setup)?;
-        Ok(Arc::new(Retry::new(Breaker::new(IdleTimeout::new(Continuation::new(model), IDLE)))))
+        let (model, account) = (self.make)(self, name, setup)?;
+        let breaker = Breaker::new(IdleTimeout::new(Continuation::new(model), IDLE));
+        let limiter = LIMITERS.get(account, name, setup.rates);
+        Ok(Arc::new(Retry::new(RateLimited::new(breaker, limiter))))
     }
 
     /// Returns the model without decorators: a failure is an error at once.
@@ -64,7 +78,7 @@ impl Provider {
     /// # Errors
     /// If a setting is missing or invalid.
     pub fn bare_model(&self, name: &str, setup: &Setup<'_>) -> Result<Arc<dyn Model>, ModelError> {
-        (self.make)(self, name, setup)
+        (self.make)(self, name, setup).map(|(model, _)| model)
     }
 
     /// Returns the variable that configures it, that of its key or of its server; `None` if neither
@@ -187,6 +201,9 @@ const RESPONSES_ONLY: &[&str] = &[
     "o1-pro",
     "o3-pro",
 ];
+
+/// The limiters of all models of this process: services count by key, not by session.
+static LIMITERS: LazyLock<RateLimiters> = LazyLock::new(RateLimiters::default);
 
 /// The longest silence of a model before its call fails.
 const IDLE: Duration = Duration::from_secs(120);

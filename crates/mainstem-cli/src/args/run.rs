@@ -204,4 +204,5 @@ Models:
     [providers.openai]
     base_url = \"http://localhost:11434/v1\"
     api_key_env = \"MY_KEY\"      # the name of a variable, never a key
+    tokens_per_minute = 30_000    # calls wait until there is room
 ";

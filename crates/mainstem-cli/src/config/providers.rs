@@ -1,8 +1,9 @@
 //! How models' providers are reached: `[providers.NAME]`.
 
-use std::{borrow::Borrow, collections::BTreeMap, fmt};
+use std::{borrow::Borrow, collections::BTreeMap, fmt, num::NonZeroU32};
 
 use mainstem::{
+    model::RatePolicy,
     provider::{PROVIDERS, provider},
     subagent::trust::{shown_address, with_variables},
 };
@@ -11,7 +12,7 @@ use serde_json::{Value as Json, json};
 
 use super::{
     Setting, entries,
-    setting::Value,
+    setting::{Value, value},
     table::{Layered, Location, Var},
 };
 
@@ -28,6 +29,12 @@ pub(crate) struct Access {
     /// Values may hold `${VARIABLE}`.
     #[serde(deserialize_with = "headers")]
     pub(crate) headers: BTreeMap<String, Setting<String>>,
+    /// The maximum number of calls that begin in a minute.
+    pub(crate) requests_per_minute: Option<Setting<NonZeroU32>>,
+    /// The maximum number of tokens in a minute, of prompts and answers.
+    pub(crate) tokens_per_minute: Option<Setting<NonZeroU32>>,
+    /// The maximum number of calls at the same time.
+    pub(crate) calls: Option<Setting<NonZeroU32>>,
     /// Never set: it is refused with the reason.
     pub(crate) api_key: Option<Refused>,
 }
@@ -38,15 +45,32 @@ impl Layered for Access {
             base_url: self.base_url.or(below.base_url),
             api_key_env: self.api_key_env.or(below.api_key_env),
             headers: self.headers.or(below.headers),
+            requests_per_minute: self.requests_per_minute.or(below.requests_per_minute),
+            tokens_per_minute: self.tokens_per_minute.or(below.tokens_per_minute),
+            calls: self.calls.or(below.calls),
             api_key: self.api_key.or(below.api_key),
         }
     }
 
     fn locate(&mut self, file: &Location<'_>) {
-        let Self { base_url, api_key_env, headers, api_key: _ } = self;
-        base_url.locate(file);
-        api_key_env.locate(file);
-        headers.locate(file);
+        self.base_url.locate(file);
+        self.api_key_env.locate(file);
+        self.headers.locate(file);
+        for limit in [&mut self.requests_per_minute, &mut self.tokens_per_minute, &mut self.calls] {
+            limit.locate(file);
+        }
+    }
+}
+
+impl Access {
+    /// Returns the limits of the rate of calls.
+    pub(crate) fn rates(&self) -> RatePolicy {
+        let number = |limit: &Option<Setting<NonZeroU32>>| value(limit).map(NonZeroU32::get);
+        let mut rates = RatePolicy::default();
+        rates.requests_per_minute = number(&self.requests_per_minute).map(u64::from);
+        rates.tokens_per_minute = number(&self.tokens_per_minute).map(u64::from);
+        rates.calls = number(&self.calls);
+        rates
     }
 }
 

@@ -162,7 +162,8 @@ table! {
         }
 
         /// How each provider's models are reached: `base_url`, `api_key_env` (the name of a
-        /// variable) and `headers`.
+        /// variable) and `headers`. Limits of its calls, besides those that it reports:
+        /// `requests_per_minute`, `tokens_per_minute`, and `calls` at the same time.
         #[arg(skip)]
         providers: Providers {
             env: base_urls,

@@ -1,5 +1,7 @@
 //! Times and counts for people.
 
+use mainstem::message::RateLimit;
+
 /// Returns a time as `0.4s`, `12.3s`, `1m04s`, `2h05m`.
 pub(super) fn time(millis: u64) -> String {
     let seconds = millis / 1000;
@@ -19,6 +21,25 @@ pub(super) fn clock(millis: u64) -> String {
     } else {
         format!("{minutes:02}:{seconds:02}")
     }
+}
+
+/// Returns why a model call waits, as `waits for the rate limit of tokens, 1.5s, behind 2 calls`.
+pub(super) fn rate_limit(limit: RateLimit, wait_ms: Option<u64>, ahead: u32) -> String {
+    let limit = match limit {
+        RateLimit::Requests => " of requests",
+        RateLimit::Tokens => " of tokens",
+        RateLimit::InputTokens => " of input tokens",
+        RateLimit::OutputTokens => " of output tokens",
+        RateLimit::Calls => " of calls at once",
+        _ => "",
+    };
+    let wait = wait_ms.map_or_else(String::new, |wait| format!(", {}", time(wait)));
+    let behind = match ahead {
+        0 => String::new(),
+        1 => ", behind 1 call".to_owned(),
+        _ => format!(", behind {ahead} calls"),
+    };
+    format!("waits for the rate limit{limit}{wait}{behind}")
 }
 
 /// Returns a count of tokens as `820 tok`, `14.2k tok`, `1.5M tok`.

@@ -3,9 +3,12 @@
 
 mod agent;
 
-use std::collections::{BTreeMap, HashMap};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
-use mainstem_message::{AgentKey, ConfirmId, ReplyId, SessionId, TaskId, ToolCall, Usage};
+use mainstem_message::{AgentKey, ConfirmId, RateLimits, ReplyId, SessionId, TaskId, ToolCall, Usage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +43,10 @@ pub struct FleetState {
     pub confirmations: BTreeMap<ConfirmId, Vec<ToolCall>>,
     /// Tokens of all model calls.
     pub usage: Usage,
+    /// What the services of the models still allow, by the name of the model, as they reported
+    /// last.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub rate_limits: BTreeMap<Arc<str>, RateLimits>,
     /// Whether the session plans: then only tools that change nothing run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub plan_mode: bool,
@@ -83,6 +90,8 @@ impl FleetState {
             | AgentResult { .. }
             | AgentEnd { .. }
             | ModelCallStart { .. }
+            | RateLimitWait { .. }
+            | RateLimitPassed { .. }
             | ModelRetry { .. }
             | ModelFallback { .. }
             | TextBlockStart { .. }
@@ -116,7 +125,10 @@ impl FleetState {
             | Unknown { .. } => {}
         }
         if let Some(reply_id) = event.reply_id() {
-            self.agent_of(event, reply_id).apply(event);
+            let agent = self.agent_of(event, reply_id);
+            agent.apply(event);
+            let reported = agent.model.clone().zip(event.kind.rate_limits());
+            self.rate_limits.extend(reported);
         }
     }
 

@@ -59,6 +59,11 @@ impl EventKind {
             }
             Self::ModelCallStart { model_name, iteration, .. } => write!(f, " {model_name} #{iteration}"),
             Self::ModelCallEnd { stop_reason, .. } => write!(f, " {stop_reason}"),
+            Self::RateLimitWait { limit, ahead, wait_ms } => {
+                write!(f, " {} behind {ahead}", limit.as_str())?;
+                wait_ms.map_or(Ok(()), |wait| write!(f, ", in {wait} ms"))
+            }
+            Self::RateLimitPassed { waited_ms } => write!(f, " after {waited_ms} ms"),
             Self::ModelRetry { attempt, wait_ms, error, discarded } => {
                 write!(f, " #{attempt} in {wait_ms} ms ({error}){}", TakenBack(discarded))
             }

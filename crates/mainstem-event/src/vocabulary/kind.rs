@@ -15,8 +15,8 @@ pub use self::{
 use std::{collections::BTreeMap, sync::Arc};
 
 use mainstem_message::{
-    AgentKey, BlockId, ConfirmId, ContentBlock, Failure, Message, Opaque, Role, StopReason, TaskId, ToolCall,
-    ToolCallId, ToolResult, ToolState, Usage,
+    AgentKey, BlockId, ConfirmId, ContentBlock, Failure, Message, Opaque, RateLimit, RateLimits, Role,
+    StopReason, TaskId, ToolCall, ToolCallId, ToolResult, ToolState, Usage,
 };
 use schemars::Schema;
 use serde_json::Value;
@@ -77,6 +77,23 @@ kinds! {
         stop_reason: StopReason = "stopReason",
         /// Milliseconds since the call began.
         duration_ms: u64 = "durationMs",
+        /// What the service still allows, as it reported when the answer began.
+        rate_limits: Option<RateLimits> = "rateLimits" optional,
+    }
+    /// A model call waits for a limit on the rate of calls before it is sent. All agents with the
+    /// same model and key share the limit.
+    RateLimitWait = "RATE_LIMIT_WAIT" #[non_exhaustive] {
+        /// The limit that holds back the first of the waiting calls.
+        limit: RateLimit = "limit",
+        /// How many calls wait before this one.
+        ahead: u32 = "ahead",
+        /// Milliseconds until the first of them is sent, if they are known.
+        wait_ms: Option<u64> = "waitMs" optional,
+    }
+    /// A model call is sent, after it has waited for a limit on the rate of calls.
+    RateLimitPassed = "RATE_LIMIT_PASSED" #[non_exhaustive] {
+        /// Milliseconds that it has waited.
+        waited_ms: u64 = "waitedMs",
     }
     /// A model call failed and is tried again.
     ModelRetry = "MODEL_RETRY" #[non_exhaustive] {

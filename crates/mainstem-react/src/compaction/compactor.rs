@@ -146,6 +146,7 @@ impl<'a> Compactor<'a> {
         options.on_cut = self.agent.options.on_cut;
         let request = ModelRequest {
             agent: self.agent.id.clone(),
+            session: self.cx.root_session_id().as_str().into(),
             system: Some(text::INSTRUCTIONS.into()),
             messages: vec![Arc::new(Message::user(prompt))],
             tools: Arc::default(),

@@ -42,6 +42,11 @@ impl RunContext {
         origin.source.as_ref().map_or(&origin.session_id, |source| &source.session_id)
     }
 
+    /// Returns the session of the root, of which the agents' own sessions are parts.
+    pub fn root_session_id(&self) -> &SessionId {
+        &self.invocation.sink.origin().session_id
+    }
+
     /// Returns the run's id.
     pub fn run_id(&self) -> Option<&RunId> {
         self.invocation.sink.origin().run_id.as_ref()

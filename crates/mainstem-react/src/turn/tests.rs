@@ -3,7 +3,7 @@
 use std::{fmt::Write, sync::Arc, time::Duration};
 
 use mainstem_event::{AgentEvent, Origin, Outcome, Rollup, Timestamp, fold::Transcript};
-use mainstem_message::{ContentBlock, DataSource, Failure, Role, ToolState};
+use mainstem_message::{ContentBlock, DataSource, Failure, RateLimit, Role, ToolState};
 use mainstem_testing::{laws, render};
 use proptest::{collection::vec, prelude::*};
 use serde_json::{Value, json};
@@ -290,6 +290,21 @@ fn decorators_report_between_blocks() {
     check(
         [ModelDelta::Retry { attempt: 2, wait: Duration::MAX, error: failure() }],
         &format!("MODEL_RETRY #2 in {} ms (rate_limited: slow down) |", u64::MAX),
+    );
+}
+
+#[test]
+fn a_wait_for_a_rate_limit_is_an_event() {
+    let wait = |wait| ModelDelta::RateLimitWait { limit: RateLimit::Tokens, wait, ahead: 2 };
+    check(
+        [
+            wait(Some(Duration::from_millis(1500))),
+            wait(None),
+            ModelDelta::RateLimitPassed { waited: Duration::from_millis(2100) },
+            ModelDelta::RateLimits(RateLimits::default()),
+            text("a"),
+        ],
+        r#"RATE_LIMIT_WAIT tokens behind 2, in 1500 ms, RATE_LIMIT_WAIT tokens behind 2, RATE_LIMIT_PASSED after 2100 ms, text 1.1, 1.1 "a" | 1.1 end"#,
     );
 }
 

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use mainstem_model::ModelError;
 use serde_json::Value;
 use tokio::{io::AsyncReadExt, net::TcpStream};
 
@@ -47,9 +48,10 @@ pub(super) async fn left(stream: &TcpStream) {
 pub(super) struct Writer<'a>(pub(super) &'a TcpStream);
 
 impl Writer<'_> {
-    pub(super) async fn begin(self, media_type: &str) -> io::Result<()> {
+    /// Writes the head; each of the further headers ends with a line break.
+    pub(super) async fn begin(self, media_type: &str, headers: &str) -> io::Result<()> {
         self.send(&format!(
-            "HTTP/1.1 200 OK\r\ncontent-type: {media_type}\r\ntransfer-encoding: chunked\r\n\r\n"
+            "HTTP/1.1 200 OK\r\ncontent-type: {media_type}\r\n{headers}transfer-encoding: chunked\r\n\r\n"
         ))
         .await
     }
@@ -66,11 +68,14 @@ impl Writer<'_> {
         self.send("0\r\n\r\n").await
     }
 
-    pub(super) async fn refuse(self, status: u16, body: &Value) -> io::Result<()> {
-        let body = body.to_string();
+    pub(super) async fn refuse(self, error: &ModelError, body: &Value) -> io::Result<()> {
+        let (status, body) = (error.status().unwrap_or(500), body.to_string());
+        let wait = error.retry_after().map_or_else(String::new, |wait| {
+            format!("retry-after: {}\r\nretry-after-ms: {}\r\n", wait.as_secs_f64().ceil(), wait.as_millis())
+        });
         let length = body.len();
         self.send(&format!(
-            "HTTP/1.1 {status} No\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+            "HTTP/1.1 {status} No\r\ncontent-type: application/json\r\n{wait}content-length: {length}\r\n\r\n{body}"
         ))
         .await
     }

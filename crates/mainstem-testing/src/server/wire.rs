@@ -9,7 +9,7 @@ mod responses;
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use mainstem_message::{ContentBlock, Message, Role};
+use mainstem_message::{Allowance, ContentBlock, Message, RateLimits, Role};
 use mainstem_model::{ModelDelta, ModelError, ModelRequest};
 use serde_json::{Value, json};
 
@@ -21,6 +21,11 @@ pub(super) trait Dialect: Send {
     /// Returns the media type of a response.
     fn media_type(&self) -> &'static str {
         "text/event-stream"
+    }
+
+    /// Returns the headers of a response that report limits on the rate of calls.
+    fn rate_limits(&self, limits: &RateLimits) -> String {
+        header_of("requests", limits.requests) + &header_of("tokens", limits.tokens)
     }
 
     /// Returns the frames before the first delta.
@@ -39,6 +44,14 @@ pub(super) trait Dialect: Send {
         let code = error.kind().code();
         json!({ "error": { "message": error.to_string(), "type": code, "param": null, "code": code } })
     }
+}
+
+/// Returns the headers of a limit, as OpenAI has them.
+fn header_of(what: &str, allowance: Option<Allowance>) -> String {
+    let Some(Allowance { limit, remaining, reset_ms, .. }) = allowance else { return String::new() };
+    let limit = limit.map_or_else(String::new, |limit| format!("x-ratelimit-limit-{what}: {limit}\r\n"));
+    let reset = reset_ms.map_or_else(String::new, |reset| format!("x-ratelimit-reset-{what}: {reset}ms\r\n"));
+    format!("{limit}x-ratelimit-remaining-{what}: {remaining}\r\n{reset}")
 }
 
 /// Returns the dialect of an endpoint.

@@ -3,7 +3,7 @@
 use std::{pin::Pin, sync::Arc};
 
 use mainstem_http::{Api, Endpoint, ListedModel, Service};
-use mainstem_model::{Model, ModelError};
+use mainstem_model::{Account, Model, ModelError};
 
 use super::{Provider, Setup};
 
@@ -57,8 +57,14 @@ impl Provider {
     }
 }
 
-fn make<A: Api>(row: &Provider, name: &str, setup: &Setup<'_>) -> Result<Arc<dyn Model>, ModelError> {
-    Ok(Arc::new(endpoint::<A>(row, name, setup)?))
+fn make<A: Api>(
+    row: &Provider,
+    name: &str,
+    setup: &Setup<'_>,
+) -> Result<(Arc<dyn Model>, Account), ModelError> {
+    let endpoint = endpoint::<A>(row, name, setup)?;
+    let account = endpoint.server().account();
+    Ok((Arc::new(endpoint), account))
 }
 
 fn list<A: Api>(row: &Provider, setup: &Setup<'_>) -> Result<ModelList, ModelError> {

@@ -13,5 +13,13 @@ fn figures_are_short() {
         [0, 999, 1_000, 14_230, 999_949, 999_950, 1_500_000].map(tokens),
         ["0 tok", "999 tok", "1.0k tok", "14.2k tok", "999.9k tok", "1.0M tok", "1.5M tok"]
     );
+    let waits = [
+        (RateLimit::Tokens, Some(1_500), 2, " of tokens, 1.5s, behind 2 calls"),
+        (RateLimit::Requests, None, 1, " of requests, behind 1 call"),
+        (RateLimit::Refusal, Some(20_000), 0, ", 20.0s"),
+    ];
+    for (limit, wait, ahead, end) in waits {
+        assert_eq!(rate_limit(limit, wait, ahead), format!("waits for the rate limit{end}"));
+    }
     assert_eq!([0, 1, 2].map(agents), ["0 agents", "1 agent", "2 agents"]);
 }

@@ -97,6 +97,11 @@ impl Tree {
                 let trouble = format!("{} {tool_call_name} failed", self.glyphs.failed);
                 self.troubles.insert(key(), Trouble::Tool(trouble));
             }
+            RateLimitWait { limit, ahead, wait_ms, .. } => {
+                let waits = figures::rate_limit(*limit, *wait_ms, *ahead);
+                self.troubles.insert(key(), Trouble::Model(waits));
+            }
+            RateLimitPassed { .. } => _ = self.troubles.remove(&key()),
             ModelRetry { wait_ms, error, .. } => {
                 let (wait, warning) = (figures::time(*wait_ms), self.glyphs.warning);
                 let trouble = format!("{warning} next attempt in {wait}: {}", error.message);

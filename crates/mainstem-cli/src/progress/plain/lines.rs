@@ -112,6 +112,9 @@ impl Lines {
             ToolResultStart { .. } | ToolResultTextDelta { .. } | ToolResultEnd { .. } => {
                 self.add_call(&event.kind, lane);
             }
+            RateLimitWait { limit, ahead, wait_ms, .. } => {
+                self.say(lane, &figures::rate_limit(*limit, *wait_ms, *ahead), None);
+            }
             ModelRetry { .. } | ModelFallback { .. } | StreamFallback { .. } | ExceedMaxIters { .. } => {
                 if event.kind.taken_back().is_some() {
                     self.agents[lane].buffer.release();

@@ -107,11 +107,21 @@ impl InvocationDiagnostics {
         }
     }
 
+    /// Times the first token of a call; later deltas are not its first.
+    fn time_first_token(&mut self, at: Timestamp) {
+        let Some(asked) = self.clock.asked.take() else { return };
+        let Some(call) = self.call_first_token_ms.last_mut() else { return };
+        *call = Some(at.millis_since(asked));
+        // The lost events may include the first token.
+        if self.lost == 0 && self.first_token_ms.is_none() {
+            self.first_token_ms = self.clock.started.map(|started| at.millis_since(started));
+        }
+    }
+
     pub(super) fn apply(&mut self, event: &AgentEvent) {
         use EventKind::*;
         self.identify(event);
-        let since = |earlier: Option<Timestamp>| earlier.map(|earlier| event.at.millis_since(earlier));
-        self.work_ms = since(self.clock.started);
+        self.work_ms = self.clock.started.map(|started| event.at.millis_since(started));
         match &event.kind {
             AgentStart { .. } => (self.clock.started, self.work_ms) = (Some(event.at), Some(0)),
             ModelCallStart { .. } => {
@@ -119,16 +129,7 @@ impl InvocationDiagnostics {
                 self.call_first_token_ms.push(None);
             }
             TextBlockDelta { .. } | ThinkingBlockDelta { .. } => {
-                // A call is timed once: later deltas are not its first.
-                if let (Some(asked), Some(call)) =
-                    (self.clock.asked.take(), self.call_first_token_ms.last_mut())
-                {
-                    *call = Some(event.at.millis_since(asked));
-                    // The lost events may include the first token.
-                    if self.lost == 0 && self.first_token_ms.is_none() {
-                        self.first_token_ms = since(self.clock.started);
-                    }
-                }
+                self.time_first_token(event.at);
             }
             ModelCallEnd { .. } => self.clock.asked = None,
             StreamFallback { reason } => self.fallback = Some(reason.clone()),
@@ -136,6 +137,8 @@ impl InvocationDiagnostics {
                 (self.outcome, self.work_ms) = (Some(*outcome), Some(*duration_ms));
             }
             AgentResult { .. }
+            | RateLimitWait { .. }
+            | RateLimitPassed { .. }
             | ModelRetry { .. }
             | ModelFallback { .. }
             | TextBlockStart { .. }

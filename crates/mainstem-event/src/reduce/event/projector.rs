@@ -111,6 +111,8 @@ impl State {
             AgentStart { .. }
             | AgentEnd { .. }
             | ModelCallStart { .. }
+            | RateLimitWait { .. }
+            | RateLimitPassed { .. }
             | TextBlockEnd { .. }
             | ThinkingBlockEnd { .. }
             | DataBlockStart { .. }

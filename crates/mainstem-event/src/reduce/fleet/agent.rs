@@ -1,5 +1,7 @@
 //! One agent of a fleet.
 
+use std::sync::Arc;
+
 use mainstem_message::{AgentKey, Failure, ReplyId, TaskId, ToolCallId, Usage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -35,6 +37,9 @@ pub struct AgentState {
     pub last_line: String,
     /// Tokens of its own model calls.
     pub usage: Usage,
+    /// The model of its present or last call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<Arc<str>>,
     /// How full its model's context window is; absent while that is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<ContextFill>,
@@ -74,6 +79,8 @@ pub enum Phase {
     Starting,
     /// Its model summarizes a conversation that becomes too long.
     Compacting,
+    /// Its model call waits for a limit on the rate of calls.
+    RateLimited,
     /// Waits for its model's first word.
     Waiting,
     /// The model thinks.
@@ -120,6 +127,7 @@ impl AgentState {
             tools: Vec::new(),
             last_line: String::new(),
             usage: Usage::default(),
+            model: None,
             context: None,
             iterations: 0,
             started_at,
@@ -157,8 +165,12 @@ impl AgentState {
             TextBlockDelta { delta, .. } => self.say(Phase::Speaking, delta),
             ThinkingBlockDelta { delta, .. } => self.say(Phase::Thinking, delta),
             AgentStart { name, .. } => self.restart(event, name),
-            ModelCallStart { purpose: Some(_), .. } => self.phase = Phase::Compacting,
-            ModelCallStart { context_window, .. } => {
+            ModelCallStart { purpose: Some(_), model_name, .. } => {
+                self.phase = Phase::Compacting;
+                self.model = Some(model_name.clone());
+            }
+            ModelCallStart { context_window, model_name, .. } => {
+                self.model = Some(model_name.clone());
                 self.iterations += 1;
                 self.phase = Phase::Waiting;
                 let used = self.context.map_or(0, |context| context.used);
@@ -179,8 +191,14 @@ impl AgentState {
             ToolResultEnd { tool_call_id, .. } => {
                 self.tools.retain(|tool| tool.tool_call_id != *tool_call_id);
             }
-            ModelRetry { .. } | ModelFallback { .. } if self.phase == Phase::Compacting => {}
+            RateLimitWait { .. } | RateLimitPassed { .. } | ModelRetry { .. } | ModelFallback { .. }
+                if self.phase == Phase::Compacting => {}
+            RateLimitWait { .. } => self.phase = Phase::RateLimited,
+            RateLimitPassed { .. } => self.phase = Phase::Waiting,
             ModelRetry { .. } | ModelFallback { .. } => {
+                if let ModelFallback { to, .. } = &event.kind {
+                    self.model = Some(to.clone());
+                }
                 self.phase = Phase::Waiting;
                 self.last_line.clear();
             }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use mainstem_message::{Failure, StopReason, ToolState};
+use mainstem_message::{Allowance, Failure, RateLimit, StopReason, ToolState};
 use serde_json::json;
 
 use super::*;
-use crate::{EventSource, Origin, Outcome, fixture::*};
+use crate::{CallPurpose, EventSource, Origin, Outcome, fixture::*};
 
 fn state(events: &[AgentEvent]) -> FleetState {
     let mut fleet = FleetState::default();
@@ -114,6 +114,42 @@ fn a_further_turn_keeps_the_place() {
 }
 
 #[test]
+fn limits_on_the_rate_of_calls_are_shown() {
+    let limits = |left| {
+        let mut limits = RateLimits::default();
+        limits.tokens = Some(Allowance::new(left).with_limit(30_000));
+        limits
+    };
+    let called = || EventKind::model_call_start("m", 1);
+    let ended = |left| EventKind::model_call_end(StopReason::Stop, 0).with_rate_limits(limits(left));
+    let waits = || EventKind::rate_limit_wait(RateLimit::Tokens, 0);
+    let mut steps = vec![
+        ("", start("go")),
+        ("", called()),
+        ("", ended(200)),
+        ("a", start("go")),
+        ("a", called()),
+        ("a", waits()),
+        ("b", start("go")),
+        ("b", EventKind::model_call_start("m", 1).with_purpose(CallPurpose::Compaction)),
+        ("b", waits()),
+    ];
+    let fleet = state(&events(steps.clone()));
+    let phases: Vec<_> = fleet.agents.iter().map(|agent| agent.phase).collect();
+    assert_eq!(phases, [Phase::Waiting, Phase::RateLimited, Phase::Compacting]);
+    assert_eq!(fleet.rate_limits, BTreeMap::from([("m".into(), limits(200))]));
+    let failure = Failure::new("overloaded", "busy");
+    steps.extend([
+        ("a", EventKind::rate_limit_passed(5)),
+        ("a", EventKind::model_fallback("m", "n", failure)),
+        ("a", ended(100)),
+    ]);
+    let fleet = state(&events(steps));
+    assert_eq!((fleet.agents[1].phase, fleet.agents[1].model.as_deref()), (Phase::Waiting, Some("n")));
+    assert_eq!(fleet.rate_limits, BTreeMap::from([("m".into(), limits(200)), ("n".into(), limits(100))]));
+}
+
+#[test]
 fn the_whole_fleet_has_tasks_questions_and_a_bill() {
     let updated = |to| EventKind::TaskUpdated {
         task_id: "t".parse().unwrap(),
@@ -125,7 +161,7 @@ fn the_whole_fleet_has_tasks_questions_and_a_bill() {
         |id: &str| EventKind::RequireUserConfirm { confirm_id: id.parse().unwrap(), tool_calls: vec![] };
     let answer =
         |id: &str| EventKind::UserConfirmResult { confirm_id: id.parse().unwrap(), confirm_results: vec![] };
-    let uncounted = EventKind::ModelCallEnd { usage: None, stop_reason: StopReason::Error, duration_ms: 0 };
+    let uncounted = EventKind::model_call_end(StopReason::Error, 0);
     let mut all = events([
         ("", start("go")),
         ("", answered()),
@@ -226,7 +262,7 @@ fn the_json_is_camel_case() {
     });
     let agent = json!({
         "source": source("a"), "name": "agent", "replyId": "reply-a", "phase": "acting", "tools": [tool],
-        "lastLine": "", "usage": usage, "iterations": 1, "startedAt": NOW,
+        "lastLine": "", "usage": usage, "model": "m", "iterations": 1, "startedAt": NOW,
     });
     let expected = json!({
         "seq": 3, "at": NOW, "sessionId": "s", "agents": [agent], "tasks": {}, "confirmations": {}, "usage": usage,

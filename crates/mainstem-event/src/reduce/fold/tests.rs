@@ -283,7 +283,7 @@ fn a_cut_invocation_is_closed_from_the_inside() {
     };
     let cut = || {
         let stop_reason = StopReason::Cancelled;
-        EventKind::ModelCallEnd { usage: None, stop_reason, duration_ms: 0 }
+        EventKind::model_call_end(stop_reason, 0)
     };
     let never = "interrupted before it ended";
     let interrupted = |id: &str| tool_end(id, ToolState::Interrupted);

@@ -143,6 +143,8 @@ impl Transcript {
             HintBlock { hint, .. } => self.messages.push(Arc::new(Message::user(hint.clone()))),
             AgentResult { .. }
             | AgentEnd { .. }
+            | RateLimitWait { .. }
+            | RateLimitPassed { .. }
             | ModelRetry { .. }
             | ModelFallback { .. }
             | RequireUserConfirm { .. }
@@ -214,7 +216,7 @@ impl Transcript {
             return Some(EventKind::ToolCallEnd { tool_call_id, tool_call_name, opaque, discarded });
         }
         if self.draft.is_some() {
-            return Some(EventKind::ModelCallEnd { usage: None, stop_reason: reason, duration_ms: 0 });
+            return Some(EventKind::model_call_end(reason, 0));
         }
         let (result, phase) = self.results.unfinished()?;
         let (tool_call_id, tool_call_name) = (result.tool_call_id.clone(), result.name.as_str().into());

@@ -4,7 +4,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use mainstem_message::{
-    AgentKey, ConfirmId, Failure, Message, Role, StopReason, TaskId, ToolCall, ToolCallId, ToolState, Usage,
+    AgentKey, ConfirmId, Failure, Message, RateLimit, RateLimits, Role, StopReason, TaskId, ToolCall,
+    ToolCallId, ToolState, Usage,
 };
 use serde_json::Value;
 
@@ -37,7 +38,17 @@ impl EventKind {
 
     /// A [`ModelCallEnd`](Self::ModelCallEnd) of unknown usage.
     pub fn model_call_end(stop_reason: StopReason, duration_ms: u64) -> Self {
-        Self::ModelCallEnd { usage: None, stop_reason, duration_ms }
+        Self::ModelCallEnd { usage: None, stop_reason, duration_ms, rate_limits: None }
+    }
+
+    /// A [`RateLimitWait`](Self::RateLimitWait) of unknown length.
+    pub fn rate_limit_wait(limit: RateLimit, ahead: u32) -> Self {
+        Self::RateLimitWait { limit, ahead, wait_ms: None }
+    }
+
+    /// A [`RateLimitPassed`](Self::RateLimitPassed).
+    pub fn rate_limit_passed(waited_ms: u64) -> Self {
+        Self::RateLimitPassed { waited_ms }
     }
 
     /// A [`ModelRetry`](Self::ModelRetry).
@@ -152,6 +163,14 @@ impl EventKind {
         self
     }
 
+    /// Returns what a service still allows, from a `ModelCallEnd` with its report.
+    pub(crate) fn rate_limits(&self) -> Option<RateLimits> {
+        match self {
+            Self::ModelCallEnd { rate_limits, .. } => *rate_limits,
+            _ => None,
+        }
+    }
+
     /// Returns what an event takes back: nothing, unless it is a `ModelRetry` or a `ModelFallback`.
     pub fn taken_back(&self) -> Option<&Discarded> {
         match self {
@@ -198,6 +217,10 @@ optional! {
     with_context_window => ModelCallStart.context_window: u64
     /// Sets the usage of a `ModelCallEnd`; another kind stays as it is.
     with_usage => ModelCallEnd.usage: Usage
+    /// Sets what the service still allows, of a `ModelCallEnd`; another kind stays as it is.
+    with_rate_limits => ModelCallEnd.rate_limits: RateLimits
+    /// Sets the milliseconds of a `RateLimitWait`; another kind stays as it is.
+    with_wait_ms => RateLimitWait.wait_ms: u64
     /// Sets why the events of a `Gap` can't be read; another kind stays as it is.
     with_reason => Gap.reason: String
 }

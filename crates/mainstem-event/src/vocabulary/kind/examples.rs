@@ -1,6 +1,6 @@
 //! One value of each kind, for tests, docs and wire files.
 
-use mainstem_message::MessageId;
+use mainstem_message::{Allowance, MessageId};
 use serde_json::json;
 
 use super::*;
@@ -57,7 +57,14 @@ fn lifecycle() -> Vec<EventKind> {
             duration_ms: 1500,
         },
         EventKind::model_call_start("gpt-4o-mini", 1).with_context_window(128_000),
-        ModelCallEnd { usage: Some(usage), stop_reason: StopReason::ToolCalls, duration_ms: 900 },
+        ModelCallEnd {
+            usage: Some(usage),
+            stop_reason: StopReason::ToolCalls,
+            duration_ms: 900,
+            rate_limits: Some(rate_limits()),
+        },
+        RateLimitWait { limit: RateLimit::Tokens, ahead: 2, wait_ms: Some(1500) },
+        RateLimitPassed { waited_ms: 2100 },
         ModelRetry {
             attempt: 1,
             wait_ms: 500,
@@ -66,6 +73,12 @@ fn lifecycle() -> Vec<EventKind> {
         },
         EventKind::model_fallback("gpt-4o", "gpt-4o-mini", failure()),
     ]
+}
+
+fn rate_limits() -> RateLimits {
+    let mut limits = RateLimits::default();
+    limits.tokens = Some(Allowance::new(29_000).with_limit(30_000).with_reset_ms(2000));
+    limits
 }
 
 fn blocks() -> Vec<EventKind> {

@@ -24,6 +24,7 @@ fn check(
         tools: tools.into(),
         tool_choice: ToolChoice::Auto,
         options: Arc::new(options),
+        ..ModelRequest::default()
     };
     assert_eq!(of(&request), expected);
 }
@@ -52,6 +53,7 @@ fn everything_that_is_sent_counts() {
         tools: vec![tool].into(),
         tool_choice: ToolChoice::Auto,
         options: Arc::new(options),
+        ..ModelRequest::default()
     };
     assert!(counted(of(&request)) <= 2, "{:?} for {written} bytes", of(&request));
 }

@@ -1,6 +1,8 @@
 //! Anthropic's Messages API, after "Streaming messages" of its documentation.
 
-use mainstem_message::{ContentBlock, Role, StopReason, Usage};
+use std::time::{Duration, SystemTime};
+
+use mainstem_message::{Allowance, ContentBlock, RateLimits, Role, StopReason, Usage};
 use mainstem_model::{ModelDelta, ModelError, ModelRequest};
 use serde_json::{Value, json};
 
@@ -19,6 +21,28 @@ pub(super) struct Messages {
 impl Dialect for Messages {
     fn request(&self, _: &str, body: &Value) -> ModelRequest {
         asked(text(&body["model"]), items(&body["messages"]).flat_map(blocks))
+    }
+
+    fn rate_limits(&self, limits: &RateLimits) -> String {
+        // Any time: the reset is relative to the date of the same response.
+        let now = SystemTime::UNIX_EPOCH;
+        let of = |what: &str, allowance: Option<Allowance>| {
+            let Some(Allowance { limit, remaining, reset_ms, .. }) = allowance else { return String::new() };
+            // Dates have no fractions of a second.
+            let reset = now + Duration::from_secs(reset_ms.unwrap_or_default().div_ceil(1_000));
+            let name = format!("anthropic-ratelimit-{what}");
+            let limit = limit.map_or_else(String::new, |limit| format!("{name}-limit: {limit}\r\n"));
+            let reset = humantime::format_rfc3339_seconds(reset);
+            format!("{limit}{name}-remaining: {remaining}\r\n{name}-reset: {reset}\r\n")
+        };
+        let date = format!("date: {}\r\n", httpdate::fmt_http_date(now));
+        [
+            date,
+            of("requests", limits.requests),
+            of("input-tokens", limits.input_tokens.or(limits.tokens)),
+            of("output-tokens", limits.output_tokens),
+        ]
+        .concat()
     }
 
     fn begin(&mut self) -> Vec<String> {

@@ -1,5 +1,7 @@
 //! The activities of agents.
 
+use mainstem::message::RateLimit;
+
 use super::*;
 use crate::progress::fixture;
 
@@ -28,6 +30,23 @@ fn a_row_says_what_its_agent_waits_for() {
     );
     let later = activities(3.5);
     assert!(later.contains(&"main › tester › runner: ✖ run_tests failed".to_owned()), "{later:#?}");
+}
+
+#[test]
+fn a_row_says_that_its_agent_waits_for_a_rate_limit() {
+    let mut events = fixture::demo();
+    events.truncate(2);
+    let wait = EventKind::rate_limit_wait(RateLimit::Tokens, 3).with_wait_ms(1_500);
+    let last = events[1].clone();
+    let mut next = |kind| {
+        let seq = events.last().unwrap().seq + 1;
+        events.push(AgentEvent::new(seq, last.at, last.origin.clone(), kind));
+        let mut tree = Tree::new(Glyphs::UNICODE);
+        events.iter().for_each(|event| tree.event(event));
+        tree.running(last.at).into_iter().map(|row| row.activity).collect::<Vec<_>>()
+    };
+    assert_eq!(next(wait), ["waits for the rate limit of tokens, 1.5s, behind 3 calls"]);
+    assert_eq!(next(EventKind::rate_limit_passed(2_000)), ["waits for its model"]);
 }
 
 #[test]

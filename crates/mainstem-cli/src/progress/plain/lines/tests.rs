@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mainstem::message::{Failure, Message, Role, StopReason};
+use mainstem::message::{Failure, Message, RateLimit, Role, StopReason};
 use mainstem_event::{EventSource, Origin, Rollup, Timestamp};
 
 use super::*;
@@ -170,6 +170,8 @@ fn tools_tell_what_they_do_and_why_they_fail() {
 fn what_goes_wrong_on_the_way_is_told() {
     let failure = || Failure::new("rate_limited", "too many requests");
     let all = [
+        EventKind::rate_limit_wait(RateLimit::Tokens, 0).with_wait_ms(1_500),
+        EventKind::rate_limit_passed(1_500),
         EventKind::model_retry(1, 500, failure()),
         EventKind::model_fallback("a", "b", failure()),
         EventKind::StreamFallback { reason: "no streams here".to_owned() },
@@ -181,6 +183,7 @@ fn what_goes_wrong_on_the_way_is_told() {
     check(
         &all.map(|kind| event(None, kind)),
         &[
+            "0 waits for the rate limit of tokens, 1.5s",
             "0 ! attempt 1 failed, next in 0.5s: too many requests",
             "0 ! a failed, b is asked: rate_limited: too many requests",
             "0 ! the reply comes in one piece: no streams here",

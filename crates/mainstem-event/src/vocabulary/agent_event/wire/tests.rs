@@ -9,7 +9,8 @@ use super::*;
 use crate::fixture;
 
 /// The fields that hold one of a few words, or a time.
-const WORDS: [&str; 8] = ["type", "role", "outcome", "state", "mode", "stopReason", "createdAt", "blocks"];
+const WORDS: [&str; 9] =
+    ["type", "role", "outcome", "state", "mode", "stopReason", "createdAt", "blocks", "limit"];
 
 /// The fields that hold an id with a grammar.
 const IDS: [&str; 8] =

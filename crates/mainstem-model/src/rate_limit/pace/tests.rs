@@ -1,0 +1,155 @@
+//! When calls may be sent.
+
+use super::*;
+
+const CALL: Cost = Cost { input: 100, output: 20 };
+
+/// What happens before the call that is checked, each at a second after the start.
+enum Step {
+    /// Calls are sent.
+    Send(u32),
+    /// The response to the oldest unanswered call begins, and reports limits.
+    Answer(RateLimits),
+    /// The oldest unanswered call is refused.
+    Refuse(Option<u64>),
+    /// The oldest call ends, with its usage.
+    End(Option<Usage>),
+}
+use Step::{Answer, End, Refuse, Send};
+
+fn reported(
+    limit: RateLimit,
+    left: u64,
+    of: impl Into<Option<u64>>,
+    reset_ms: impl Into<Option<u64>>,
+) -> RateLimits {
+    let allowance = Some(Allowance::new(left).with_limit(of).with_reset_ms(reset_ms));
+    let mut limits = RateLimits::default();
+    match limit {
+        RateLimit::Requests => limits.requests = allowance,
+        RateLimit::Tokens => limits.tokens = allowance,
+        RateLimit::InputTokens => limits.input_tokens = allowance,
+        _ => limits.output_tokens = allowance,
+    }
+    limits
+}
+
+/// Checks what is decided about a call at a second, with waits in seconds.
+#[track_caller]
+fn check_with(policy: &RatePolicy, steps: &[(u64, Step)], at: u64, expected: &str) {
+    let (start, second) = (Instant::now(), Duration::from_secs);
+    let mut pace = Pace::new(*policy);
+    for (at, step) in steps {
+        let now = start + second(*at);
+        let oldest = pace.unanswered.front().map_or(0, |(call, ..)| *call);
+        match step {
+            Send(calls) => (0..*calls).for_each(|_| _ = pace.send(CALL, now)),
+            Answer(limits) => pace.answered(oldest, limits, now),
+            Refuse(wait) => {
+                pace.refused(oldest, wait.map(second), now);
+                pace.end(oldest, CALL, None, now);
+            }
+            End(usage) => pace.end(oldest, CALL, *usage, now),
+        }
+    }
+    let now = start + second(at);
+    let verdict = match pace.check(CALL, now) {
+        Verdict::Go => "go".to_owned(),
+        Verdict::Fail(wait) => format!("fail {}", wait.as_secs()),
+        Verdict::Wait(limit, until) => {
+            format!("{limit:?} {:?}", until.map(|until| ((until - now).as_secs_f64() * 10.0).round() / 10.0))
+        }
+    };
+    assert_eq!(verdict, expected);
+}
+
+#[track_caller]
+fn check(steps: &[(u64, Step)], at: u64, expected: &str) {
+    check_with(&RatePolicy::default(), steps, at, expected);
+}
+
+#[test]
+fn reported_limits_hold_calls_back_until_there_is_room() {
+    use RateLimit::{InputTokens, OutputTokens, Requests, Tokens};
+    let after = |limits| [(0, Send(1)), (0, Answer(limits))];
+    check(&[], 0, "go");
+    check(&[(0, Send(1_000))], 0, "go");
+    check(&after(reported(Requests, 1, 60, 59_000)), 0, "go");
+    // A sixtieth of a minute's limit is available each second.
+    check(&after(reported(Requests, 0, 60, 60_000)), 0, "Requests Some(1.0)");
+    check(&after(reported(Requests, 0, 60, 60_000)), 1, "go");
+    check(&after(reported(Tokens, 120, 6_000, 60_000)), 0, "go");
+    check(&after(reported(Tokens, 0, 600, 60_000)), 0, "Tokens Some(12.0)");
+    check(&after(reported(InputTokens, 0, 600, 60_000)), 0, "InputTokens Some(10.0)");
+    check(&after(reported(OutputTokens, 0, 600, 60_000)), 0, "OutputTokens Some(2.0)");
+    // Without the whole limit, or the time until it is available, it is assumed to be one of a
+    // minute that is reset at its end.
+    check(&after(reported(Tokens, 0, None, 20_000)), 0, "Tokens Some(20.0)");
+    check(&after(reported(Tokens, 0, None, None)), 0, "Tokens Some(60.0)");
+    // A call that needs more than the whole limit is sent when all of it is available.
+    check(&after(reported(Tokens, 0, 50, 30_000)), 0, "Tokens Some(30.0)");
+    check(&after(reported(Tokens, 0, 0, 30_000)), 0, "go");
+    // A wait that is too long is left to the service.
+    check(&after(reported(Requests, 0, 1, 121_000)), 0, "go");
+    check(&after(reported(Requests, 0, 1, u64::MAX)), 0, "go");
+    check(&after(reported(Requests, 0, u64::MAX - 1, u64::MAX)), 0, "go");
+}
+
+#[test]
+fn calls_without_a_response_are_taken_into_account() {
+    let limits = || reported(RateLimit::Tokens, 300, 600, 30_000);
+    check(&[(0, Send(1)), (0, Answer(limits())), (0, Send(1))], 0, "go");
+    check(&[(0, Send(1)), (0, Answer(limits())), (0, Send(2))], 0, "Tokens Some(6.0)");
+    check(&[(0, Send(3)), (0, End(None)), (0, Answer(limits()))], 0, "go");
+    // After a minute, they are not.
+    check(
+        &[(0, Send(1)), (0, Answer(reported(RateLimit::Tokens, 300, 600, 3_600_000))), (0, Send(2))],
+        61,
+        "go",
+    );
+}
+
+#[test]
+fn after_a_refusal_calls_wait_and_then_go_one_by_one() {
+    let none = RateLimits::default;
+    check(&[(0, Send(5)), (0, Refuse(Some(2)))], 2, "Refusal None");
+    check(&[(0, Send(4)), (0, Refuse(Some(2))), (1, End(None)), (1, End(None)), (1, End(None))], 2, "go");
+    check(&[(0, Send(5)), (0, Refuse(Some(20)))], 0, "Refusal Some(20.0)");
+    check(&[(0, Send(1)), (0, Refuse(None))], 0, "Refusal Some(1.0)");
+    check(&[(0, Send(2)), (0, Refuse(Some(20))), (0, Refuse(Some(5)))], 0, "Refusal Some(20.0)");
+    check(&[(0, Send(1)), (0, Refuse(Some(20)))], 20, "go");
+    check(&[(0, Send(1)), (0, Refuse(Some(20))), (20, Send(1))], 20, "Refusal None");
+    check(&[(0, Send(1)), (0, Refuse(Some(2))), (2, Send(1)), (3, Answer(none())), (3, Send(1))], 3, "go");
+    check(
+        &[(0, Send(1)), (0, Refuse(Some(2))), (2, Send(1)), (3, Answer(none())), (3, Send(2))],
+        3,
+        "Refusal None",
+    );
+    check(&[(0, Send(1)), (0, Refuse(Some(2))), (2, Send(1)), (3, End(None))], 3, "go");
+    check(&[(0, Send(1)), (0, Refuse(Some(121)))], 0, "fail 121");
+    check(&[(0, Send(1)), (0, Refuse(Some(121)))], 1, "Refusal Some(120.0)");
+    check(&[(0, Send(1)), (0, Refuse(Some(u64::MAX)))], 0, "Refusal Some(60.0)");
+}
+
+#[test]
+fn the_policy_holds_calls_back() {
+    let policy = RatePolicy { requests_per_minute: Some(2), ..RatePolicy::default() };
+    check_with(&policy, &[(0, Send(1))], 0, "go");
+    check_with(&policy, &[(0, Send(2))], 0, "Requests Some(30.0)");
+    check_with(&policy, &[(0, Send(2))], 30, "go");
+    check_with(&policy, &[(0, Send(2)), (30, Send(1))], 30, "Requests Some(30.0)");
+    let policy = RatePolicy { tokens_per_minute: Some(600), ..RatePolicy::default() };
+    check_with(&policy, &[(0, Send(4))], 0, "go");
+    check_with(&policy, &[(0, Send(5))], 0, "Tokens Some(12.0)");
+    // What a call used counts, instead of what was estimated.
+    check_with(&policy, &[(0, Send(5)), (0, End(Some(Usage::new(1, 0))))], 0, "Tokens Some(0.1)");
+    check_with(&policy, &[(0, Send(1)), (0, End(Some(Usage::new(600, 0))))], 0, "Tokens Some(12.0)");
+    check_with(&policy, &[(0, Send(1)), (0, End(Some(Usage::new(u64::MAX, 0))))], 0, "Tokens Some(612.0)");
+    let policy = RatePolicy { tokens_per_minute: Some(60), ..RatePolicy::default() };
+    check_with(&policy, &[(0, Send(1))], 0, "Tokens Some(120.0)");
+    let policy = RatePolicy { requests_per_minute: Some(0), ..RatePolicy::default() };
+    check_with(&policy, &[], 0, "go");
+    let policy = RatePolicy { calls: Some(2), ..RatePolicy::default() };
+    check_with(&policy, &[(0, Send(2))], 0, "Calls None");
+    check_with(&policy, &[(0, Send(2)), (0, End(None))], 0, "go");
+}

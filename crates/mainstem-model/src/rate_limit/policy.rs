@@ -1,0 +1,33 @@
+//! Limits that the caller sets.
+
+use std::time::Duration;
+
+/// Limits that apply besides those that the service reports, as for a service that reports none.
+/// `None` is no limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RatePolicy {
+    /// The maximum number of calls that begin in a minute.
+    pub requests_per_minute: Option<u64>,
+    /// The maximum number of tokens in a minute, of prompts and answers. Those of a call are
+    /// estimated when it begins, and counted when it has ended.
+    pub tokens_per_minute: Option<u64>,
+    /// The maximum number of calls at the same time.
+    pub calls: Option<u32>,
+    /// The longest wait that a service may demand. If it demands more when it refuses a call, all
+    /// calls fail until then; if its reported limits demand more, a call is sent nevertheless, and
+    /// the service decides.
+    pub max_wait: Duration,
+}
+
+impl Default for RatePolicy {
+    /// No limits, and waits of up to two minutes.
+    fn default() -> Self {
+        Self {
+            requests_per_minute: None,
+            tokens_per_minute: None,
+            calls: None,
+            max_wait: Duration::from_secs(120),
+        }
+    }
+}
