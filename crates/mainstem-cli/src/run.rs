@@ -1,5 +1,6 @@
 //! `mainstem run`: sets a run up, drives it to its end, and reports how it ended.
 
+mod attach;
 mod drive;
 mod end;
 mod filter;
@@ -78,7 +79,7 @@ fn here(args: &args::Run, source: &Source, terminal: Terminal, runtime: &Runtime
     if session.plan_mode() == PlanMode::On && request::plan_mode(args).is_none() {
         notes.push("the session is in plan mode; --no-plan leaves it".to_owned());
     }
-    let run = request::new_run(args, &prompt, options);
+    let run = request::new_run(args, &prompt, options).or_exit(Exit::Usage)?;
     Ok(Plan { session: Arc::new(session), run, prompt, harness: Some(harness), notes })
 }
 
@@ -90,7 +91,7 @@ fn on_server(args: &args::Run, server: &Server, terminal: Terminal) -> Result<Pl
     if let Some(agent) = &args.agent {
         session = session.with_agent(&**agent);
     }
-    let run = request::new_run(args, &prompt, options);
+    let run = request::new_run(args, &prompt, options).or_exit(Exit::Usage)?;
     Ok(Plan { session: Arc::new(session), run, prompt, harness: None, notes: Vec::new() })
 }
 

@@ -18,6 +18,10 @@ pub(crate) struct Run {
     /// The task; `-` reads it from stdin.
     pub(crate) prompt: Option<String>,
 
+    /// Attach FILE to the PROMPT: an image, a PDF, audio or text. Can be given several times.
+    #[arg(long, value_name = "FILE", conflicts_with = "resume")]
+    pub(crate) attach: Vec<PathBuf>,
+
     /// The agent of the workspace or of the server; by default `main` if there is one, or the
     /// server's.
     #[arg(short, long, value_name = "ID")]

@@ -10,6 +10,7 @@ use mainstem::{
 };
 use serde_json::Value;
 
+use super::attach;
 use crate::{
     args::{self, Background},
     config::{Budget, read::named},
@@ -37,10 +38,18 @@ pub(super) fn options(args: &args::Run, budget: &Budget, terminal: Terminal) -> 
     })
 }
 
-/// Returns the run with this prompt, or the one that resumes the session's last turn.
-pub(super) fn new_run(args: &args::Run, prompt: &str, options: RunOptions) -> NewRun {
-    let input = (!args.resume).then(|| Input(prompt.into()));
-    NewRun { input, resume: args.resume, options, ..NewRun::default() }
+/// Returns the run with this prompt and the attached files, or the one that resumes the session's
+/// last turn.
+///
+/// # Errors
+/// If a file can't be attached.
+pub(super) fn new_run(args: &args::Run, prompt: &str, options: RunOptions) -> anyhow::Result<NewRun> {
+    let input = match args.resume {
+        true => None,
+        false if args.attach.is_empty() => Some(Input(prompt.into())),
+        false => Some(Input(attach::message(prompt, &args.attach)?)),
+    };
+    Ok(NewRun { input, resume: args.resume, options, ..NewRun::default() })
 }
 
 /// Returns the plan mode that the flags set; `None` leaves the session's.

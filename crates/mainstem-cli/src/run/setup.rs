@@ -78,6 +78,7 @@ fn check_demo(args: &args::Run, notes: &mut Vec<String>) -> anyhow::Result<()> {
         args.output_schema.is_none(),
         "--output-schema: the demo plays a script, whose reply has no schema"
     );
+    ensure!(args.attach.is_empty(), "--attach: the demo plays a script, which reads no files");
     ensure!(args.session.is_none(), "--session: the demo plays a script, which can't continue");
     if args.prompt.is_some() {
         notes.push("warning: the demo plays a script; the PROMPT is not used".to_owned());

@@ -89,6 +89,33 @@ fn a_file_chooses_model_server_key_and_headers() {
 }
 
 #[test]
+fn attached_files_are_sent_with_the_prompt() {
+    let server = Server::start(|_| vec![Step::Text("A dot.")]);
+    let with = |line: &str| {
+        let cli = mainstem(line).env("OPENAI_BASE_URL", &server.url());
+        cli.file("notes.txt", "Look closely.").file("empty", "").file("dot.gif", "GIF89a\x01\0").run()
+    };
+    let done = with("run --progress quiet -m openai:m --attach dot.gif --attach notes.txt Describe");
+    assert_eq!((done.code, &*done.stdout), (Some(0), "A dot.\n"), "{done:?}");
+    let sent = json!([
+        { "type": "text", "text": "Describe" },
+        { "type": "text", "text": "The file `dot.gif`:" },
+        { "type": "image_url", "image_url": { "url": "data:image/gif;base64,R0lGODlhAQA=" } },
+        { "type": "text", "text": "The file `notes.txt`:\n\nLook closely." },
+    ]);
+    assert_eq!(server.requests()[0]["messages"][1]["content"], sent);
+    let done = with("run -m openai:m --attach empty Describe");
+    assert_eq!(
+        (done.code, &*done.stderr),
+        (Some(2), "error: --attach empty: the file is empty\n"),
+        "{done:?}"
+    );
+    let done = with("run -m demo --attach notes.txt");
+    assert_eq!(done.code, Some(2), "{done:?}");
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[test]
 fn options_of_models_are_sent_and_an_agents_own_win() {
     let server = Server::start(|_| vec![Step::Text("Hi.")]);
     let file = "effort = 'low'\nmax_output_tokens = 2048";
