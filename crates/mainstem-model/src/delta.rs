@@ -82,6 +82,8 @@ pub enum ModelDelta {
         wait: Option<Duration>,
         /// How many calls are before this one in the queue.
         ahead: usize,
+        /// Why the service refused the call, if it has sent it before.
+        refusal: Option<Failure>,
     },
     /// The call is sent after a [`RateLimitWait`](Self::RateLimitWait).
     RateLimitPassed {

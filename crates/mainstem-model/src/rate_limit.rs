@@ -9,12 +9,12 @@ mod registry;
 use std::{
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll, ready},
+    task::{Context, Poll},
     time::Duration,
 };
 
 use futures_core::Stream;
-use mainstem_message::Usage;
+use mainstem_message::{Failure, Usage};
 use tokio::time::Instant;
 
 use self::limiter::{Permit, Waiting};
@@ -30,7 +30,7 @@ use crate::{ErrorKind, Model, ModelDelta, ModelError, ModelRequest, ModelStream}
 /// All models with one [`RateLimiter`] share what the service allows: a call waits, instead of
 /// being refused, if the limits that the service reported ([`ModelDelta::RateLimits`]) or the
 /// [`RatePolicy`] leave no room for it. After a refusal (429), calls wait as long as the service
-/// demands, and then go one by one at first.
+/// demands, and fewer go at the same time; the refused call is the first.
 ///
 /// Waiting calls go in turn by session, and by arrival within a session, so that a session with a
 /// thousand waiting children delays another session's call by one call. A call that waits reports
@@ -74,6 +74,7 @@ impl<M: Model> Model for RateLimited<M> {
             model: self.inner.clone(),
             limiter: self.limiter.clone(),
             state: State::New(request),
+            refusals: 0,
         })
     }
 
@@ -82,48 +83,87 @@ impl<M: Model> Model for RateLimited<M> {
     }
 }
 
+/// How often a call waits again after a refusal, before the refusal is its failure.
+const REFUSALS: u32 = 16;
+
 struct Call<M> {
     model: Arc<M>,
     limiter: RateLimiter,
     state: State,
+    /// How often the service has refused it.
+    refusals: u32,
 }
 
 enum State {
     New(ModelRequest),
     Waiting { request: ModelRequest, waiting: Waiting, since: Instant },
-    Sent { stream: ModelStream, permit: Permit, usage: Option<Usage> },
+    Sent(Sent),
     Over,
+}
+
+struct Sent {
+    stream: ModelStream,
+    permit: Permit,
+    usage: Option<Usage>,
+    /// For a further attempt; `None` once the answer has begun.
+    request: Option<ModelRequest>,
 }
 
 impl<M: Model> Call<M> {
     fn send(&mut self, request: ModelRequest, permit: Permit) {
-        let stream = self.model.stream(request);
-        self.state = State::Sent { stream, permit, usage: None };
+        let stream = self.model.stream(request.clone());
+        self.state = State::Sent(Sent { stream, permit, usage: None, request: Some(request) });
     }
 
     /// Sends the call, or returns the report that it waits.
     fn begin(
         &mut self,
         request: ModelRequest,
+        mut waiting: Waiting,
+        refusal: Option<&ModelError>,
         cx: &mut Context<'_>,
-    ) -> Result<Option<ModelDelta>, ModelError> {
-        let mut waiting = self.limiter.join(&request);
+    ) -> Option<Result<ModelDelta, ModelError>> {
         match waiting.poll_permit(cx) {
             Poll::Ready(Ok(permit)) => {
                 self.send(request, permit);
-                Ok(None)
+                None
             }
-            Poll::Ready(Err(wait)) => Err(self.refusal(wait)),
+            Poll::Ready(Err(wait)) => Some(Err(refusal.cloned().unwrap_or_else(|| self.not_called(wait)))),
             Poll::Pending => {
-                let report = waiting.report();
+                let report = waiting.report(refusal.map(Failure::from));
                 self.state = State::Waiting { request, waiting, since: Instant::now() };
-                Ok(Some(report))
+                Some(Ok(report))
+            }
+        }
+    }
+
+    /// Handles an item of the model; a call that is refused for its rate waits again.
+    fn receive(
+        &mut self,
+        item: Option<Result<ModelDelta, ModelError>>,
+        mut sent: Sent,
+        cx: &mut Context<'_>,
+    ) -> Option<Option<Result<ModelDelta, ModelError>>> {
+        sent.learn(item.as_ref());
+        match (item, sent.request.take()) {
+            (Some(Ok(delta)), request) => {
+                sent.request = request.filter(|_| !delta.is_content());
+                self.state = State::Sent(sent);
+                Some(Some(Ok(delta)))
+            }
+            (Some(Err(error)), Some(request)) if is_refusal(&error) && self.refusals < REFUSALS => {
+                self.refusals += 1;
+                self.begin(request, sent.permit.wait_again(), Some(&error), cx).map(Some)
+            }
+            (end, _) => {
+                sent.permit.end(sent.usage);
+                Some(end)
             }
         }
     }
 
     /// Creates the failure of a call that is not sent, because its service demanded a long wait.
-    fn refusal(&self, wait: Duration) -> ModelError {
+    fn not_called(&self, wait: Duration) -> ModelError {
         let message = format!(
             "{} was not called: its service limits the rate of calls and accepts none for {:.0} s",
             self.model.name(),
@@ -131,6 +171,27 @@ impl<M: Model> Call<M> {
         );
         ModelError::new(ErrorKind::RateLimited, message).with_retry_after(wait)
     }
+}
+
+impl Sent {
+    /// Tells the limiter what an item shows of the service.
+    fn learn(&mut self, item: Option<&Result<ModelDelta, ModelError>>) {
+        match item {
+            Some(Err(error)) if is_refusal(error) => self.permit.refused(error.retry_after()),
+            Some(Ok(ModelDelta::RateLimits(limits))) => self.permit.answered(Some(limits)),
+            Some(Ok(delta)) => {
+                self.permit.answered(None);
+                if let ModelDelta::Usage(usage) = delta {
+                    self.usage = Some(*usage);
+                }
+            }
+            Some(Err(_)) | None => {}
+        }
+    }
+}
+
+fn is_refusal(error: &ModelError) -> bool {
+    error.kind() == ErrorKind::RateLimited
 }
 
 impl<M: Model> Stream for Call<M> {
@@ -141,7 +202,8 @@ impl<M: Model> Stream for Call<M> {
         loop {
             match std::mem::replace(&mut me.state, State::Over) {
                 State::New(request) => {
-                    if let Some(item) = me.begin(request, cx).transpose() {
+                    let waiting = me.limiter.join(&request);
+                    if let Some(item) = me.begin(request, waiting, None, cx) {
                         return Poll::Ready(Some(item));
                     }
                 }
@@ -150,41 +212,25 @@ impl<M: Model> Stream for Call<M> {
                         me.state = State::Waiting { request, waiting, since };
                         return Poll::Pending;
                     }
-                    Poll::Ready(Err(wait)) => return Poll::Ready(Some(Err(me.refusal(wait)))),
+                    Poll::Ready(Err(wait)) => return Poll::Ready(Some(Err(me.not_called(wait)))),
                     Poll::Ready(Ok(permit)) => {
                         me.send(request, permit);
                         let waited = since.elapsed();
                         return Poll::Ready(Some(Ok(ModelDelta::RateLimitPassed { waited })));
                     }
                 },
-                State::Sent { mut stream, mut permit, mut usage } => {
-                    let item = stream.as_mut().poll_next(cx);
-                    if let Poll::Ready(item) = &item {
-                        learn(item.as_ref(), &mut permit, &mut usage);
+                State::Sent(mut sent) => {
+                    let Poll::Ready(item) = sent.stream.as_mut().poll_next(cx) else {
+                        me.state = State::Sent(sent);
+                        return Poll::Pending;
+                    };
+                    if let Some(item) = me.receive(item, sent, cx) {
+                        return Poll::Ready(item);
                     }
-                    match &item {
-                        Poll::Ready(None | Some(Err(_))) => permit.end(usage),
-                        _ => me.state = State::Sent { stream, permit, usage },
-                    }
-                    return Poll::Ready(ready!(item));
                 }
                 State::Over => return Poll::Ready(None),
             }
         }
-    }
-}
-
-/// Tells the limiter what an item shows of the service.
-fn learn(item: Option<&Result<ModelDelta, ModelError>>, permit: &mut Permit, usage: &mut Option<Usage>) {
-    match item {
-        Some(Err(error)) if error.kind() == ErrorKind::RateLimited => permit.refused(error.retry_after()),
-        Some(Ok(ModelDelta::RateLimits(limits))) => permit.answered(Some(limits)),
-        Some(Ok(ModelDelta::Usage(now))) => {
-            permit.answered(None);
-            *usage = Some(*now);
-        }
-        Some(Ok(_)) => permit.answered(None),
-        Some(Err(_)) | None => {}
     }
 }
 

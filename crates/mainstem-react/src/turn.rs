@@ -176,9 +176,10 @@ impl Turn {
                 scope.emit(EventKind::StreamFallback { reason });
                 return Ok(());
             }
-            ModelDelta::RateLimitWait { limit, wait, ahead } => {
+            ModelDelta::RateLimitWait { limit, wait, ahead, refusal } => {
                 let ahead = u32::try_from(ahead).unwrap_or(u32::MAX);
-                scope.emit(EventKind::rate_limit_wait(limit, ahead).with_wait_ms(wait.map(millis)));
+                let kind = EventKind::rate_limit_wait(limit, ahead).with_wait_ms(wait.map(millis));
+                scope.emit(kind.with_refusal(refusal));
                 return Ok(());
             }
             ModelDelta::RateLimitPassed { waited } => {

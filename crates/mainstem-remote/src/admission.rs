@@ -391,6 +391,7 @@ fn size(kind: &EventKind) -> usize {
         ModelCallEnd { stop_reason, .. } => json_bytes(stop_reason),
         ModelFallback { from, to, reason, .. } => from.len() + to.len() + failure(reason),
         ModelRetry { error, .. } => failure(error),
+        RateLimitWait { refusal, .. } => refusal.as_ref().map_or(0, failure),
         ToolResultStart { tool_call_name, input, .. } => tool_call_name.len() + value_bytes(input),
         ToolResultDataDelta { data, .. } => json_bytes(data),
         RequireUserConfirm { tool_calls, .. }

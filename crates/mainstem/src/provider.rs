@@ -68,9 +68,10 @@ impl Provider {
     /// # Errors If a setting is missing or invalid.
     pub fn model(&self, name: &str, setup: &Setup<'_>) -> Result<Arc<dyn Model>, ModelError> {
         let (model, account) = (self.make)(self, name, setup)?;
-        let breaker = Breaker::new(IdleTimeout::new(Continuation::new(model), IDLE));
+        let model = IdleTimeout::new(Continuation::new(model), IDLE);
         let limiter = LIMITERS.get(account, name, setup.rates);
-        Ok(Arc::new(Retry::new(RateLimited::new(breaker, limiter))))
+        // A service that limits calls is not one that fails, so the breaker does not count refusals.
+        Ok(Arc::new(Retry::new(Breaker::new(RateLimited::new(model, limiter)))))
     }
 
     /// Returns the model without decorators: a failure is an error at once.

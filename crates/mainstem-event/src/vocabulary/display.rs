@@ -59,9 +59,10 @@ impl EventKind {
             }
             Self::ModelCallStart { model_name, iteration, .. } => write!(f, " {model_name} #{iteration}"),
             Self::ModelCallEnd { stop_reason, .. } => write!(f, " {stop_reason}"),
-            Self::RateLimitWait { limit, ahead, wait_ms } => {
+            Self::RateLimitWait { limit, ahead, wait_ms, refusal } => {
                 write!(f, " {} behind {ahead}", limit.as_str())?;
-                wait_ms.map_or(Ok(()), |wait| write!(f, ", in {wait} ms"))
+                wait_ms.map_or(Ok(()), |wait| write!(f, ", in {wait} ms"))?;
+                refusal.as_ref().map_or(Ok(()), |refusal| write!(f, " ({refusal})"))
             }
             Self::RateLimitPassed { waited_ms } => write!(f, " after {waited_ms} ms"),
             Self::ModelRetry { attempt, wait_ms, error, discarded } => {

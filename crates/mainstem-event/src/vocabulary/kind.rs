@@ -89,6 +89,8 @@ kinds! {
         ahead: u32 = "ahead",
         /// Milliseconds until the first of them is sent, if they are known.
         wait_ms: Option<u64> = "waitMs" optional,
+        /// Why the service refused the call, if it was sent before.
+        refusal: Option<Failure> = "refusal" optional,
     }
     /// A model call is sent, after it has waited for a limit on the rate of calls.
     RateLimitPassed = "RATE_LIMIT_PASSED" #[non_exhaustive] {

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use mainstem_message::{RateLimit, RateLimits, Usage};
+use mainstem_message::{Failure, RateLimit, RateLimits, Usage};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::{
@@ -95,8 +95,9 @@ pub(super) struct Waiting {
 impl Waiting {
     /// Ready when the call may be sent, or fails with the wait that the service demands.
     pub(super) fn poll_permit(&mut self, cx: &mut Context<'_>) -> Poll<Result<Permit, Duration>> {
+        let mut is_due = false;
         loop {
-            let until = match self.step(cx, Instant::now()) {
+            let until = match self.step(cx, Instant::now(), is_due) {
                 Ok(outcome) => return Poll::Ready(outcome),
                 Err(until) => until,
             };
@@ -104,27 +105,38 @@ impl Waiting {
             if timer.deadline() != until {
                 timer.as_mut().reset(until);
             }
-            if timer.as_mut().poll(cx).is_pending() {
+            is_due = timer.as_mut().poll(cx).is_ready();
+            if !is_due {
                 return Poll::Pending;
             }
         }
     }
 
-    /// Returns the outcome, or when to check again.
-    fn step(&self, cx: &Context<'_>, now: Instant) -> Result<Result<Permit, Duration>, Instant> {
+    /// Returns the outcome, or when to check again; `is_due` if that is now.
+    fn step(
+        &self,
+        cx: &Context<'_>,
+        now: Instant,
+        is_due: bool,
+    ) -> Result<Result<Permit, Duration>, Instant> {
         let mut state = self.limiter.lock();
         let State { pace, queue, waits_for } = &mut *state;
         if !queue.is_turn(self.ticket, cx.waker(), now) {
-            // Calls ahead may be passed over. The further back a call is, the rarer it checks, so
-            // that all checks together are few.
-            let places = u32::try_from(queue.ahead(self.ticket)).unwrap_or(u32::MAX).saturating_add(1);
-            return Err(now + PATIENCE.saturating_mul(places).min(Duration::from_secs(3_600)));
+            return Err(match &self.timer {
+                Some(timer) if !is_due => timer.deadline(),
+                _ => {
+                    // The call whose turn it is may have stopped polling.
+                    queue.wake_first(now);
+                    now + check_interval(queue.ahead(self.ticket))
+                }
+            });
         }
         let outcome = match pace.check(self.cost, now) {
             Verdict::Go => {
                 let call = pace.send(self.cost, now);
                 Ok(Permit {
                     limiter: self.limiter.clone(),
+                    ticket: self.ticket,
                     call,
                     cost: self.cost,
                     is_answered: false,
@@ -142,12 +154,12 @@ impl Waiting {
         Ok(outcome)
     }
 
-    /// Returns the report that the call waits.
-    pub(super) fn report(&self) -> ModelDelta {
+    /// Returns the report that the call waits, with the refusal if it was refused.
+    pub(super) fn report(&self, refusal: Option<Failure>) -> ModelDelta {
         let state = self.limiter.lock();
         let (limit, until) = state.waits_for;
         let wait = until.map(|until| until.saturating_duration_since(Instant::now()));
-        ModelDelta::RateLimitWait { limit, wait, ahead: state.queue.ahead(self.ticket) }
+        ModelDelta::RateLimitWait { limit, wait, ahead: state.queue.ahead(self.ticket), refusal }
     }
 }
 
@@ -159,9 +171,17 @@ impl Drop for Waiting {
     }
 }
 
+/// Returns how long a call behind these many others waits until it checks whether they still poll:
+/// the longer the further back it is, so that all checks together are few.
+fn check_interval(ahead: usize) -> Duration {
+    let places = u32::try_from(ahead).unwrap_or(u32::MAX).saturating_add(1);
+    PATIENCE.saturating_mul(places).min(Duration::from_secs(3_600))
+}
+
 /// The right to one call. It ends when it is dropped.
 pub(super) struct Permit {
     limiter: RateLimiter,
+    ticket: Ticket,
     call: u64,
     cost: Cost,
     is_answered: bool,
@@ -181,6 +201,13 @@ impl Permit {
     /// Notes that the service refused the call for its rate.
     pub(super) fn refused(&self, wait: Option<Duration>) {
         self.update(|pace, now| pace.refused(self.call, wait, now));
+    }
+
+    /// Ends the call, which waits again at its former place in the queue.
+    pub(super) fn wait_again(self) -> Waiting {
+        let (limiter, ticket, cost) = (self.limiter.clone(), self.ticket, self.cost);
+        limiter.lock().queue.join_again(ticket);
+        Waiting { limiter, ticket, cost, timer: None }
     }
 
     /// Ends the call, with what it used.

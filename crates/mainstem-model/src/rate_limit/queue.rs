@@ -53,22 +53,22 @@ impl Queue {
         ticket
     }
 
+    /// Adds a call again at its former place, because the service refused it.
+    pub(super) fn join_again(&mut self, ticket: Ticket) {
+        self.waiting.insert(ticket, Waiter::default());
+    }
+
     /// Returns how many calls are before this one.
     pub(super) fn ahead(&self, ticket: Ticket) -> usize {
         self.waiting.range(..ticket).count()
     }
 
-    /// Notes that a call polls; returns `true` if it is its turn. Otherwise the call whose turn it
-    /// is gets woken.
+    /// Notes that a call polls; returns `true` if it is its turn.
     pub(super) fn is_turn(&mut self, ticket: Ticket, waker: &Waker, now: Instant) -> bool {
         if let Some(waiter) = self.waiting.get_mut(&ticket) {
             (waiter.waker, waiter.woken) = (Some(waker.clone()), None);
         }
-        let first = self.first(now);
-        if first != Some(ticket) {
-            self.wake_first(now);
-        }
-        first == Some(ticket)
+        self.first(now) == Some(ticket)
     }
 
     /// Removes a call whose turn it was.

@@ -16,8 +16,10 @@ fn request(session: &str) -> ModelRequest {
 async fn told(stream: ModelStream) -> Vec<String> {
     let text = |delta: Result<ModelDelta, ModelError>| match delta {
         Ok(ModelDelta::Text(text)) => Some(text),
-        Ok(ModelDelta::RateLimitWait { limit, wait, ahead }) => {
-            Some(format!("wait {limit:?} {:?} behind {ahead}", wait.map(|wait| wait.as_millis())))
+        Ok(ModelDelta::RateLimitWait { limit, wait, ahead, refusal }) => {
+            let wait = wait.map(|wait| wait.as_millis());
+            let why = refusal.map_or_else(String::new, |refusal| format!(" ({})", refusal.message));
+            Some(format!("wait {limit:?} {wait:?} behind {ahead}{why}"))
         }
         Ok(ModelDelta::RateLimitPassed { waited }) => Some(format!("passed {}", waited.as_millis())),
         Ok(_) => None,
@@ -56,7 +58,7 @@ async fn a_dropped_call_gives_up_its_place() {
         tokio::task::yield_now().await;
         drop(dropped);
     };
-    let (behind, ()) = futures_util::join!(told(model.stream(request(""))), drops);
+    let (behind, ()) = futures_util::future::join(told(model.stream(request(""))), drops).await;
     assert_eq!(behind, ["wait Requests Some(1000) behind 1", "passed 1000", "a"]);
 }
 
@@ -72,6 +74,28 @@ async fn a_caller_that_reads_nothing_holds_nothing_up() {
     assert_eq!(told.last().unwrap(), "a");
     let passed: u64 = told[1].strip_prefix("passed ").unwrap().parse().unwrap();
     assert!(passed < 10_000, "{passed} ms");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_call_waits_again_before_all_others() {
+    let refusal = ModelError::from_status(429, "slow down").with_retry_after(Duration::from_secs(5));
+    let script = ScriptedModel::new().agent("", [Turn::new().fail_first(2, refusal).text("a")]);
+    let model = RateLimited::new(script, RateLimiter::default());
+    let wait = "wait Refusal Some(5000) behind 0 (slow down)";
+    let expected = [wait, "passed 5000", wait, "passed 5000", "a"];
+    let (first, second) =
+        futures_util::future::join(told(model.stream(request(""))), told(model.stream(request("")))).await;
+    assert_eq!(first, expected);
+    assert_eq!(second.last().unwrap(), "a");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_refused_again_and_again_fails() {
+    let refusal = ModelError::from_status(429, "slow down");
+    let script = ScriptedModel::new().agent("", [Turn::new().fail_first(1_000, refusal).text("a")]);
+    let told = told(RateLimited::new(script, RateLimiter::default()).stream(request(""))).await;
+    assert_eq!(told.iter().filter(|told| told.starts_with("wait")).count(), REFUSALS as usize);
+    assert_eq!(told.last().unwrap(), "error RateLimited: slow down");
 }
 
 /// A service that refuses calls while this many are in progress.

@@ -295,7 +295,12 @@ fn decorators_report_between_blocks() {
 
 #[test]
 fn a_wait_for_a_rate_limit_is_an_event() {
-    let wait = |wait| ModelDelta::RateLimitWait { limit: RateLimit::Tokens, wait, ahead: 2 };
+    let wait = |wait| ModelDelta::RateLimitWait {
+        limit: RateLimit::Tokens,
+        wait,
+        ahead: 2,
+        refusal: wait.map(|_| Failure::new("rate_limited", "slow down")),
+    };
     check(
         [
             wait(Some(Duration::from_millis(1500))),
@@ -304,7 +309,7 @@ fn a_wait_for_a_rate_limit_is_an_event() {
             ModelDelta::RateLimits(RateLimits::default()),
             text("a"),
         ],
-        r#"RATE_LIMIT_WAIT tokens behind 2, in 1500 ms, RATE_LIMIT_WAIT tokens behind 2, RATE_LIMIT_PASSED after 2100 ms, text 1.1, 1.1 "a" | 1.1 end"#,
+        r#"RATE_LIMIT_WAIT tokens behind 2, in 1500 ms (rate_limited: slow down), RATE_LIMIT_WAIT tokens behind 2, RATE_LIMIT_PASSED after 2100 ms, text 1.1, 1.1 "a" | 1.1 end"#,
     );
 }
 

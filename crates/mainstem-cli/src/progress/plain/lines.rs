@@ -112,8 +112,10 @@ impl Lines {
             ToolResultStart { .. } | ToolResultTextDelta { .. } | ToolResultEnd { .. } => {
                 self.add_call(&event.kind, lane);
             }
-            RateLimitWait { limit, ahead, wait_ms, .. } => {
-                self.say(lane, &figures::rate_limit(*limit, *wait_ms, *ahead), None);
+            RateLimitWait { limit, ahead, wait_ms, refusal, .. } => {
+                let waits = figures::rate_limit(*limit, *wait_ms, *ahead);
+                let why = refusal.as_ref().map_or_else(String::new, |why| self.news(lane, &why.message));
+                self.say(lane, &format!("{waits}{why}"), None);
             }
             ModelRetry { .. } | ModelFallback { .. } | StreamFallback { .. } | ExceedMaxIters { .. } => {
                 if event.kind.taken_back().is_some() {

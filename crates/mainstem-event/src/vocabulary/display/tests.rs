@@ -17,7 +17,7 @@ fn every_kind_is_one_line() {
     11 reviewer AGENT_END error 150/300 tok (rate_limited: api.example.com: too many requests)
     12 main MODEL_CALL_START gpt-4o-mini #1
     13 reviewer MODEL_CALL_END tool_calls
-    14 main RATE_LIMIT_WAIT tokens behind 2, in 1500 ms
+    14 main RATE_LIMIT_WAIT tokens behind 2, in 1500 ms (rate_limited: api.example.com: too many requests)
     15 reviewer RATE_LIMIT_PASSED after 2100 ms
     16 main MODEL_RETRY #1 in 500 ms (rate_limited: api.example.com: too many requests), takes back 1 block and 1 call
     17 reviewer MODEL_FALLBACK gpt-4o → gpt-4o-mini (rate_limited: api.example.com: too many requests)

@@ -43,7 +43,7 @@ impl EventKind {
 
     /// A [`RateLimitWait`](Self::RateLimitWait) of unknown length.
     pub fn rate_limit_wait(limit: RateLimit, ahead: u32) -> Self {
-        Self::RateLimitWait { limit, ahead, wait_ms: None }
+        Self::RateLimitWait { limit, ahead, wait_ms: None, refusal: None }
     }
 
     /// A [`RateLimitPassed`](Self::RateLimitPassed).
@@ -221,6 +221,8 @@ optional! {
     with_rate_limits => ModelCallEnd.rate_limits: RateLimits
     /// Sets the milliseconds of a `RateLimitWait`; another kind stays as it is.
     with_wait_ms => RateLimitWait.wait_ms: u64
+    /// Sets why the service refused the call of a `RateLimitWait`; another kind stays as it is.
+    with_refusal => RateLimitWait.refusal: Failure
     /// Sets why the events of a `Gap` can't be read; another kind stays as it is.
     with_reason => Gap.reason: String
 }

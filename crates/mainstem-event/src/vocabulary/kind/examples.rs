@@ -63,7 +63,7 @@ fn lifecycle() -> Vec<EventKind> {
             duration_ms: 900,
             rate_limits: Some(rate_limits()),
         },
-        RateLimitWait { limit: RateLimit::Tokens, ahead: 2, wait_ms: Some(1500) },
+        RateLimitWait { limit: RateLimit::Tokens, ahead: 2, wait_ms: Some(1500), refusal: Some(failure()) },
         RateLimitPassed { waited_ms: 2100 },
         ModelRetry {
             attempt: 1,

@@ -52,12 +52,13 @@ fn a_call_that_does_not_poll_is_passed_over_until_it_does() {
     let (a, b) = (queue.join(&"a".into()), queue.join(&"b".into()));
     let start = Instant::now();
     assert!(queue.is_turn(a, Waker::noop(), start));
-    // The poll wakes `a`, which has the turn until its time is over.
     assert!(!queue.is_turn(b, Waker::noop(), start));
+    queue.wake_first(start);
     assert!(!queue.is_turn(b, Waker::noop(), start + PATIENCE / 2));
     assert!(queue.is_turn(b, Waker::noop(), start + PATIENCE));
     assert!(queue.is_turn(a, Waker::noop(), start + PATIENCE));
     assert!(!queue.is_turn(b, Waker::noop(), start + PATIENCE));
+    assert!(!queue.is_turn(b, Waker::noop(), start + 9 * PATIENCE));
 }
 
 #[test]
