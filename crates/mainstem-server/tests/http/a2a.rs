@@ -1,10 +1,13 @@
 //! Agent2Agent: refusals in the forms of both bindings, cards, tenants, and where streams go on.
 //! The official clients are in `tests/protocols`.
 
+use std::time::Duration;
+
 use mainstem::{journal::SqliteJournal, model::scripted::Turn, prelude::ScriptedModel};
 use mainstem_server::{Builder, Protocol, Tokens};
 use reqwest::{Method, RequestBuilder, Response};
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::rig::{Rig, TOKEN, fleet, frames, ms, spawn};
 
@@ -291,6 +294,40 @@ async fn notifications_stay_within_reach_and_bounds() {
     assert_eq!(listed["configs"].as_array().unwrap().len(), 8);
     result(rpc(&rig, "CancelTask", json!({ "id": task }))).await;
     refused(config("1"), "is over").await;
+}
+
+/// Returns the state in the next notification that arrives, which is answered.
+async fn notified(listener: &tokio::net::TcpListener) -> String {
+    let (mut stream, _) = listener.accept().await.unwrap();
+    let mut read = String::new();
+    while !read.contains("\"state\"") {
+        let mut bytes = [0; 4096];
+        let length = stream.read(&mut bytes).await.unwrap();
+        read.push_str(&String::from_utf8_lossy(&bytes[..length]));
+    }
+    stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").await.unwrap();
+    let (_, state) = read.split_once("\"state\":\"").unwrap();
+    state.split('"').next().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_slow_address_delays_no_other() {
+    let rig = rig(script()).await;
+    let listener = || tokio::net::TcpListener::bind((HOOKS, 0));
+    let (slow, quick) = (listener().await.unwrap(), listener().await.unwrap());
+    let mut first = message("hang");
+    first["configuration"] = json!({ "returnImmediately": true });
+    let task = result(rpc(&rig, "SendMessage", first)).await["task"]["id"].clone();
+    for hook in [&slow, &quick] {
+        let config = json!({ "taskId": task, "url": format!("http://{}", hook.local_addr().unwrap()) });
+        result(rpc(&rig, "CreateTaskPushNotificationConfig", config)).await;
+    }
+    let both = async {
+        while notified(&quick).await != "TASK_STATE_WORKING" {}
+        result(rpc(&rig, "CancelTask", json!({ "id": task }))).await;
+        while notified(&quick).await != "TASK_STATE_CANCELED" {}
+    };
+    tokio::time::timeout(Duration::from_secs(5), both).await.expect("the slow address has 10 s to answer");
 }
 
 #[tokio::test]

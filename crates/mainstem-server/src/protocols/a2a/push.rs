@@ -9,7 +9,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use futures_util::{StreamExt, future::join_all};
+use futures_util::StreamExt;
 use mainstem::{
     message::RunId,
     policy::{Share, Shares},
@@ -37,7 +37,13 @@ pub(crate) const MAX_CONFIGS: usize = 8;
 pub(crate) struct Pushes {
     poster: Poster,
     shares: Arc<Shares>,
-    tasks: Mutex<HashMap<RunId, Vec<Arc<Webhook>>>>,
+    tasks: Mutex<HashMap<RunId, Configured>>,
+}
+
+/// The configurations of a task.
+struct Configured {
+    hooks: Vec<Arc<Webhook>>,
+    share: Arc<Share>,
 }
 
 impl Pushes {
@@ -46,12 +52,26 @@ impl Pushes {
         Self { poster: Poster::new(reach), shares: Shares::new(MAX_TASKS, tenants), tasks: Mutex::default() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<RunId, Vec<Arc<Webhook>>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<RunId, Configured>> {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn of(&self, run: &RunId) -> Vec<Arc<Webhook>> {
-        self.lock().get(run).cloned().unwrap_or_default()
+        self.lock().get(run).map(|task| task.hooks.clone()).unwrap_or_default()
+    }
+
+    fn has(&self, run: &RunId, hook: &Arc<Webhook>) -> bool {
+        self.lock().get(run).is_some_and(|task| task.hooks.iter().any(|one| Arc::ptr_eq(one, hook)))
+    }
+
+    /// Removes a configuration, and a task with its last one.
+    fn remove(&self, run: &RunId, is_removed: impl Fn(&Arc<Webhook>) -> bool) {
+        let mut tasks = self.lock();
+        let Some(task) = tasks.get_mut(run) else { return };
+        task.hooks.retain(|hook| !is_removed(hook));
+        if task.hooks.is_empty() {
+            tasks.remove(run);
+        }
     }
 }
 
@@ -89,29 +109,29 @@ fn room(hooks: &[Arc<Webhook>], hook: &Webhook) -> Result<(), Refusal> {
 /// Adds a configuration to a task, in the place of an earlier one with the same id. The first one
 /// of a task is never refused.
 pub(super) fn add(call: &Call, run: &FoundRun, checked: Checked) -> Result<(), Refusal> {
-    let Checked { hook, share } = checked;
+    let (hook, new_share) = (Arc::new(checked.hook), Arc::new(checked.share));
     let mut tasks = call.app.pushes.lock();
-    if let Some(hooks) = tasks.get_mut(run.id()) {
-        room(hooks, &hook)?;
-        hooks.retain(|one| one.id() != hook.id());
-        hooks.push(Arc::new(hook));
-        return Ok(());
-    }
-    tasks.insert(run.id().clone(), vec![Arc::new(hook)]);
+    let new = || Configured { hooks: Vec::new(), share: new_share };
+    let Configured { hooks, share } = tasks.entry(run.id().clone()).or_insert_with(new);
+    room(hooks, &hook)?;
+    hooks.retain(|one| one.id() != hook.id());
+    hooks.push(hook.clone());
+    let following = Following { app: call.app.clone(), run: run.clone(), hook, _share: share.clone() };
     drop(tasks);
-    let following = Following { app: call.app.clone(), run: run.clone(), _share: share };
     run.session().task_set().drive(following.notify());
     Ok(())
 }
 
-/// A task whose changes are posted.
+/// A task whose changes are posted to one address, so that a slow one delays no other.
 struct Following {
     app: Arc<App>,
     run: FoundRun,
-    _share: Share,
+    hook: Arc<Webhook>,
+    _share: Arc<Share>,
 }
 
 impl Following {
+    /// Posts changes until the task is over or the configuration is deleted.
     async fn notify(self) {
         let (mut fold, mut cursor) = tasks::fold(&self.run, None).await;
         let mut shown = (TaskState::Unspecified, 0);
@@ -120,10 +140,9 @@ impl Following {
             if state != shown {
                 shown = state;
                 let update = json!(StreamResponse::Task(fold.task(None)));
-                let hooks = self.app.pushes.of(self.run.id());
-                join_all(hooks.iter().map(|hook| hook.post(&update))).await;
+                self.hook.post(&update).await;
             }
-            if fold.is_over() {
+            if fold.is_over() || !self.app.pushes.has(self.run.id(), &self.hook) {
                 return;
             }
             let Some(event) = cursor.next().await else { return };
@@ -134,7 +153,7 @@ impl Following {
 
 impl Drop for Following {
     fn drop(&mut self) {
-        self.app.pushes.lock().remove(self.run.id());
+        self.app.pushes.remove(self.run.id(), |hook| Arc::ptr_eq(hook, &self.hook));
     }
 }
 
@@ -169,8 +188,6 @@ pub(super) async fn list(call: &Call, task: &str) -> Result<Answer, Refusal> {
 /// `DeleteTaskPushNotificationConfig`.
 pub(super) async fn delete(call: &Call, task: &str, id: &str) -> Result<Answer, Refusal> {
     let run = call.app.run(&call.caller, task).await?;
-    if let Some(hooks) = call.app.pushes.lock().get_mut(run.id()) {
-        hooks.retain(|hook| hook.id() != id);
-    }
+    call.app.pushes.remove(run.id(), |hook| hook.id() == id);
     Ok(Answer::Json(json!({})))
 }
