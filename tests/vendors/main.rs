@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test says what it found by failing")]
 
 mod api;
+mod caching;
 mod contract;
 mod faults;
 mod models;

@@ -17,6 +17,10 @@ const USUAL_OUTPUT: u64 = 4_096;
 pub struct ModelRequest {
     /// The id of the calling agent, for scripts and traces; vendors do not get it.
     pub agent: Arc<str>,
+    /// The conversation, whose growing prompt the vendor should cache: the same text in all of its
+    /// requests, of at most 64 characters. Vendors get it, so it is not the id of a session. `None`
+    /// for a prompt that is sent once.
+    pub cache_key: Option<Arc<str>>,
     /// The instructions.
     pub system: Option<Arc<str>>,
     /// The conversation, oldest first.

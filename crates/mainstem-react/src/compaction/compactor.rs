@@ -146,6 +146,7 @@ impl<'a> Compactor<'a> {
         options.on_cut = self.agent.options.on_cut;
         let request = ModelRequest {
             agent: self.agent.id.clone(),
+            cache_key: None,
             system: Some(text::INSTRUCTIONS.into()),
             messages: vec![Arc::new(Message::user(prompt))],
             tools: Arc::default(),

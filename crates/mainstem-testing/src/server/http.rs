@@ -5,19 +5,28 @@ use std::io;
 use serde_json::Value;
 use tokio::{io::AsyncReadExt, net::TcpStream};
 
-/// Returns the next request's path and JSON body; `None` when the client has left. `read` stores
-/// bytes that come early.
-pub(super) async fn read_request(
-    stream: &mut TcpStream,
-    read: &mut Vec<u8>,
-) -> io::Result<Option<(String, Value)>> {
+#[derive(Clone, Debug)]
+pub(super) struct Request {
+    pub(super) path: String,
+    pub(super) body: Vec<u8>,
+}
+
+impl Request {
+    /// Returns the body; `null` if it is not JSON.
+    pub(super) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or(Value::Null)
+    }
+}
+
+/// Returns the next request; `None` when the client has left. `read` stores bytes that come early.
+pub(super) async fn read_request(stream: &mut TcpStream, read: &mut Vec<u8>) -> io::Result<Option<Request>> {
     loop {
         if let Some((start, end)) = body(read) {
             let head = String::from_utf8_lossy(&read[..start]);
             let path = head.split_whitespace().nth(1).unwrap_or_default().to_owned();
-            let value = serde_json::from_slice(&read[start..end]).unwrap_or(Value::Null);
+            let body = read[start..end].to_vec();
             read.drain(..end);
-            return Ok(Some((path, value)));
+            return Ok(Some(Request { path, body }));
         }
         if stream.read_buf(read).await? == 0 {
             return Ok(None);
