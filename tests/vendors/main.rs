@@ -4,6 +4,7 @@
 
 mod api;
 mod caching;
+mod connections;
 mod contract;
 mod faults;
 mod models;

@@ -1,11 +1,6 @@
 //! The seam to the HTTP stack: a client, one request, and its errors.
 
-use std::{
-    error::Error,
-    pin::Pin,
-    sync::{Arc, OnceLock},
-    time::Duration,
-};
+use std::{error::Error, pin::Pin, time::Duration};
 
 use bytes::Bytes;
 use futures_core::Stream;
@@ -24,25 +19,23 @@ const ACCEPTED: &str = "text/event-stream, application/json";
 /// The bytes of a response as they arrive.
 pub(crate) type Body = Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>;
 
-/// The HTTP client for requests. Clones share connections.
+/// The HTTP client for requests.
 ///
-/// The default one is [`client`], built by the first request, so that a failure to build it is that
-/// request's error. Any other is made [from](From) a client of reqwest.
+/// The default one is [`client`], which each request looks up, so that all models of a
+/// runtime share connections, and a failure to build it is that request's error. Any other is made
+/// [from](From) a client of reqwest.
 #[derive(Clone, Debug, Default)]
-pub struct HttpClient(Arc<OnceLock<Client>>);
+pub struct HttpClient(Option<Client>);
 
 impl From<Client> for HttpClient {
     fn from(client: Client) -> Self {
-        Self(Arc::new(client.into()))
+        Self(Some(client))
     }
 }
 
 impl HttpClient {
-    fn client(&self) -> reqwest::Result<&Client> {
-        match self.0.get() {
-            Some(client) => Ok(client),
-            None => client().map(|client| self.0.get_or_init(|| client)),
-        }
+    fn client(&self) -> reqwest::Result<Client> {
+        self.0.clone().map_or_else(client, Ok)
     }
 
     /// Sends a request and waits for the head of its response.

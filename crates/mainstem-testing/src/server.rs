@@ -40,6 +40,7 @@ pub struct ModelServer {
 #[derive(Debug, Default)]
 struct Shared {
     requests: Mutex<Vec<Request>>,
+    connections: AtomicUsize,
     answering: AtomicUsize,
     cut: AtomicUsize,
 }
@@ -78,6 +79,11 @@ impl ModelServer {
         self.shared.requests().iter().map(|request| request.body.clone()).collect()
     }
 
+    /// Returns the number of connections that clients have opened.
+    pub fn connections(&self) -> usize {
+        self.shared.connections.load(Ordering::SeqCst)
+    }
+
     /// Returns the number of responses that are being sent.
     pub fn answering(&self) -> usize {
         self.shared.answering.load(Ordering::SeqCst)
@@ -114,6 +120,7 @@ impl Shared {
 async fn accept(listener: TcpListener, model: Arc<dyn Model>, shared: Arc<Shared>) {
     let mut connections = tokio::task::JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
+        shared.connections.fetch_add(1, Ordering::SeqCst);
         connections.spawn(serve(stream, model.clone(), shared.clone()));
         while connections.try_join_next().is_some() {}
     }
@@ -158,6 +165,5 @@ async fn answer(model: &Arc<dyn Model>, request: &Request, to: http::Writer<'_>)
         }
         to.frames(&dialect.frames(&delta)).await?;
     }
-    to.frames(&dialect.end()).await?;
-    to.end().await
+    to.end(&dialect.end()).await
 }

@@ -102,7 +102,6 @@ fn nothing_is_written_outside() {
 
 #[test]
 fn who_says_so_gets_no_files_or_a_shell() {
-    let with = |tool: &str| FILES.replace(" write_file", &format!(" {tool} write_file"));
     let check = |arguments: &str, config: &str, expected: &str| {
         let server = calls(Vec::new());
         let done = run(cli(&server, arguments).arg("--trust").file("mainstem.toml", config));
@@ -114,9 +113,10 @@ fn who_says_so_gets_no_files_or_a_shell() {
     check("--no-files", "files = true", "");
     #[cfg(unix)]
     {
-        check("--shell", "", &with("shell"));
+        let all = FILES.replace(" write_file", " shell write_file");
+        check("--shell", "", &all);
         check("--shell --no-files", "shell = false", "shell");
-        check("", "shell = true", &with("shell"));
+        check("", "shell = true", &all);
     }
     check("", "shell = false", FILES);
     check("", "agent_generate = true", &format!("agent_generate {FILES}"));

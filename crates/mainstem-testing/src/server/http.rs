@@ -51,6 +51,10 @@ pub(super) async fn left(stream: &TcpStream) {
     }
 }
 
+fn chunk(frame: &str) -> String {
+    format!("{:x}\r\n{frame}\r\n", frame.len())
+}
+
 /// Writes a response while other futures watch the same connection.
 #[derive(Clone, Copy)]
 pub(super) struct Writer<'a>(pub(super) &'a TcpStream);
@@ -66,13 +70,16 @@ impl Writer<'_> {
     /// Writes each frame in an HTTP chunk of its own.
     pub(super) async fn frames(self, frames: &[String]) -> io::Result<()> {
         for frame in frames {
-            self.send(&format!("{:x}\r\n{frame}\r\n", frame.len())).await?;
+            self.send(&chunk(frame)).await?;
         }
         Ok(())
     }
 
-    pub(super) async fn end(self) -> io::Result<()> {
-        self.send("0\r\n\r\n").await
+    /// Writes the last frames and the end of the body at once, so that a client which stops reading
+    /// at the last frame has the whole body, and can use the connection again.
+    pub(super) async fn end(self, frames: &[String]) -> io::Result<()> {
+        let chunks: String = frames.iter().map(|frame| chunk(frame)).collect();
+        self.send(&format!("{chunks}0\r\n\r\n")).await
     }
 
     pub(super) async fn refuse(self, status: u16, body: &Value) -> io::Result<()> {
