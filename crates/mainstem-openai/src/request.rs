@@ -91,8 +91,8 @@ impl Body<'_> {
 #[derive(Serialize)]
 struct StreamOptions {
     include_usage: bool,
-    /// Random text in each chunk, which hides the length of the answer from readers of encrypted
-    /// traffic, makes chunks longer and their common part unequal.
+    /// Whether each chunk has random text, by default, which hides the length of the answer from
+    /// readers of encrypted traffic. With it, chunks are longer and have no common part.
     #[serde(skip_serializing_if = "Option::is_none")]
     include_obfuscation: Option<bool>,
 }
