@@ -44,23 +44,26 @@ fn runtime() -> Runtime {
 #[test]
 fn models_of_one_runtime_share_a_connection() {
     let (_runs, server) = server(3);
+    let models = [openai(&server), openai(&server)];
+    let other = Anthropic::new("m").with_base_url(&server.root_url()).unwrap();
     runtime().block_on(async {
-        ask(&openai(&server)).await;
-        ask(&openai(&server)).await;
+        ask(&models[0]).await;
+        ask(&models[1]).await;
         // Another API is another path of the same server.
-        ask(&Anthropic::new("m").with_base_url(&server.root_url()).unwrap()).await;
+        ask(&other).await;
     });
     assert_eq!(server.connections(), 1);
 }
 
 #[test]
 fn a_model_of_several_runtimes_has_a_connection_in_each() {
-    let (_runs, server) = server(4);
-    let model = openai(&server);
+    let (_runs, server) = server(5);
+    let [model, other] = [openai(&server), openai(&server)];
     let (first, second) = (runtime(), runtime());
     first.block_on(ask(&model));
-    // The first one is there, and does not drive its connection now.
-    second.block_on(ask(&model));
+    // The first runtime exists, and does not drive its connection now.
+    second.block_on(ask(&other));
+    second.block_on(ask(&other));
     first.block_on(ask(&model));
     assert_eq!(server.connections(), 2);
     drop((first, second));

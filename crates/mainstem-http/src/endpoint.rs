@@ -107,7 +107,7 @@ impl<A: Api> Endpoint<A> {
     }
 
     /// Sets the HTTP client: for a proxy, certificates, a limit. The default is
-    /// [`client`](crate::client), that of the runtime.
+    /// one as [`client`](crate::client) builds it, which all models of a tokio runtime share.
     #[must_use]
     pub fn with_client(mut self, client: impl Into<HttpClient>) -> Self {
         self.http = client.into();

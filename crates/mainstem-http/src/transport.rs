@@ -1,11 +1,16 @@
 //! The seam to the HTTP stack: a client, one request, and its errors.
 
-use std::{error::Error, pin::Pin, time::Duration};
+use std::{
+    error::Error,
+    pin::Pin,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use futures_core::Stream;
 use mainstem_model::{ErrorKind, ModelError};
-use mainstem_outbound::client;
+use mainstem_outbound::shared;
 use reqwest::{
     Client, Response,
     header::{ACCEPT, CONTENT_TYPE, HeaderValue},
@@ -21,21 +26,42 @@ pub(crate) type Body = Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>
 
 /// The HTTP client for requests.
 ///
-/// The default one is [`client`], which each request looks up, so that all models of a
-/// runtime share connections, and a failure to build it is that request's error. Any other is made
-/// [from](From) a client of reqwest.
-#[derive(Clone, Debug, Default)]
-pub struct HttpClient(Option<Client>);
+/// The default one is that which all models of a tokio runtime share, with its connections. It is
+/// built by the first request, so that a failure to build it is that request's error. Any other is
+/// made [from](From) a client of reqwest.
+#[derive(Clone, Debug)]
+pub struct HttpClient(Kind);
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Own(Client),
+    /// Holds the client that was used last, which ends with its holders.
+    Shared(Arc<Mutex<Option<Arc<Client>>>>),
+}
+
+impl Default for HttpClient {
+    fn default() -> Self {
+        Self(Kind::Shared(Arc::default()))
+    }
+}
 
 impl From<Client> for HttpClient {
     fn from(client: Client) -> Self {
-        Self(Some(client))
+        Self(Kind::Own(client))
     }
 }
 
 impl HttpClient {
     fn client(&self) -> reqwest::Result<Client> {
-        self.0.clone().map_or_else(client, Ok)
+        match &self.0 {
+            Kind::Own(client) => Ok(client.clone()),
+            Kind::Shared(held) => {
+                let client = shared()?;
+                let used = Client::clone(&client);
+                *held.lock().unwrap_or_else(PoisonError::into_inner) = Some(client);
+                Ok(used)
+            }
+        }
     }
 
     /// Sends a request and waits for the head of its response.

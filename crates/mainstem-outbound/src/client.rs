@@ -1,7 +1,7 @@
 //! The HTTP clients.
 
 use std::{
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError, Weak},
     time::Duration,
 };
 
@@ -16,37 +16,36 @@ use tokio::runtime::{Handle, Id};
 /// How long connecting may take; the answer itself has no limit here.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How many runtimes have a client at a time. Beyond, the oldest one is dropped; its runtime gets
-/// another one, without connections.
-const RUNTIMES: usize = 8;
+/// The clients that runtimes share.
+static SHARED: Mutex<Vec<(Id, Weak<Client>)>> = Mutex::new(Vec::new());
 
-/// The clients of runtimes, the latest last.
-static CLIENTS: Mutex<Vec<(Id, Client)>> = Mutex::new(Vec::new());
-
-/// Returns the client of this tokio runtime, whose connections all callers share. It connects
-/// within 10 s, sets `TCP_NODELAY`, follows no redirects and asks for no compression, which would
-/// hold back what is streamed.
+/// Returns the client that all callers of this tokio runtime share, with its connections, as
+/// [`client`] builds it. It ends with the last of its holders.
 ///
 /// Each runtime has its own, because tasks of a runtime drive the connections: a request through a
-/// runtime that does not run gets no answer. Outside of a runtime, every call creates a client.
+/// runtime that does not run gets no answer. Outside of a runtime, every call builds a client.
+///
+/// # Errors
+/// If TLS is not available.
+pub fn shared() -> reqwest::Result<Arc<Client>> {
+    let Ok(runtime) = Handle::try_current() else { return client().map(Arc::new) };
+    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = shared.iter().find(|(id, _)| *id == runtime.id());
+    if let Some(client) = known.and_then(|(_, client)| client.upgrade()) {
+        return Ok(client);
+    }
+    let client = Arc::new(client()?);
+    shared.retain(|(_, client)| client.strong_count() > 0);
+    shared.push((runtime.id(), Arc::downgrade(&client)));
+    Ok(client)
+}
+
+/// Builds a client: it connects within 10 s, sets `TCP_NODELAY`, follows no redirects and asks for
+/// no compression, which would hold back what is streamed.
 ///
 /// # Errors
 /// If TLS is not available.
 pub fn client() -> reqwest::Result<Client> {
-    let Ok(runtime) = Handle::try_current() else { return build() };
-    let mut clients = CLIENTS.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((_, client)) = clients.iter().find(|(id, _)| *id == runtime.id()) {
-        return Ok(client.clone());
-    }
-    let client = build()?;
-    if clients.len() == RUNTIMES {
-        clients.remove(0);
-    }
-    clients.push((runtime.id(), client.clone()));
-    Ok(client)
-}
-
-fn build() -> reqwest::Result<Client> {
     builder()
         .user_agent(concat!("mainstem/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(CONNECT_TIMEOUT)

@@ -4,23 +4,19 @@ use tokio::runtime::Builder;
 
 use super::*;
 
-/// Returns the runtimes that have a client, the latest last.
-fn ids() -> Vec<Id> {
-    CLIENTS.lock().unwrap().iter().map(|(id, _)| *id).collect()
-}
-
 #[test]
-fn the_latest_runtimes_have_a_client() {
-    assert!(client().is_ok(), "also outside of a runtime");
-    assert_eq!(ids(), []);
-    let runtimes: Vec<_> = (0..=RUNTIMES).map(|_| Builder::new_current_thread().build().unwrap()).collect();
-    for runtime in &runtimes {
-        for _ in 0..2 {
-            runtime.block_on(async { client().unwrap() });
-        }
-    }
-    let latest: Vec<_> = runtimes[1..].iter().map(|runtime| runtime.handle().id()).collect();
-    assert_eq!(ids(), latest);
+fn a_runtime_has_one_client_until_its_last_holder_ends() {
+    let [one, other] = [(); 2].map(|()| Builder::new_current_thread().build().unwrap());
+    let of_one = || one.block_on(async { shared().unwrap() });
+    let client = of_one();
+    assert!(Arc::ptr_eq(&client, &of_one()));
+    assert!(!Arc::ptr_eq(&client, &other.block_on(async { shared().unwrap() })));
+    assert!(!Arc::ptr_eq(&client, &shared().unwrap()), "outside of a runtime");
+    let ended = Arc::downgrade(&client);
+    drop(client);
+    assert!(ended.upgrade().is_none());
+    let _client = of_one();
+    assert_eq!(SHARED.lock().unwrap().len(), 1, "runtimes without a client are forgotten");
 }
 
 #[test]
