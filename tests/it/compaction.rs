@@ -53,6 +53,8 @@ impl Model for Small {
     }
 
     fn stream(&self, request: ModelRequest) -> ModelStream {
+        // A summary's prompt is sent once, so a vendor need not cache it.
+        assert_eq!(request.cache_key.is_none(), summarizes(&request));
         let last = request.messages.last().map(|message| message.text()).unwrap_or_default();
         self.prompts.lock().unwrap().push((request.size(), last));
         let tokens = request.size() / 4;

@@ -345,7 +345,7 @@ async fn a_child_spawns_only_if_its_spec_says_so() {
     let lines: Vec<_> = children.map(|event| event.kind.to_string()).collect().await;
     assert_eq!(
         lines,
-        [r#"TOOL_RESULT_TEXT_DELTA "unknown tool \"agent_spawn\"; known: lookup, flaky" (call-2)"#]
+        [r#"TOOL_RESULT_TEXT_DELTA "unknown tool \"agent_spawn\"; known: flaky, lookup" (call-2)"#]
     );
 }
 

@@ -131,7 +131,10 @@ async fn a_draft_that_is_none_goes_back_once() {
     .await;
     assert_eq!((state, file(&dir)), (ToolState::Error, None));
     let (errors, shown) = text.split_once("file:\n").unwrap();
-    assert!(errors.contains("error: there is no tool \"fly\"; known: lookup, flaky, read_file,"), "{errors}");
+    assert!(
+        errors.contains("error: there is no tool \"fly\"; known: edit_file, flaky, glob_files,"),
+        "{errors}"
+    );
     assert_eq!(shown.trim_end(), unknown);
     // It would be left out until it is trusted.
     let starts = "---\ndescription: Finds typos\nmcp_servers: {x: {command: evil}}\n---\nYou find typos.";

@@ -156,7 +156,7 @@ async fn it_adds_tools_and_instructions_and_changes_requests_of_all_agents() {
         .build()
         .unwrap();
     assert_eq!(harness.call("go").await.unwrap().text(), "Done.");
-    let fleet = "agent_spawn,agent_fanout,agent_send,agent_list,agent_close,task_output,task_wait,task_cancel,task_list";
+    let fleet = "agent_close,agent_fanout,agent_list,agent_send,agent_spawn,task_cancel,task_list,task_output,task_wait";
     assert_eq!(
         trace.text(),
         format!(

@@ -148,7 +148,7 @@ async fn failures_of_tools_go_to_the_model() {
     0 main TOOL_CALL_END flaky (call-5)
     0 main MODEL_CALL_END tool_calls
     0 main TOOL_RESULT_START lokup {"word":"a"} (call-1)
-    0 main TOOL_RESULT_TEXT_DELTA "unknown tool \"lokup\"; known: lookup, flaky, agent_spawn, agent_fanout, agent_sen"… (call-1)
+    0 main TOOL_RESULT_TEXT_DELTA "unknown tool \"lokup\"; known: agent_close, agent_fanout, agent_list, agent_send, "… (call-1)
     0 main TOOL_RESULT_END lokup error (call-1)
     0 main TOOL_RESULT_START lookup {"wort":"a"} (call-2)
     0 main TOOL_RESULT_TEXT_DELTA "the arguments of lookup don't fit:\n- arguments: \"word\" is missing" (call-2)

@@ -390,16 +390,16 @@ fn who_has_which_tools() {
     assert_eq!(tools(with()), "\n\n", "a directory alone brings no tools");
     let with = || with().with_file_tools(true);
     insta::assert_snapshot!(tools(with()), @"
-    read_file write_file edit_file list_files glob_files grep_files
-    read_file edit_file list_files glob_files grep_files
+    edit_file glob_files grep_files list_files read_file write_file
+    edit_file glob_files grep_files list_files read_file
     ");
     assert_eq!(tools(bare().with_file_tools(true)), "\n\n");
     assert_eq!(tools(with().with_file_tools(false)), "\n\n");
     // The program's own tool wins.
     let own = || tool_fn("read_file", "Mine", |_, (): ()| async { Ok::<_, ToolError>("mine") });
     insta::assert_snapshot!(tools(with().with_tool(own())), @r#"
-    read_file write_file edit_file list_files glob_files grep_files
-    read_file edit_file list_files glob_files grep_files
+    edit_file glob_files grep_files list_files read_file write_file
+    edit_file glob_files grep_files list_files read_file
     warning: the program has a tool "read_file", so the workspace's is not used
     "#);
     let harness = with().with_tool(own()).build().unwrap();

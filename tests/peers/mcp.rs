@@ -174,7 +174,7 @@ impl Model for Offered {
     }
 }
 
-const ALL: &str = "echo env count hang die grow fail";
+const ALL: &str = "count die echo env fail grow hang";
 
 #[tokio::test]
 async fn two_children_at_once_share_one_process() {
@@ -444,7 +444,7 @@ async fn specs_say_whose_tools_an_agent_has() {
     check(|spec| spec.with_mcp_servers(["rig"]), true, ALL).await;
     check(|spec| spec.with_mcp_servers([""; 0]), false, "").await;
     check(|spec| spec.with_tools(["mcp__rig__echo"]), false, "echo").await;
-    check(|spec| spec.with_tools(["mcp__rig__e*", "mcp__rig__die"]), false, "echo env die").await;
+    check(|spec| spec.with_tools(["mcp__rig__e*", "mcp__rig__die"]), false, "die echo env").await;
     check(|spec| spec.with_disallowed_tools(["mcp__rig__*"]), false, "").await;
     let rig = Rig::new();
     let kid = AgentSpec::new("kid", "K").with_mcp_servers(["rick"]);

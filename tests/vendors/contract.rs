@@ -82,7 +82,9 @@ async fn check(script: impl Fn() -> Vec<Turn>) -> String {
 }
 
 fn used(turn: Turn) -> Turn {
-    turn.usage(Usage::new(12, 7))
+    let mut usage = Usage::new(12, 7);
+    usage.cache_read_tokens = 4;
+    turn.usage(usage)
 }
 
 #[tokio::test]

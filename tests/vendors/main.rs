@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test says what it found by failing")]
 
 mod api;
+mod caching;
+mod connections;
 mod contract;
 mod faults;
 mod models;

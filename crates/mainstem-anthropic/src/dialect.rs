@@ -17,6 +17,8 @@ pub struct Dialect {
     pub(crate) no_budget: bool,
     /// An effort, or the thinking that comes with it, is refused: Claude 4.5 and earlier.
     pub(crate) no_effort: bool,
+    /// `cache_control` is refused: servers without a cache.
+    pub(crate) no_caching: bool,
 }
 
 impl mainstem_http::Dialect for Dialect {
@@ -27,7 +29,9 @@ impl mainstem_http::Dialect for Dialect {
             return None;
         }
         let mut adapted = *self;
-        if says(&["thinking.type.enabled", "budget_tokens"]) {
+        if says(&["cache_control"]) {
+            adapted.no_caching = true;
+        } else if says(&["thinking.type.enabled", "budget_tokens"]) {
             adapted.no_budget = true;
         } else if says(&["the effort parameter", "adaptive thinking", "thinking.type.adaptive"]) {
             adapted.no_effort = true;

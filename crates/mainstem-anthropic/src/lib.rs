@@ -63,6 +63,13 @@
 //! Claude Opus 4.7 and later refuse any `temperature` or `top_p`. After such an error the request
 //! is repeated without them, and clones remember.
 //!
+//! # Caching
+//! The prompt of a conversation is cached for five minutes, unless [`PromptCaching`] is set
+//! otherwise: up to the end of the tools, of the instructions, and of the last two turns of the
+//! user's. The end of the turn before the last is where the previous request ended, so that its
+//! entry is found however many blocks were added since; the vendor looks back over 20 blocks only.
+//! A server that refuses `cache_control` gets none.
+//!
 //! # Version
 //! `anthropic-version` is `2023-06-01`, which supports `temperature`. For this crate,
 //! [`2026-10-21`] differs in that alone; [`with_header`](Endpoint::with_header) sets it, and
@@ -72,6 +79,7 @@
 //! [manual thinking]: https://platform.claude.com/docs/en/build-with-claude/extended-thinking
 //! [`2026-10-21`]: https://platform.claude.com/docs/en/api/versioning
 
+mod caching;
 mod decoder;
 mod dialect;
 mod event;
@@ -80,5 +88,6 @@ mod opaque;
 mod request;
 mod schema;
 
+pub use caching::PromptCaching;
 pub use mainstem_http::{ConfigError, Endpoint};
 pub use messages::{Anthropic, AnthropicExt, Messages};

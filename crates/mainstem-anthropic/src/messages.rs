@@ -8,7 +8,7 @@ use mainstem_http::{
 use mainstem_model::ModelRequest;
 use serde_json::Value;
 
-use crate::{decoder::Decoder, dialect::Dialect, request};
+use crate::{PromptCaching, decoder::Decoder, dialect::Dialect, request};
 
 /// A model behind the Messages API, by default at `https://api.anthropic.com`.
 ///
@@ -19,23 +19,19 @@ pub type Anthropic = Endpoint<Messages>;
 /// The [Messages API](https://platform.claude.com/docs/en/api/messages).
 #[derive(Clone, Debug, Default)]
 pub struct Messages {
-    pub(crate) caching: bool,
+    pub(crate) caching: PromptCaching,
 }
 
 /// The setting of [`Anthropic`] that other vendors' models do not have.
 pub trait AnthropicExt: Sized {
-    /// Caches each conversation up to its end, in the vendor's [automatic] form: reading it again
-    /// costs a tenth, writing it a quarter more. Useful for an agent with many calls; not for a
-    /// single question.
-    ///
-    /// [automatic]: https://platform.claude.com/docs/en/build-with-claude/prompt-caching
+    /// Sets how long the vendor caches prompts: five minutes by default.
     #[must_use]
-    fn with_prompt_caching(self) -> Self;
+    fn with_prompt_caching(self, caching: PromptCaching) -> Self;
 }
 
 impl AnthropicExt for Anthropic {
-    fn with_prompt_caching(self) -> Self {
-        self.with_api(Messages { caching: true })
+    fn with_prompt_caching(self, caching: PromptCaching) -> Self {
+        self.with_api(Messages { caching })
     }
 }
 

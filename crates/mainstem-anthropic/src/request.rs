@@ -2,15 +2,23 @@
 
 mod message;
 mod part;
+mod system;
 mod thinking;
+
+use std::borrow::Cow;
 
 use mainstem_http::Fields;
 use mainstem_model::{ModelOptions, ModelRequest, ResponseFormat, ToolChoice, ToolSpec};
-use serde::{Serialize, Serializer, ser::SerializeSeq};
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
-use self::{message::Conversation, thinking::Thinking};
-use crate::{Messages, dialect::Dialect, schema};
+use self::{message::Conversation, system::System, thinking::Thinking};
+use crate::{
+    Messages,
+    caching::{Breakpoint, marked},
+    dialect::Dialect,
+    schema,
+};
 
 /// The default limit of tokens, because the API requires one. Every model since Claude 4 can write
 /// as many.
@@ -30,17 +38,27 @@ pub(crate) fn body(
     dialect: &Dialect,
 ) -> Result<Vec<u8>, String> {
     request.options.check_thinking_budget()?;
-    let (conversation, thinking) = (message::conversation(request)?, Thinking::of(request, dialect));
-    let body = Body { model, api, request, conversation, thinking, dialect };
+    let breakpoint = breakpoint(api, request, dialect);
+    let conversation = message::conversation(request, breakpoint)?;
+    let thinking = Thinking::of(request, dialect);
+    let body = Body { model, request, conversation, thinking, breakpoint, dialect };
     serde_json::to_vec(&body).map_err(|error| error.to_string())
+}
+
+/// Returns the mark of cached places, if the prompt will be sent again. The automatic form in
+/// `extra` is one of the four breakpoints that a request may have, so it stands alone.
+fn breakpoint(api: &Messages, request: &ModelRequest, dialect: &Dialect) -> Option<Breakpoint> {
+    let is_automatic = request.options.extra.contains_key("cache_control");
+    let may_mark = request.cache_key.is_some() && !is_automatic && !dialect.no_caching;
+    api.caching.breakpoint().filter(|_| may_mark)
 }
 
 struct Body<'a> {
     model: &'a str,
-    api: &'a Messages,
     request: &'a ModelRequest,
     conversation: Conversation<'a>,
     thinking: Thinking<'a>,
+    breakpoint: Option<Breakpoint>,
     dialect: &'a Dialect,
 }
 
@@ -50,10 +68,8 @@ impl Serialize for Body<'_> {
         let mut body = Fields::new(serializer, &options.extra)?;
         body.field("model", Some(self.model))?;
         body.field("max_tokens", Some(self.max_tokens()))?;
-        body.field("system", self.conversation.system.as_deref())?;
-        body.field("messages", Some(&self.conversation.turns))?;
         if !tools.is_empty() {
-            body.field("tools", Some(Tools(tools)))?;
+            body.field("tools", Some(Tools { specs: tools, breakpoint: self.breakpoint }))?;
             body.field("tool_choice", choice(self.request))?;
         }
         body.field("thinking", self.thinking.config())?;
@@ -64,8 +80,10 @@ impl Serialize for Body<'_> {
         )?;
         body.field("top_p", options.top_p.filter(|top_p| self.may_narrow(*top_p)))?;
         body.field("stop_sequences", Some(&options.stop).filter(|stop| !stop.is_empty()))?;
-        body.field("cache_control", self.api.caching.then(|| json!({ "type": "ephemeral" })))?;
         body.field("stream", Some(true))?;
+        // What grows comes last: a prompt is cached as tools, instructions, conversation.
+        body.field("system", self.system())?;
+        body.field("messages", Some(&self.conversation.turns))?;
         body.end()
     }
 }
@@ -75,6 +93,11 @@ impl Body<'_> {
     fn max_tokens(&self) -> u32 {
         let ours = || MAX_TOKENS.saturating_add(self.thinking.budget());
         self.request.options.max_output_tokens.unwrap_or_else(ours)
+    }
+
+    fn system(&self) -> Option<System<'_>> {
+        let text = self.conversation.system.as_deref()?;
+        Some(System { text, breakpoint: self.breakpoint })
     }
 
     fn may_sample(&self) -> bool {
@@ -92,15 +115,19 @@ impl Body<'_> {
     }
 }
 
-struct Tools<'a>(&'a [ToolSpec]);
+struct Tools<'a> {
+    specs: &'a [ToolSpec],
+    breakpoint: Option<Breakpoint>,
+}
 
 impl Serialize for Tools<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut tools = serializer.serialize_seq(Some(self.0.len()))?;
-        for ToolSpec { name, description, parameters, .. } in self.0 {
-            tools.serialize_element(&Tool { name, description, input_schema: &schema::input(parameters) })?;
-        }
-        tools.end()
+        let tools = self.specs.iter().map(|ToolSpec { name, description, parameters, .. }| Tool {
+            name,
+            description,
+            input_schema: schema::input(parameters),
+        });
+        marked(serializer, tools, self.breakpoint)
     }
 }
 
@@ -108,7 +135,7 @@ impl Serialize for Tools<'_> {
 struct Tool<'a> {
     name: &'a str,
     description: &'a str,
-    input_schema: &'a Value,
+    input_schema: Cow<'a, Value>,
 }
 
 /// Returns the choice; `None` for the default.

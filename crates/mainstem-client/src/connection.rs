@@ -3,7 +3,7 @@
 use std::{error::Error as Cause, sync::Arc, time::Duration};
 
 use mainstem_api::{Code, Endpoint, Error, Method, Problem};
-use mainstem_outbound::Reach;
+use mainstem_outbound::{Reach, builder};
 use reqwest::{
     Client, RequestBuilder, Response, StatusCode, Url,
     header::{self, HeaderMap, HeaderName, HeaderValue},
@@ -67,10 +67,8 @@ impl Connection {
         if let Some(reach) = reach {
             reach.check(&url).map_err(|error| invalid(&shown, error))?;
         }
-        // Fails if a provider is installed already, which then serves as well.
-        let _ = rustls::crypto::ring::default_provider().install_default();
         // A redirect would send the token to another server.
-        let client = Client::builder().connect_timeout(CONNECT_TIMEOUT).redirect(Policy::none());
+        let client = builder().connect_timeout(CONNECT_TIMEOUT).redirect(Policy::none());
         let client = match reach {
             Some(reach) => reach.limit(client).build(),
             None => client.build(),

@@ -52,14 +52,15 @@ fn merge(ours: &mut Map<String, Value>, extra: &Map<String, Value>) {
 #[serde(rename_all = "camelCase")]
 struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
-    system_instruction: Option<Instruction<'a>>,
-    contents: Vec<Content<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<[Tools<'a>; 1]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_config: Option<ToolConfig<'a>>,
     #[serde(skip_serializing_if = "GenerationConfig::is_empty")]
     generation_config: GenerationConfig<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    system_instruction: Option<Instruction<'a>>,
+    /// What grows comes last: the vendor caches the beginnings of prompts.
+    contents: Vec<Content<'a>>,
 }
 
 impl<'a> Body<'a> {

@@ -15,8 +15,8 @@ use secrecy::SecretString;
 
 use crate::{Api, Auth, ConfigError, Dialect, Exchange, HttpClient, Server, Service};
 
-/// A model behind an API: its name, its server, and the API's own settings. Clones share
-/// connections, and what was learned about the server.
+/// A model behind an API: its name, its server, and the API's own settings. Clones share what was
+/// learned about the server; all models of a tokio runtime share connections.
 ///
 /// Dropping a stream closes the connection, so that further tokens are not paid for. Retries after
 /// transient failures, time limits and fallbacks are decorators of `mainstem-model`; without them,
@@ -107,7 +107,7 @@ impl<A: Api> Endpoint<A> {
     }
 
     /// Sets the HTTP client: for a proxy, certificates, a limit. The default is
-    /// [`client`](crate::client).
+    /// one as [`client`](crate::client) builds it, which all models of a tokio runtime share.
     #[must_use]
     pub fn with_client(mut self, client: impl Into<HttpClient>) -> Self {
         self.http = client.into();

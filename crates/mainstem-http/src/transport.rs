@@ -3,14 +3,14 @@
 use std::{
     error::Error,
     pin::Pin,
-    sync::{Arc, OnceLock},
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
 use bytes::Bytes;
 use futures_core::Stream;
 use mainstem_model::{ErrorKind, ModelError};
-use mainstem_outbound::client;
+use mainstem_outbound::shared;
 use reqwest::{
     Client, Response,
     header::{ACCEPT, CONTENT_TYPE, HeaderValue},
@@ -24,24 +24,43 @@ const ACCEPTED: &str = "text/event-stream, application/json";
 /// The bytes of a response as they arrive.
 pub(crate) type Body = Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>;
 
-/// The HTTP client for requests. Clones share connections.
+/// The HTTP client for requests.
 ///
-/// The default one is [`client`], built by the first request, so that a failure to build it is that
-/// request's error. Any other is made [from](From) a client of reqwest.
-#[derive(Clone, Debug, Default)]
-pub struct HttpClient(Arc<OnceLock<Client>>);
+/// The default one is that which all models of a tokio runtime share, with its connections. It is
+/// built by the first request, so that a failure to build it is that request's error. Any other is
+/// made [from](From) a client of reqwest.
+#[derive(Clone, Debug)]
+pub struct HttpClient(Kind);
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Own(Client),
+    /// Holds the client that was used last, which ends with its holders.
+    Shared(Arc<Mutex<Option<Arc<Client>>>>),
+}
+
+impl Default for HttpClient {
+    fn default() -> Self {
+        Self(Kind::Shared(Arc::default()))
+    }
+}
 
 impl From<Client> for HttpClient {
     fn from(client: Client) -> Self {
-        Self(Arc::new(client.into()))
+        Self(Kind::Own(client))
     }
 }
 
 impl HttpClient {
-    fn client(&self) -> reqwest::Result<&Client> {
-        match self.0.get() {
-            Some(client) => Ok(client),
-            None => client().map(|client| self.0.get_or_init(|| client)),
+    fn client(&self) -> reqwest::Result<Client> {
+        match &self.0 {
+            Kind::Own(client) => Ok(client.clone()),
+            Kind::Shared(held) => {
+                let client = shared()?;
+                let used = Client::clone(&client);
+                *held.lock().unwrap_or_else(PoisonError::into_inner) = Some(client);
+                Ok(used)
+            }
         }
     }
 

@@ -20,6 +20,10 @@ pub struct ModelRequest {
     /// The session of the call, for the order of calls that wait
     /// ([`RateLimited`](crate::RateLimited)); vendors do not get it.
     pub session: Arc<str>,
+    /// The conversation, whose growing prompt the vendor should cache: the same text in all of its
+    /// requests, of at most 64 characters. Vendors get it, so it is not the id of a session. `None`
+    /// for a prompt that is sent once.
+    pub cache_key: Option<Arc<str>>,
     /// The instructions.
     pub system: Option<Arc<str>>,
     /// The conversation, oldest first.

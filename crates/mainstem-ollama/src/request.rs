@@ -35,12 +35,13 @@ impl Serialize for Body<'_> {
         let (tools, runtime) = (tools(self.request), runtime(self.num_ctx, options));
         let mut body = Fields::new(serializer, &options.extra)?;
         body.field("model", Some(self.model))?;
-        body.field("messages", Some(&self.messages))?;
         body.field("tools", Some(tools).filter(|tools| !tools.is_empty()))?;
         body.field("think", self.think.as_ref())?;
         body.field("format", options.response_format.as_ref().map(format))?;
         body.field("stream", Some(true))?;
         body.merged(OPTIONS, runtime)?;
+        // What grows comes last.
+        body.field("messages", Some(&self.messages))?;
         body.end()
     }
 }

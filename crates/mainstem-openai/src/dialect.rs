@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mainstem_http::{ServerError, Service};
 
-use crate::service::{DEEPSEEK, GROQ, MISTRAL, OPENAI, OPENROUTER};
+use crate::service::{AZURE, DEEPSEEK, GROQ, MISTRAL, OPENAI, OPENROUTER};
 
 /// The deviations that requests respect.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -25,6 +25,8 @@ pub struct Dialect {
     pub(crate) thinking_budget: bool,
     /// `reasoning_effort` is left out: models that do not reason refuse it.
     pub(crate) no_effort: bool,
+    /// OpenAI's own fields are sent: see [`takes_own_fields`].
+    pub(crate) own_fields: bool,
 }
 
 const STANDARD: Dialect = Dialect {
@@ -35,6 +37,7 @@ const STANDARD: Dialect = Dialect {
     random_seed: false,
     thinking_budget: false,
     no_effort: false,
+    own_fields: false,
 };
 
 /// The deviations that vendors document, by the name of their service.
@@ -53,7 +56,11 @@ impl mainstem_http::Dialect for Dialect {
     fn of(service: &Service, host: &str) -> Self {
         let documented = DOCUMENTED.iter().find(|(provider, _)| *provider == service.provider);
         let dialect = documented.map_or(STANDARD, |(_, dialect)| dialect.clone());
-        Self { completion_tokens: dialect.completion_tokens || OPENAI.is_key_required(host), ..dialect }
+        Self {
+            completion_tokens: dialect.completion_tokens || OPENAI.is_key_required(host),
+            own_fields: takes_own_fields(service, host),
+            ..dialect
+        }
     }
 
     fn adapted_to(&self, error: &ServerError) -> Option<Self> {
@@ -61,9 +68,11 @@ impl mainstem_http::Dialect for Dialect {
         if !matches!(status, Some(400 | 422)) {
             return None;
         }
-        let names = |field: &str| param == field || message.contains(field);
+        let names = |field: &str| param.contains(field) || message.contains(field);
         let mut adapted = self.clone();
-        if names("stream_options") {
+        if self.own_fields && OWN_FIELDS.into_iter().any(names) {
+            adapted.own_fields = false;
+        } else if names("stream_options") {
             adapted.no_usage = true;
         } else if message.contains("Use 'max_completion_tokens'") {
             adapted.completion_tokens = true;
@@ -76,6 +85,16 @@ impl mainstem_http::Dialect for Dialect {
         }
         (adapted != *self).then_some(adapted)
     }
+}
+
+/// Fields that are OpenAI's own: servers that follow its API may refuse them.
+pub(crate) const OWN_FIELDS: [&str; 2] = ["prompt_cache_key", "include_obfuscation"];
+
+/// Returns `true` if a server takes [`OWN_FIELDS`]: OpenAI's, and [Azure's][azure] API v1.
+///
+/// [azure]: https://learn.microsoft.com/azure/foundry/reference/rest/chat-create-chat-completion
+pub(crate) fn takes_own_fields(service: &Service, host: &str) -> bool {
+    service.provider == AZURE.provider || OPENAI.is_key_required(host)
 }
 
 /// Returns `true` if a parameter is refused at any value.

@@ -55,12 +55,17 @@
 //! `response.completed`, `response.incomplete` or `response.failed` ends a response. Items of tools
 //! that run at the vendor (requested in `extra`) are discarded.
 //!
+//! OpenAI and Azure get two fields more, which other servers may refuse: `prompt_cache_key`, the
+//! request's [`cache_key`](mainstem_model::ModelRequest::cache_key), and `stream_options` with
+//! `include_obfuscation: false`, without which each chunk has random text.
+//!
 //! # What a server does not support
 //! After an error about one of these, the request is repeated without it, and clones remember:
 //!
 //! * `stream` (a model or organization that may not): the answer comes in one piece, after
 //!   [`NotStreaming`](mainstem_model::ModelDelta::NotStreaming)
 //! * chat: `stream_options`: tokens may not be counted
+//! * `prompt_cache_key`, `include_obfuscation`: neither is sent
 //! * chat: `max_tokens`: `max_completion_tokens` is sent
 //! * chat: a missing `reasoning_content`: the reasoning of earlier turns is sent along with their
 //!   tool calls

@@ -52,7 +52,6 @@ impl Serialize for Body<'_> {
         let ModelRequest { tools, tool_choice, options, .. } = self.request;
         let mut body = Fields::new(serializer, &options.extra)?;
         body.field("model", Some(self.model))?;
-        body.field("messages", Some(&self.messages))?;
         if !tools.is_empty() {
             body.field("tools", Some(Tools(tools)))?;
             body.field("tool_choice", choice(tool_choice))?;
@@ -68,15 +67,34 @@ impl Serialize for Body<'_> {
         body.field("reasoning", self.thinking.budget.map(|budget| json!({ "max_tokens": budget })))?;
         body.field("response_format", options.response_format.as_ref().map(format))?;
         body.field("stream", Some(self.dialect.whole.is_none()))?;
-        let counted = self.dialect.whole.is_none() && !self.dialect.no_usage;
-        body.field("stream_options", counted.then_some(StreamOptions { include_usage: true }))?;
+        body.field("stream_options", self.stream_options())?;
+        body.field("prompt_cache_key", self.cache_key())?;
+        // What grows comes last.
+        body.field("messages", Some(&self.messages))?;
         body.end()
+    }
+}
+
+impl Body<'_> {
+    fn stream_options(&self) -> Option<StreamOptions> {
+        let dialect = self.dialect;
+        let may_set = dialect.whole.is_none() && !dialect.no_usage;
+        let include_obfuscation = dialect.own_fields.then_some(false);
+        may_set.then_some(StreamOptions { include_usage: true, include_obfuscation })
+    }
+
+    fn cache_key(&self) -> Option<&str> {
+        self.request.cache_key.as_deref().filter(|_| self.dialect.own_fields)
     }
 }
 
 #[derive(Serialize)]
 struct StreamOptions {
     include_usage: bool,
+    /// Whether each chunk has random text, by default, which hides the length of the answer from
+    /// readers of encrypted traffic. With it, chunks are longer and have no common part.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    include_obfuscation: Option<bool>,
 }
 
 struct Tools<'a>(&'a [ToolSpec]);

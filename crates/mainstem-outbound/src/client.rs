@@ -1,22 +1,52 @@
-//! The HTTP client.
+//! The HTTP clients.
 
-use std::time::Duration;
+use std::{
+    sync::{Arc, Mutex, OnceLock, PoisonError, Weak},
+    time::Duration,
+};
 
-use reqwest::{Client, redirect::Policy};
+use reqwest::{Client, ClientBuilder, redirect::Policy};
+use rustls::{
+    ClientConfig,
+    crypto::{CryptoProvider, ring},
+};
+use rustls_platform_verifier::BuilderVerifierExt as _;
+use tokio::runtime::{Handle, Id};
 
 /// How long connecting may take; the answer itself has no limit here.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Builds a client, and installs the process's crypto provider: it connects within 10 s, sets
-/// `TCP_NODELAY`, follows no redirects and asks for no compression, which would hold back what is
-/// streamed.
+/// The clients that runtimes share.
+static SHARED: Mutex<Vec<(Id, Weak<Client>)>> = Mutex::new(Vec::new());
+
+/// Returns the client that all callers of this tokio runtime share, with its connections, as
+/// [`client`] builds it. It ends with the last of its holders.
+///
+/// Each runtime has its own, because tasks of a runtime drive the connections: a request through a
+/// runtime that does not run gets no answer. Outside of a runtime, every call builds a client.
+///
+/// # Errors
+/// If TLS is not available.
+pub fn shared() -> reqwest::Result<Arc<Client>> {
+    let Ok(runtime) = Handle::try_current() else { return client().map(Arc::new) };
+    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = shared.iter().find(|(id, _)| *id == runtime.id());
+    if let Some(client) = known.and_then(|(_, client)| client.upgrade()) {
+        return Ok(client);
+    }
+    let client = Arc::new(client()?);
+    shared.retain(|(_, client)| client.strong_count() > 0);
+    shared.push((runtime.id(), Arc::downgrade(&client)));
+    Ok(client)
+}
+
+/// Builds a client: it connects within 10 s, sets `TCP_NODELAY`, follows no redirects and asks for
+/// no compression, which would hold back what is streamed.
 ///
 /// # Errors
 /// If TLS is not available.
 pub fn client() -> reqwest::Result<Client> {
-    // Refused if one is installed already, which then serves as well.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    Client::builder()
+    builder()
         .user_agent(concat!("mainstem/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(CONNECT_TIMEOUT)
         .tcp_nodelay(true)
@@ -26,3 +56,32 @@ pub fn client() -> reqwest::Result<Client> {
         .redirect(Policy::none())
         .build()
 }
+
+/// Creates a builder of clients that have the process's TLS configuration: the root certificates
+/// are read once. Installs the process's crypto provider.
+pub fn builder() -> ClientBuilder {
+    // Refused if one is installed already, which then serves as well.
+    let _ = ring::default_provider().install_default();
+    match tls() {
+        Some(tls) => Client::builder().tls_backend_preconfigured(tls),
+        // Building the client reads the certificates once more, and has the error.
+        None => Client::builder(),
+    }
+}
+
+/// Returns the process's TLS configuration; `None` if the root certificates can't be read.
+fn tls() -> Option<ClientConfig> {
+    static TLS: OnceLock<ClientConfig> = OnceLock::new();
+    if let Some(tls) = TLS.get() {
+        return Some(tls.clone());
+    }
+    let provider =
+        CryptoProvider::get_default().map_or_else(|| Arc::new(ring::default_provider()), Arc::clone);
+    let tls = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().ok()?;
+    let mut tls = tls.with_platform_verifier().ok()?.with_no_client_auth();
+    tls.alpn_protocols = vec!["h2".into(), "http/1.1".into()];
+    Some(TLS.get_or_init(|| tls).clone())
+}
+
+#[cfg(test)]
+mod tests;

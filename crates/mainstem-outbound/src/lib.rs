@@ -4,6 +4,6 @@ mod client;
 mod reach;
 mod secrets;
 
-pub use client::client;
+pub use client::{builder, client, shared};
 pub use reach::{Host, HostError, OutOfReach, Reach};
 pub use secrets::{MissingVariable, Secrets};

@@ -3,6 +3,7 @@
 use std::{
     convert::Infallible,
     future::pending,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
     panic::AssertUnwindSafe,
     sync::{
         Arc,
@@ -12,7 +13,7 @@ use std::{
 
 use futures_util::{FutureExt, future::BoxFuture};
 use mainstem_event::{CallPurpose, CancelReason, EventKind, Outcome, Rollup};
-use mainstem_message::{BlockId, Failure, Message, Role, ToolCall};
+use mainstem_message::{BlockId, Failure, Message, Role, SessionId, ToolCall};
 use mainstem_model::{ModelRequest, ToolChoice};
 use mainstem_tool::unless;
 
@@ -106,6 +107,7 @@ struct Work<'a> {
     agent: &'a Agent,
     cx: &'a RunContext,
     history: Vec<Arc<Message>>,
+    cache_key: Arc<str>,
     system: Option<Arc<str>>,
     calls: AtomicU32,
     progress: Progress,
@@ -120,10 +122,10 @@ impl<'a> Work<'a> {
         history: Vec<Arc<Message>>,
         input: Vec<Arc<Message>>,
     ) -> Self {
-        let system = system_prompt(agent, cx);
+        let (system, cache_key) = (system_prompt(agent, cx), cache_key(cx.session_id()));
         let (calls, repetition) = (AtomicU32::new(0), Repetition::new(agent.parts().repetition));
         let (progress, compactor) = (Progress::default(), Compactor::new(agent.parts(), cx, input));
-        Self { agent, cx, history, system, calls, progress, repetition, compactor }
+        Self { agent, cx, history, cache_key, system, calls, progress, repetition, compactor }
     }
 
     async fn run(&mut self) -> Result<Outcome, AgentError> {
@@ -240,6 +242,7 @@ impl<'a> Work<'a> {
         ModelRequest {
             agent: agent.id.clone(),
             session: self.cx.root_session_id().as_str().into(),
+            cache_key: Some(self.cache_key.clone()),
             system: self.system.clone(),
             messages,
             tools: if last { Arc::default() } else { agent.tools.specs() },
@@ -264,6 +267,15 @@ fn system_prompt(agent: &Agent, cx: &RunContext) -> Option<Arc<str>> {
     }
     let own = parts.system_prompt.as_deref();
     Some(own.into_iter().chain(sections.iter().map(String::as_str)).collect::<Vec<_>>().join("\n\n").into())
+}
+
+/// Returns the cache key of a session, in which an agent has its one conversation. It is a hash,
+/// because vendors get it and people name sessions; another release of Rust may have another hash,
+/// so that one prompt of a resumed session is not in a cache.
+fn cache_key(session: &SessionId) -> Arc<str> {
+    let mut hasher = DefaultHasher::new();
+    session.as_str().hash(&mut hasher);
+    format!("mainstem-{:016x}", hasher.finish()).into()
 }
 
 const EMPTY: &str = "<system-reminder>\nYour last reply was empty. Write your answer as the content of the \

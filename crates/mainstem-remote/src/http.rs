@@ -4,7 +4,7 @@ use std::{error::Error as Cause, pin::Pin, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
-use mainstem_outbound::{Reach, Secrets};
+use mainstem_outbound::{Reach, Secrets, builder};
 use mainstem_sse::SseStream;
 use reqwest::{
     Client, Method, Response, StatusCode, Url,
@@ -90,9 +90,7 @@ impl Connection {
                 RemoteError::invalid("the url is not an address that begins with http:// or https://")
             })?;
         reach.check(&base).map_err(|error| RemoteError::invalid(error.to_string()))?;
-        // Fails if a provider is installed already, which then serves as well.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = Client::builder().connect_timeout(CONNECT_TIMEOUT).redirect(Policy::none());
+        let client = builder().connect_timeout(CONNECT_TIMEOUT).redirect(Policy::none());
         let client = reach.limit(client).build().map_err(|error| RemoteError::invalid(error.to_string()))?;
         let mut secrets = Secrets::default();
         secrets.add_url(&base);
@@ -362,7 +360,6 @@ mod tests {
                 assert_eq!(requests, 1);
             }
         };
-        let _ = rustls::crypto::ring::default_provider().install_default();
         let reach = Reach::public().with_host("127.0.0.1".parse().unwrap());
         let connection = Connection::at(&url, &reach).unwrap();
         let place = connection.url(&["x"]);

@@ -22,6 +22,8 @@ use tokio::{
     time::{sleep, timeout},
 };
 
+use self::http::Request;
+
 /// A server on the loopback that streams the deltas of a [`Model`], usually a scripted one.
 ///
 /// The requested endpoint selects the API: `…/chat/completions` and `…/responses` of OpenAI,
@@ -38,7 +40,8 @@ pub struct ModelServer {
 
 #[derive(Debug, Default)]
 struct Shared {
-    requests: Mutex<Vec<Value>>,
+    requests: Mutex<Vec<Request>>,
+    connections: AtomicUsize,
     answering: AtomicUsize,
     cut: AtomicUsize,
 }
@@ -69,7 +72,17 @@ impl ModelServer {
 
     /// Returns the bodies of the requests so far, in the order of their arrival.
     pub fn requests(&self) -> Vec<Value> {
-        self.shared.requests().clone()
+        self.shared.requests().iter().map(Request::json).collect()
+    }
+
+    /// Returns the bodies of the requests so far as they were sent, byte for byte.
+    pub fn bodies(&self) -> Vec<Vec<u8>> {
+        self.shared.requests().iter().map(|request| request.body.clone()).collect()
+    }
+
+    /// Returns the number of connections that clients have opened.
+    pub fn connections(&self) -> usize {
+        self.shared.connections.load(Ordering::SeqCst)
     }
 
     /// Returns the number of responses that are being sent.
@@ -100,7 +113,7 @@ impl Drop for ModelServer {
 }
 
 impl Shared {
-    fn requests(&self) -> std::sync::MutexGuard<'_, Vec<Value>> {
+    fn requests(&self) -> std::sync::MutexGuard<'_, Vec<Request>> {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -108,6 +121,7 @@ impl Shared {
 async fn accept(listener: TcpListener, model: Arc<dyn Model>, shared: Arc<Shared>) {
     let mut connections = tokio::task::JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
+        shared.connections.fetch_add(1, Ordering::SeqCst);
         connections.spawn(serve(stream, model.clone(), shared.clone()));
         while connections.try_join_next().is_some() {}
     }
@@ -117,12 +131,12 @@ async fn accept(listener: TcpListener, model: Arc<dyn Model>, shared: Arc<Shared
 async fn serve(mut stream: TcpStream, model: Arc<dyn Model>, shared: Arc<Shared>) {
     _ = stream.set_nodelay(true);
     let mut read = Vec::new();
-    while let Ok(Some((path, body))) = http::read_request(&mut stream, &mut read).await {
-        shared.requests().push(body.clone());
+    while let Ok(Some(request)) = http::read_request(&mut stream, &mut read).await {
+        shared.requests().push(request.clone());
         shared.answering.fetch_add(1, Ordering::SeqCst);
         let sent = tokio::select! {
             biased;
-            sent = answer(&model, &path, &body, http::Writer(&stream)) => sent.is_ok(),
+            sent = answer(&model, &request, http::Writer(&stream)) => sent.is_ok(),
             () = http::left(&stream) => false,
         };
         shared.answering.fetch_sub(1, Ordering::SeqCst);
@@ -133,9 +147,9 @@ async fn serve(mut stream: TcpStream, model: Arc<dyn Model>, shared: Arc<Shared>
     }
 }
 
-async fn answer(model: &Arc<dyn Model>, path: &str, body: &Value, to: http::Writer<'_>) -> io::Result<()> {
-    let mut dialect = wire::of(path);
-    let mut deltas = model.stream(dialect.request(path, body));
+async fn answer(model: &Arc<dyn Model>, request: &Request, to: http::Writer<'_>) -> io::Result<()> {
+    let mut dialect = wire::of(&request.path);
+    let mut deltas = model.stream(dialect.request(&request.path, &request.json()));
     let (mut begun, mut headers) = (false, String::new());
     while let Some(delta) = deltas.next().await {
         let delta = match delta {
@@ -157,6 +171,5 @@ async fn answer(model: &Arc<dyn Model>, path: &str, body: &Value, to: http::Writ
         }
         to.frames(&dialect.frames(&delta)).await?;
     }
-    to.frames(&dialect.end()).await?;
-    to.end().await
+    to.end(&dialect.end()).await
 }

@@ -9,10 +9,12 @@ use serde_json::Value;
 
 use crate::{Tool, ToolError, ToolSource};
 
-/// Tools by name, in the order in which they were added, followed by the present tools of sources.
-/// Cheap to clone; checks arguments against schemas that are compiled once.
+/// The tools of an agent and the present tools of sources, in the order of their names, so that
+/// every prompt begins alike and a vendor's cache holds it. Cheap to clone; checks arguments
+/// against schemas that are compiled once.
 #[derive(Clone, Default)]
 pub struct ToolSet {
+    /// In the order of their names.
     entries: Vec<Arc<Entry>>,
     specs: Arc<[ToolSpec]>,
     sources: Vec<Part>,
@@ -76,12 +78,10 @@ impl ToolSet {
 
     fn push(&mut self, tool: Arc<dyn Tool>) -> Result<(), ToolSetError> {
         let spec = tool.spec();
-        if self.own(&spec.name).is_some() {
-            return Err(ToolSetError::Duplicate(spec.name));
-        }
+        let Err(place) = self.place(&spec.name) else { return Err(ToolSetError::Duplicate(spec.name)) };
         let schema = Schema::compile(spec.parameters.clone())
             .map_err(|error| ToolSetError::Schema { name: spec.name.clone(), message: error.to_string() })?;
-        self.entries.push(Arc::new(Entry { spec, schema, tool }));
+        self.entries.insert(place, Arc::new(Entry { spec, schema, tool }));
         Ok(())
     }
 
@@ -91,8 +91,7 @@ impl ToolSet {
         self.sources.push(Part { source, passes: Arc::new(|_| true) });
     }
 
-    /// Returns the tools whose name passes, in the same order; the filter applies to later tools of
-    /// sources, too.
+    /// Returns the tools whose name passes; the filter applies to later tools of sources, too.
     #[must_use]
     pub fn filtered(&self, passes: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
         let passes: Arc<Passes> = Arc::new(passes);
@@ -125,7 +124,12 @@ impl ToolSet {
     }
 
     fn own(&self, name: &str) -> Option<&Arc<Entry>> {
-        self.entries.iter().find(|entry| entry.spec.name == name)
+        self.place(name).ok().map(|place| &self.entries[place])
+    }
+
+    /// Returns the place of a tool of the set's own, or where it would be inserted.
+    fn place(&self, name: &str) -> Result<usize, usize> {
+        self.entries.binary_search_by(|entry| entry.spec.name.as_str().cmp(name))
     }
 
     /// Returns the tool that a model called, and the arguments, in which numbers and booleans that
@@ -144,7 +148,7 @@ impl ToolSet {
         Ok((entry.tool.clone(), arguments))
     }
 
-    /// Returns the specs of the tools, for a model.
+    /// Returns the specs of the tools in the order of their names, for a model.
     pub fn specs(&self) -> Arc<[ToolSpec]> {
         if self.sources.is_empty() {
             return self.specs.clone();
@@ -157,10 +161,11 @@ impl ToolSet {
                 }
             }
         }
+        specs.sort_by(|one, other| one.name.cmp(&other.name));
         specs.into()
     }
 
-    /// Returns the names of the tools.
+    /// Returns the names of the tools, in order.
     pub fn names(&self) -> impl Iterator<Item = String> {
         self.specs().iter().map(|spec| spec.name.clone()).collect::<Vec<_>>().into_iter()
     }

@@ -16,6 +16,7 @@ fn only_a_refusal_of_the_field_itself_is_heeded() {
     let sampling = Some(Dialect { no_sampling: true, ..Dialect::default() });
     let budget = Some(Dialect { no_budget: true, ..Dialect::default() });
     let effort = Some(Dialect { no_effort: true, ..Dialect::default() });
+    let caching = Some(Dialect { no_caching: true, ..Dialect::default() });
     // https://github.com/Comfy-Org/ComfyUI/issues/13923
     check(400, "`temperature` is deprecated for this model.", sampling);
     check(400, "`top_p` is deprecated for this model.", sampling);
@@ -34,4 +35,6 @@ fn only_a_refusal_of_the_field_itself_is_heeded() {
     check(400, "This model does not support the effort parameter.", effort);
     check(400, "adaptive thinking is not supported on this model", effort);
     check(400, "output_config.effort: 'utmost' is not supported", None);
+    check(400, "system.0.cache_control: Extra inputs are not permitted", caching);
+    check(400, "A maximum of 4 blocks with cache_control may be provided. Found 5.", None);
 }

@@ -62,7 +62,7 @@ fn the_version_can_be_another() {
 
 #[test]
 fn a_setting_stays() {
-    let anthropic = Anthropic::new("m").with_prompt_caching();
+    let anthropic = Anthropic::new("m").with_prompt_caching(PromptCaching::OneHour);
     let other = anthropic.with_model("n").with_base_url("http://h").unwrap();
-    assert!(other.name() == "n" && other.api().caching);
+    assert_eq!((other.name(), other.api().caching), ("n", PromptCaching::OneHour));
 }

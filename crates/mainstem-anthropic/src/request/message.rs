@@ -5,9 +5,10 @@ use std::{borrow::Cow, mem, sync::Arc};
 
 use mainstem_message::{ContentBlock, Message, Role};
 use mainstem_model::ModelRequest;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::part::{Block, Unsupported, assistant, attached, joined, result, user};
+use crate::caching::{Breakpoint, marked};
 
 pub(super) struct Conversation<'a> {
     pub(super) system: Option<Cow<'a, str>>,
@@ -17,15 +18,31 @@ pub(super) struct Conversation<'a> {
 #[derive(Debug, Serialize)]
 pub(super) struct Turn<'a> {
     role: Role,
-    content: Vec<Block<'a>>,
+    content: Content<'a>,
+}
+
+#[derive(Debug)]
+struct Content<'a> {
+    blocks: Vec<Block<'a>>,
+    /// At the end of the last block.
+    breakpoint: Option<Breakpoint>,
+}
+
+impl Serialize for Content<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        marked(serializer, self.blocks.iter(), self.breakpoint)
+    }
 }
 
 /// Returns the instructions and all messages. Fails with what the API has no form for, and its
 /// place.
-pub(super) fn conversation(request: &ModelRequest) -> Result<Conversation<'_>, String> {
+pub(super) fn conversation(
+    request: &ModelRequest,
+    breakpoint: Option<Breakpoint>,
+) -> Result<Conversation<'_>, String> {
     let is_system = |message: &&Arc<Message>| message.role == Role::System;
     let leading = request.messages.iter().take_while(is_system).count();
-    let mut turns = Turns { done: Vec::new(), open: Turn { role: Role::User, content: Vec::new() } };
+    let mut turns = Turns { done: Vec::new(), open: Turn::new(Role::User) };
     for (number, message) in request.messages.iter().enumerate().skip(leading) {
         for (block, content) in message.content.iter().enumerate() {
             turns.add(message.role, content).map_err(|Unsupported(what)| {
@@ -38,7 +55,18 @@ pub(super) fn conversation(request: &ModelRequest) -> Result<Conversation<'_>, S
             })?;
         }
     }
-    Ok(Conversation { system: instructions(request, leading), turns: turns.finish() })
+    let mut turns = turns.finish();
+    mark(&mut turns, breakpoint);
+    Ok(Conversation { system: instructions(request, leading), turns })
+}
+
+/// Marks the ends of the last two turns of the user's: the end of this prompt, and the end of the
+/// previous request's, which the cache holds. The vendor looks for that one by itself, but only
+/// over 20 blocks; a turn with many calls has more.
+fn mark(turns: &mut [Turn<'_>], breakpoint: Option<Breakpoint>) {
+    for turn in turns.iter_mut().rev().filter(|turn| turn.role == Role::User).take(2) {
+        turn.content.breakpoint = breakpoint;
+    }
 }
 
 /// Returns the instructions, with the system messages at the beginning of the conversation.
@@ -87,14 +115,14 @@ impl<'a> Turns<'a> {
     /// messages of one role are one turn.
     fn content(&mut self, role: Role) -> &mut Vec<Block<'a>> {
         if self.open.role != role {
-            let open = mem::replace(&mut self.open, Turn { role, content: Vec::new() });
+            let open = mem::replace(&mut self.open, Turn::new(role));
             self.done.extend(open.finish());
             // The turn between them was empty.
             if let Some(before) = self.done.pop_if(|turn| turn.role == role) {
                 self.open = before;
             }
         }
-        &mut self.open.content
+        &mut self.open.content.blocks
     }
 
     fn finish(mut self) -> Vec<Turn<'a>> {
@@ -104,10 +132,15 @@ impl<'a> Turns<'a> {
 }
 
 impl Turn<'_> {
+    fn new(role: Role) -> Self {
+        Self { role, content: Content { blocks: Vec::new(), breakpoint: None } }
+    }
+
     /// Returns the turn, unless it is empty. The API refuses a turn of the model's that ends in
     /// thinking, as one does that was cut off.
     fn finish(mut self) -> Option<Self> {
-        while self.content.pop_if(|block| block.is_thinking()).is_some() {}
-        (!self.content.is_empty()).then_some(self)
+        let blocks = &mut self.content.blocks;
+        while blocks.pop_if(|block| block.is_thinking()).is_some() {}
+        (!blocks.is_empty()).then_some(self)
     }
 }

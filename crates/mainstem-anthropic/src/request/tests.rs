@@ -5,13 +5,17 @@ use std::sync::Arc;
 use mainstem_message::{ContentBlock, DataSource, Message, Opaque, Role, ToolCall, ToolResult, ToolState};
 
 use super::*;
+use crate::PromptCaching::{self, FiveMinutes, Off, OneHour};
+
+/// The API without a cache, whose marks other tests are not about.
+const PLAIN: Messages = Messages { caching: Off };
 
 fn ask(messages: Vec<Message>) -> ModelRequest {
     ModelRequest { messages: messages.into_iter().map(Arc::new).collect(), ..ModelRequest::default() }
 }
 
 fn sent(request: &ModelRequest) -> Value {
-    let body = body("claude", &Messages::default(), request, &Dialect::default()).unwrap();
+    let body = body("claude", &PLAIN, request, &Dialect::default()).unwrap();
     serde_json::from_slice(&body).unwrap()
 }
 
@@ -68,10 +72,10 @@ fn tools() -> Arc<[ToolSpec]> {
 #[test]
 fn a_plain_question_is_a_small_request() {
     let request = ModelRequest { system: Some("Be brief.".into()), ..ask(vec![Message::user("Hi")]) };
-    let body = body("claude-sonnet-4-5", &Messages::default(), &request, &Dialect::default()).unwrap();
+    let body = body("claude-sonnet-4-5", &PLAIN, &request, &Dialect::default()).unwrap();
     insta::assert_snapshot!(
         String::from_utf8(body).unwrap(),
-        @r#"{"model":"claude-sonnet-4-5","max_tokens":32000,"system":"Be brief.","messages":[{"role":"user","content":[{"type":"text","text":"Hi"}]}],"stream":true}"#
+        @r#"{"model":"claude-sonnet-4-5","max_tokens":32000,"stream":true,"system":"Be brief.","messages":[{"role":"user","content":[{"type":"text","text":"Hi"}]}]}"#
     );
 }
 
@@ -102,23 +106,66 @@ fn options_have_the_vendors_names() {
         "metadata": { "user_id": "u" },
     });
     assert_eq!(sent(&request), expected, "extra wins; nothing about tools without tools");
-    let text =
-        String::from_utf8(body("m", &Messages::default(), &request, &Dialect::default()).unwrap()).unwrap();
+    let text = String::from_utf8(body("m", &PLAIN, &request, &Dialect::default()).unwrap()).unwrap();
     assert_eq!(text.matches("\"temperature\"").count(), 1, "and stands alone");
 
     let plain =
-        body("claude", &Messages::default(), &request, &Dialect { no_sampling: true, ..Dialect::default() })
-            .unwrap();
+        body("claude", &PLAIN, &request, &Dialect { no_sampling: true, ..Dialect::default() }).unwrap();
     let plain: Value = serde_json::from_slice(&plain).unwrap();
     assert_eq!((plain.get("top_p"), &plain["temperature"]), (None, &json!(0.1)), "what is set by hand stays");
 }
 
+/// Returns the body of a request whose prompt is cached, without the fields before it.
+fn cached(caching: PromptCaching, request: &ModelRequest, dialect: &Dialect) -> String {
+    let body = body("m", &Messages { caching }, request, dialect).unwrap();
+    let mut body: Value = serde_json::from_slice(&body).unwrap();
+    body.as_object_mut().unwrap().retain(|name, _| !["model", "max_tokens", "stream"].contains(&&**name));
+    body.to_string()
+}
+
+/// Returns a conversation with this many calls of tools, one after the other.
+fn conversation(calls: usize) -> ModelRequest {
+    let mut messages = vec![Message::user("Go")];
+    for number in 0..calls {
+        let id = format!("c{number}");
+        messages.push(assistant(vec![call(&id, "{}")]));
+        messages.push(result(&id, vec![ContentBlock::text("done")], ToolState::Success));
+    }
+    let (cache_key, system) = (Some("c".into()), Some("Be brief.".into()));
+    ModelRequest { cache_key, system, tools: tools(), ..ask(messages) }
+}
+
 #[test]
-fn caching_is_one_field() {
-    let body = body("m", &Messages { caching: true }, &ask(vec![]), &Dialect::default()).unwrap();
-    let body: Value = serde_json::from_slice(&body).unwrap();
-    assert_eq!(body["cache_control"], json!({ "type": "ephemeral" }));
-    assert_eq!(sent(&ask(vec![])).get("cache_control"), None);
+fn a_prompt_is_cached_up_to_four_places() {
+    let shown = [(FiveMinutes, 0), (FiveMinutes, 2), (OneHour, 0), (Off, 0)]
+        .map(|(caching, calls)| cached(caching, &conversation(calls), &Dialect::default()));
+    insta::assert_snapshot!(shown.join("\n"));
+    let marks = |request: &ModelRequest, dialect: &Dialect| {
+        cached(FiveMinutes, request, dialect).matches("cache_control").count()
+    };
+    let dialect = Dialect::default();
+    assert_eq!(marks(&conversation(30), &dialect), 4);
+    assert_eq!(marks(&ModelRequest { cache_key: None, ..conversation(2) }, &dialect), 0, "sent once");
+    assert_eq!(marks(&ModelRequest { cache_key: Some("c".into()), ..ask(vec![]) }, &dialect), 0);
+    assert_eq!(marks(&conversation(2), &Dialect { no_caching: true, ..dialect }), 0, "a server without one");
+    let options = options(|options| {
+        options.extra.insert("cache_control".into(), json!({ "type": "ephemeral" }));
+    });
+    assert_eq!(marks(&ModelRequest { options, ..conversation(2) }, &dialect), 1, "the automatic form");
+}
+
+#[test]
+fn a_prompt_that_grows_has_a_breakpoint_where_the_last_one_ended() {
+    let mark = r#","cache_control":{"type":"ephemeral"}"#;
+    let sent = |calls| cached(FiveMinutes, &conversation(calls), &Dialect::default());
+    for calls in 0..9 {
+        let (before, after) = (sent(calls), sent(calls + 1));
+        let end = before.rfind(mark).unwrap() + mark.len();
+        let shared = |text: &str| text.replace(mark, "");
+        let (cached, _) = after.split_at(after.rfind(mark).unwrap());
+        let cached = &cached[..cached.rfind(mark).unwrap() + mark.len()];
+        assert_eq!(shared(cached), shared(&before[..end]), "after {calls} calls");
+    }
 }
 
 #[test]
@@ -172,7 +219,7 @@ fn a_form_of_thinking_that_is_refused_is_left_out() {
         let options =
             options(|options| (options.effort, options.thinking_budget) = (effort.map(Into::into), budget));
         let request = ModelRequest { options, ..ask(vec![]) };
-        let body = body("m", &Messages::default(), &request, &dialect).unwrap();
+        let body = body("m", &PLAIN, &request, &dialect).unwrap();
         let mut body: Value = serde_json::from_slice(&body).unwrap();
         for other in ["model", "messages", "stream"] {
             body.as_object_mut().unwrap().remove(other);
@@ -193,7 +240,7 @@ fn a_thinking_budget_leaves_room_for_an_answer() {
         (options.thinking_budget, options.max_output_tokens) = (Some(2048), Some(2048));
     });
     let request = ModelRequest { options, ..ask(vec![]) };
-    let error = body("m", &Messages::default(), &request, &Dialect::default()).unwrap_err();
+    let error = body("m", &PLAIN, &request, &Dialect::default()).unwrap_err();
     let why =
         "thinking_budget must be below max_output_tokens, which counts thinking: 2048 is not below 2048";
     assert_eq!(error, why);
@@ -324,7 +371,7 @@ fn images_and_files() {
 fn data_without_a_form_is_refused_with_its_place() {
     let check = |message: Message, place: &str| {
         let request = ask(vec![Message::user("Hi"), message]);
-        let error = body("m", &Messages::default(), &request, &Dialect::default()).unwrap_err();
+        let error = body("m", &PLAIN, &request, &Dialect::default()).unwrap_err();
         let takes =
             "it takes JPEG, PNG, GIF and WebP images and PDF files of the user's; send other data as text";
         assert_eq!(error, format!("has no form for {place}: {takes}"));

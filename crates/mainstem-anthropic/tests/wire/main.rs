@@ -57,7 +57,7 @@ async fn the_request_is_what_anthropic_documents() {
     ");
     insta::assert_snapshot!(
         request.split("\r\n\r\n").nth(1).unwrap(),
-        @r#"{"model":"claude-test","max_tokens":32000,"messages":[{"role":"user","content":[{"type":"text","text":"Hello?"}]}],"stream":true}"#
+        @r#"{"model":"claude-test","max_tokens":32000,"stream":true,"messages":[{"role":"user","content":[{"type":"text","text":"Hello?"}]}]}"#
     );
 }
 

@@ -305,7 +305,7 @@ fn validate_sees_what_a_run_sees() {
     };
     assert_snapshot!(said(&workspace("").run()), @r#"
     1
-    ./subagents/a.md:3:20: warning: agent "a" lists tool "raed_file", which does not exist; known: read_file, write_file, edit_file, list_files, glob_files, grep_files, agent_spawn, agent_fanout, agent_send, agent_list, agent_close, task_output, task_wait, task_cancel, task_list; did you mean "read_file"?
+    ./subagents/a.md:3:20: warning: agent "a" lists tool "raed_file", which does not exist; known: edit_file, glob_files, grep_files, list_files, read_file, write_file, agent_spawn, agent_fanout, agent_send, agent_list, agent_close, task_output, task_wait, task_cancel, task_list; did you mean "read_file"?
     ./subagents/a.md:4:10: warning: agent "a" lists skill "pfd", which does not exist; known: pdf; did you mean "pdf"?
     ./subagents/b.md:3:8: error: agent "b": unknown model "opnai:gpt-4o"; known: demo, anthropic:…, azure:…, deepseek:…, gemini:…, groq:…, lmstudio:…, mistral:…, ollama:…, openai:…, openrouter:…, responses:…, together:…, vllm:…, xai:…; did you mean "openai:gpt-4o"?
     ./subagents/c.md:4:5: warning: agent "c" lists MCP server "gti", which is not configured; known: git; did you mean "git"?
@@ -332,7 +332,7 @@ fn validate_sees_what_a_run_sees() {
 fn validate_and_a_run_name_tools_that_can_not_be_denied() {
     let file = "---\ndescription: a\ndisallowed_tools: [shell, plan_exit, mcp__git__*, wirte_file, agent_*]\n---\nWork.\n";
     let done = mainstem("agents validate").file("subagents/a.md", file).run();
-    let known = "known: read_file, write_file, edit_file, list_files, glob_files, grep_files, agent_spawn, agent_fanout, \
+    let known = "known: edit_file, glob_files, grep_files, list_files, read_file, write_file, agent_spawn, agent_fanout, \
                  agent_send, agent_list, agent_close, task_output, task_wait, task_cancel, task_list";
     let warning = format!(
         "./subagents/a.md:3:51: warning: agent \"a\" disallows tool \"wirte_file\", which does not exist; {known}; did you mean \"write_file\"?"

@@ -41,17 +41,16 @@ fn run(cli: Cli, turns: Vec<Turn>) -> Done {
 fn tools_lists_those_of_servers() {
     let done = with_server("tools").run();
     assert_eq!((done.code, &*done.stderr), (Some(0), ""), "{done:?}");
-    let last = done.stdout.lines().last().unwrap();
-    assert_eq!(last, "mcp__sh__greet  mcp sh    Greets");
+    assert!(done.stdout.lines().any(|line| line == "mcp__sh__greet  mcp sh    Greets"), "{done:?}");
     let done = with_server("tools --output json").run();
     let tools: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
-    let greet = tools.as_array().unwrap().last().unwrap();
+    let greet = tools.as_array().unwrap().iter().find(|tool| tool["name"] == "mcp__sh__greet").unwrap();
     assert_eq!(greet["parameters"]["properties"], json!({"whom": {"type": "string"}}));
     assert_eq!((&greet["from"], &greet["read_only"]), (&json!("mcp sh"), &json!(false)));
     let kid = "---\ndescription: A kid\ntools: read_file, mcp__sh__*\n---\n";
     let done = with_server("tools -a kid").file("subagents/kid.md", kid).run();
     let names: Vec<_> = done.stdout.lines().skip(1).filter_map(|line| line.split(' ').next()).collect();
-    assert_eq!(names, ["read_file", "mcp__sh__greet"], "{done:?}");
+    assert_eq!(names, ["mcp__sh__greet", "read_file"], "{done:?}");
     let done = with_server("tools -a kit").file("subagents/kid.md", kid).run();
     assert_eq!(
         (done.code, &*done.stderr),

@@ -60,7 +60,7 @@ fn a_plain_question_is_a_small_request() {
     let request = ModelRequest { system: Some("Be brief.".into()), ..ask(vec![Message::user("Hi")]) };
     insta::assert_snapshot!(
         String::from_utf8(body("qwen3", None, &request).unwrap()).unwrap(),
-        @r#"{"model":"qwen3","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"Hi"}],"stream":true}"#
+        @r#"{"model":"qwen3","stream":true,"messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"Hi"}]}"#
     );
 }
 
@@ -111,7 +111,7 @@ fn fields_of_ones_own_win() {
     );
     let options = options(|options| drop(options.extra.insert("model".into(), "other".into())));
     let text = String::from_utf8(body("m", None, &ModelRequest { options, ..ask(vec![]) }).unwrap());
-    assert_eq!(text.unwrap(), r#"{"messages":[],"stream":true,"model":"other"}"#, "and stand alone");
+    assert_eq!(text.unwrap(), r#"{"stream":true,"messages":[],"model":"other"}"#, "and stand alone");
 }
 
 #[test]

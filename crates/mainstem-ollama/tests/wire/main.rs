@@ -54,7 +54,7 @@ async fn the_request_is_what_ollama_documents() {
     ");
     insta::assert_snapshot!(
         body,
-        @r#"{"model":"qwen3","messages":[{"role":"user","content":"Hello?"}],"stream":true,"options":{"num_ctx":64000}}"#
+        @r#"{"model":"qwen3","stream":true,"options":{"num_ctx":64000},"messages":[{"role":"user","content":"Hello?"}]}"#
     );
 }
 

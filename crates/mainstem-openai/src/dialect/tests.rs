@@ -64,6 +64,17 @@ fn real_errors_change_the_dialect_once() {
 }
 
 #[test]
+fn a_server_that_refuses_openais_own_fields_gets_none() {
+    let own = Dialect { own_fields: true, ..Dialect::default() };
+    for refused in ["stream_options.include_obfuscation", "prompt_cache_key"] {
+        let body =
+            format!(r#"{{"error":{{"message":"Unknown parameter: '{refused}'.","param":"{refused}"}}}}"#);
+        let error = ServerError::of(400, &body);
+        assert_eq!(own.adapted_to(&error), Some(Dialect::default()), "{refused}");
+    }
+}
+
+#[test]
 fn other_errors_end_the_call() {
     check(400, r#"{"error":{"message":"Unsupported value: 'temperature'","param":"temperature"}}"#, None);
     let value = "Unsupported value: 'reasoning_effort' does not support 'max' with this model.";

@@ -49,8 +49,28 @@ fn a_plain_question_is_a_small_request() {
     let body = body("gpt-4o-mini", &request, &Dialect::default()).unwrap();
     insta::assert_snapshot!(
         String::from_utf8(body).unwrap(),
-        @r#"{"model":"gpt-4o-mini","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"Hi"}],"stream":true,"stream_options":{"include_usage":true}}"#
+        @r#"{"model":"gpt-4o-mini","stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"Hi"}]}"#
     );
+}
+
+#[test]
+fn openais_own_fields_are_sent_to_it_alone() {
+    let request = ModelRequest { cache_key: Some("c".into()), ..ask(vec![]) };
+    let fields = |dialect: Dialect| {
+        let mut body = sent(&request, &dialect);
+        body.as_object_mut().unwrap().retain(|name, _| !["model", "messages", "stream"].contains(&&**name));
+        body.to_string()
+    };
+    let own = || Dialect { own_fields: true, ..Dialect::default() };
+    assert_eq!(
+        fields(own()),
+        r#"{"stream_options":{"include_usage":true,"include_obfuscation":false},"prompt_cache_key":"c"}"#
+    );
+    assert_eq!(fields(Dialect { no_usage: true, ..own() }), r#"{"prompt_cache_key":"c"}"#);
+    assert_eq!(fields(Dialect { whole: Some("no".into()), ..own() }), r#"{"prompt_cache_key":"c"}"#);
+    assert_eq!(fields(Dialect::default()), r#"{"stream_options":{"include_usage":true}}"#);
+    let once = sent(&ask(vec![]), &own());
+    assert_eq!(once.get("prompt_cache_key"), None, "a prompt that is sent once");
 }
 
 #[test]

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use mainstem_http::ServerError;
+use mainstem_http::{ServerError, Service};
 
-use crate::dialect::is_unsupported;
+use crate::dialect::{OWN_FIELDS, is_unsupported, takes_own_fields};
 
 /// The features that a request leaves out.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -20,16 +20,25 @@ pub struct Dialect {
     pub(crate) no_effort: bool,
     /// The reasoning of earlier turns is left out: another account of the vendor encrypted it.
     pub(crate) omits_reasoning: bool,
+    /// OpenAI's own fields are sent: see [`takes_own_fields`].
+    pub(crate) own_fields: bool,
 }
 
 impl mainstem_http::Dialect for Dialect {
+    fn of(service: &Service, host: &str) -> Self {
+        Self { own_fields: takes_own_fields(service, host), ..Self::default() }
+    }
+
     fn adapted_to(&self, error: &ServerError) -> Option<Self> {
         let ServerError { status, message, param, words, .. } = error;
         if !matches!(status, Some(400 | 422)) {
             return None;
         }
+        let names = |field: &str| param.contains(field) || message.contains(field);
         let mut adapted = self.clone();
-        if words.iter().any(|word| word == "invalid_encrypted_content") {
+        if self.own_fields && OWN_FIELDS.into_iter().any(names) {
+            adapted.own_fields = false;
+        } else if words.iter().any(|word| word == "invalid_encrypted_content") {
             adapted.omits_reasoning = true;
         } else if param == "include" || message.contains("Encrypted content is not supported") {
             adapted.plain = true;

@@ -43,8 +43,6 @@ impl Serialize for Body<'_> {
         let ModelRequest { system, tools, tool_choice, options, .. } = self.request;
         let mut body = Fields::new(serializer, &options.extra)?;
         body.field("model", Some(self.model))?;
-        body.field("instructions", system.as_deref())?;
-        body.field("input", Some(&self.input))?;
         if !tools.is_empty() {
             body.field("tools", Some(tools.iter().map(Tool::from).collect::<Vec<_>>()))?;
             body.field("tool_choice", choice(tool_choice))?;
@@ -59,6 +57,15 @@ impl Serialize for Body<'_> {
         body.field("store", Some(false))?;
         body.field("include", (!self.dialect.plain).then_some(["reasoning.encrypted_content"]))?;
         body.field("stream", Some(self.dialect.whole.is_none()))?;
+        let is_plain = self.dialect.whole.is_none() && self.dialect.own_fields;
+        body.field("stream_options", is_plain.then(|| json!({ "include_obfuscation": false })))?;
+        body.field(
+            "prompt_cache_key",
+            self.request.cache_key.as_deref().filter(|_| self.dialect.own_fields),
+        )?;
+        // What grows comes last.
+        body.field("instructions", system.as_deref())?;
+        body.field("input", Some(&self.input))?;
         body.end()
     }
 }

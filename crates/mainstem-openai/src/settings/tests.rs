@@ -7,7 +7,7 @@ use super::*;
 use crate::{
     OpenAi, OpenAiResponses,
     dialect::Dialect,
-    service::{DEEPSEEK, GROQ, MISTRAL, OPENROUTER, VLLM},
+    service::{AZURE, DEEPSEEK, GROQ, MISTRAL, OPENROUTER, VLLM},
 };
 
 fn from_vars(vars: &[(&str, &str)]) -> OpenAi {
@@ -36,7 +36,8 @@ fn a_vendors_deviations_are_known_before_the_first_request() {
         assert_eq!(Dialect::of(service, host), expected, "{} at {host}", service.provider);
     };
     let completion_tokens = || Dialect { completion_tokens: true, ..Dialect::default() };
-    check(&OPENAI, "eu.api.openai.com", completion_tokens());
+    check(&OPENAI, "eu.api.openai.com", Dialect { own_fields: true, ..completion_tokens() });
+    check(&AZURE, "h", Dialect { own_fields: true, ..Dialect::default() });
     check(&OPENAI, "h", Dialect::default());
     check(&GROQ, "api.groq.com", completion_tokens());
     check(&DEEPSEEK, "h", Dialect { reasoning: true, ..Dialect::default() });

@@ -43,7 +43,7 @@ async fn the_request_is_what_openai_documents() {
     ");
     insta::assert_snapshot!(
         body,
-        @r#"{"model":"gpt-test","messages":[{"role":"user","content":"Hello?"}],"stream":true,"stream_options":{"include_usage":true}}"#
+        @r#"{"model":"gpt-test","stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"Hello?"}]}"#
     );
 }
 

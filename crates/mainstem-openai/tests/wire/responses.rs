@@ -47,7 +47,7 @@ async fn the_request_is_what_openai_documents() {
     ");
     insta::assert_snapshot!(
         body,
-        @r#"{"model":"gpt-test","input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"Hello?"}]}],"store":false,"include":["reasoning.encrypted_content"],"stream":true}"#
+        @r#"{"model":"gpt-test","store":false,"include":["reasoning.encrypted_content"],"stream":true,"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"Hello?"}]}]}"#
     );
 }
 

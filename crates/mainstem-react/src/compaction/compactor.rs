@@ -147,6 +147,7 @@ impl<'a> Compactor<'a> {
         let request = ModelRequest {
             agent: self.agent.id.clone(),
             session: self.cx.root_session_id().as_str().into(),
+            cache_key: None,
             system: Some(text::INSTRUCTIONS.into()),
             messages: vec![Arc::new(Message::user(prompt))],
             tools: Arc::default(),

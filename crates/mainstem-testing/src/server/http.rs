@@ -6,19 +6,28 @@ use mainstem_model::ModelError;
 use serde_json::Value;
 use tokio::{io::AsyncReadExt, net::TcpStream};
 
-/// Returns the next request's path and JSON body; `None` when the client has left. `read` stores
-/// bytes that come early.
-pub(super) async fn read_request(
-    stream: &mut TcpStream,
-    read: &mut Vec<u8>,
-) -> io::Result<Option<(String, Value)>> {
+#[derive(Clone, Debug)]
+pub(super) struct Request {
+    pub(super) path: String,
+    pub(super) body: Vec<u8>,
+}
+
+impl Request {
+    /// Returns the body; `null` if it is not JSON.
+    pub(super) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or(Value::Null)
+    }
+}
+
+/// Returns the next request; `None` when the client has left. `read` stores bytes that come early.
+pub(super) async fn read_request(stream: &mut TcpStream, read: &mut Vec<u8>) -> io::Result<Option<Request>> {
     loop {
         if let Some((start, end)) = body(read) {
             let head = String::from_utf8_lossy(&read[..start]);
             let path = head.split_whitespace().nth(1).unwrap_or_default().to_owned();
-            let value = serde_json::from_slice(&read[start..end]).unwrap_or(Value::Null);
+            let body = read[start..end].to_vec();
             read.drain(..end);
-            return Ok(Some((path, value)));
+            return Ok(Some(Request { path, body }));
         }
         if stream.read_buf(read).await? == 0 {
             return Ok(None);
@@ -43,6 +52,10 @@ pub(super) async fn left(stream: &TcpStream) {
     }
 }
 
+fn chunk(frame: &str) -> String {
+    format!("{:x}\r\n{frame}\r\n", frame.len())
+}
+
 /// Writes a response while other futures watch the same connection.
 #[derive(Clone, Copy)]
 pub(super) struct Writer<'a>(pub(super) &'a TcpStream);
@@ -59,13 +72,16 @@ impl Writer<'_> {
     /// Writes each frame in an HTTP chunk of its own.
     pub(super) async fn frames(self, frames: &[String]) -> io::Result<()> {
         for frame in frames {
-            self.send(&format!("{:x}\r\n{frame}\r\n", frame.len())).await?;
+            self.send(&chunk(frame)).await?;
         }
         Ok(())
     }
 
-    pub(super) async fn end(self) -> io::Result<()> {
-        self.send("0\r\n\r\n").await
+    /// Writes the last frames and the end of the body at once, so that a client which stops reading
+    /// at the last frame has the whole body, and can use the connection again.
+    pub(super) async fn end(self, frames: &[String]) -> io::Result<()> {
+        let chunks: String = frames.iter().map(|frame| chunk(frame)).collect();
+        self.send(&format!("{chunks}0\r\n\r\n")).await
     }
 
     pub(super) async fn refuse(self, error: &ModelError, body: &Value) -> io::Result<()> {

@@ -1,5 +1,6 @@
 //! Names, order, and the errors for unknown tools.
 
+use proptest::prelude::*;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -18,7 +19,7 @@ fn tool(name: &str) -> Arc<dyn Tool> {
 }
 
 #[test]
-fn a_set_keeps_order_and_refuses_twins() {
+fn a_set_is_in_order_and_refuses_twins() {
     let mut set = ToolSet::new();
     set.insert(tool("search")).unwrap();
     set.insert(tool("fetch")).unwrap();
@@ -26,13 +27,58 @@ fn a_set_keeps_order_and_refuses_twins() {
         set.insert(tool("search")).unwrap_err().to_string(),
         r#"two tools are named "search"; rename one"#
     );
-    assert_eq!(set.names().collect::<Vec<_>>(), ["search", "fetch"]);
+    assert_eq!(set.names().collect::<Vec<_>>(), ["fetch", "search"]);
     assert_eq!(set.filtered(|name| name == "fetch").specs().len(), 1);
     let error = set.resolve("serch", json!({})).err().unwrap();
-    assert_eq!(error.to_string(), r#"unknown tool "serch"; known: search, fetch"#);
+    assert_eq!(error.to_string(), r#"unknown tool "serch"; known: fetch, search"#);
     let error = set.resolve("search", json!({ "query": 1 })).err().unwrap();
     assert_eq!(error.to_string(), "the arguments of search don't fit:\n- at /query: must be a string, got 1");
     assert!(set.resolve("search", json!({ "query": "rust" })).is_ok());
+}
+
+/// Tools of a server.
+struct Served(ToolSet);
+
+#[async_trait::async_trait]
+impl ToolSource for Served {
+    fn name(&self) -> &str {
+        "served"
+    }
+
+    async fn ready(&self) {}
+
+    fn tools(&self) -> ToolSet {
+        self.0.clone()
+    }
+
+    fn owns(&self, name: &str) -> bool {
+        self.0.may_have(name)
+    }
+}
+
+fn set_of(names: &[String]) -> ToolSet {
+    let mut set = ToolSet::new();
+    names.iter().for_each(|name| set.insert(tool(name)).unwrap());
+    set
+}
+
+proptest! {
+    #[test]
+    fn the_order_of_tools_is_that_of_their_names(
+        names in Just((0..9).map(|number| format!("t{number}")).collect::<Vec<_>>()).prop_shuffle(),
+        (own, of_first) in (0..4_usize, 4..9_usize),
+        withheld in 0..9_usize,
+    ) {
+        let mut set = set_of(&names[..own]);
+        set.insert_source(Arc::new(Served(set_of(&names[own..of_first]))));
+        set.insert_source(Arc::new(Served(set_of(&names[of_first..]))));
+        let withheld = names[withheld].clone();
+        let set = set.filtered(move |name| name != withheld);
+        let specs = set.specs();
+        prop_assert_eq!(specs.len(), 8);
+        prop_assert!(specs.is_sorted_by_key(|spec| &spec.name), "{:?}", set);
+        prop_assert!(specs.iter().all(|spec| set.get(&spec.name).is_some()));
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use mainstem_http::Dialect as _;
 
 use super::*;
+use crate::service::OPENAI;
 
 fn check(status: u16, body: &str, expected: Option<Dialect>) {
     let error = ServerError::of(status, body);
@@ -11,6 +12,15 @@ fn check(status: u16, body: &str, expected: Option<Dialect>) {
     if let Some(dialect) = adapted {
         assert_eq!(dialect.adapted_to(&error), None, "heeded once: {body}");
     }
+}
+
+#[test]
+fn openais_own_fields_are_sent_unless_it_refuses_them() {
+    let own = Dialect::of(&OPENAI, "api.openai.com");
+    assert_eq!(own, Dialect { own_fields: true, ..Dialect::default() });
+    assert_eq!(Dialect::of(&OPENAI, "h"), Dialect::default());
+    let body = r#"{"error":{"message":"Unknown parameter: 'stream_options'.","param":"stream_options.include_obfuscation"}}"#;
+    assert_eq!(own.adapted_to(&ServerError::of(400, body)), Some(Dialect::default()));
 }
 
 #[test]

@@ -101,8 +101,22 @@ fn a_plain_question_is_a_small_request() {
     let body = body("gpt-5.1", &request, &Dialect::default()).unwrap();
     insta::assert_snapshot!(
         String::from_utf8(body).unwrap(),
-        @r#"{"model":"gpt-5.1","instructions":"Be brief.","input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"Hi"}]}],"store":false,"include":["reasoning.encrypted_content"],"stream":true}"#
+        @r#"{"model":"gpt-5.1","store":false,"include":["reasoning.encrypted_content"],"stream":true,"instructions":"Be brief.","input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"Hi"}]}]}"#
     );
+}
+
+#[test]
+fn openais_own_fields_are_sent_to_it_alone() {
+    let request = ModelRequest { cache_key: Some("c".into()), ..ask(vec![]) };
+    let fields = |dialect: Dialect| {
+        let body = sent(&request, &dialect);
+        [body.get("stream_options").cloned(), body.get("prompt_cache_key").cloned()]
+    };
+    let own = || Dialect { own_fields: true, ..Dialect::default() };
+    let plain = json!({ "include_obfuscation": false });
+    assert_eq!(fields(own()), [Some(plain), Some("c".into())]);
+    assert_eq!(fields(Dialect { whole: Some("no".into()), ..own() }), [None, Some("c".into())]);
+    assert_eq!(fields(Dialect::default()), [None, None]);
 }
 
 #[test]

@@ -19,6 +19,7 @@ fn check(
     options.max_output_tokens = most;
     let request = ModelRequest {
         agent: "a".into(),
+        cache_key: None,
         system: system.map(Into::into),
         messages: vec![Arc::new(Message::new(Role::User, content))],
         tools: tools.into(),
@@ -48,6 +49,7 @@ fn everything_that_is_sent_counts() {
     options.max_output_tokens = Some(0);
     let request = ModelRequest {
         agent: "a".into(),
+        cache_key: None,
         system: None,
         messages: vec![],
         tools: vec![tool].into(),

@@ -49,15 +49,15 @@ fn tools_are_inherited_unless_the_spec_says_otherwise() {
     check(&spec().with_tools(["search", "write"]).with_disallowed_tools(["write"]), "search");
     check(&spec().with_tools(["nothing"]), "");
     // What lets a child spawn is never inherited: it must be listed.
-    check(&spec().with_tools(["search", "agent_spawn"]), "search agent_spawn");
-    check(&spec().with_tools(["agent_spawn", "agent_send"]), "agent_spawn agent_send");
+    check(&spec().with_tools(["search", "agent_spawn"]), "agent_spawn search");
+    check(&spec().with_tools(["agent_spawn", "agent_send"]), "agent_send agent_spawn");
     check(&spec().with_tools(["agent_spawn"]).with_disallowed_tools(["agent_spawn"]), "");
     check(&spec().with_disallowed_tools(["agent_spawn"]), "search write");
     // `*` is what is inherited, and no more.
     check(&spec().with_tools(["*"]), "search write");
-    check(&spec().with_tools(["*", "agent_spawn"]), "search write agent_spawn");
-    check(&spec().with_tools(["*", "agent_spawn"]).with_disallowed_tools(["write"]), "search agent_spawn");
-    check(&spec().with_tools(["search", "agent_l*"]), "search agent_list");
+    check(&spec().with_tools(["*", "agent_spawn"]), "agent_spawn search write");
+    check(&spec().with_tools(["*", "agent_spawn"]).with_disallowed_tools(["write"]), "agent_spawn search");
+    check(&spec().with_tools(["search", "agent_l*"]), "agent_list search");
 }
 
 #[test]
@@ -70,14 +70,14 @@ fn a_root_is_what_its_spec_says_and_may_spawn_unless_it_says_otherwise() {
     check(
         &spec(),
         3,
-        "search write agent_spawn agent_fanout agent_send agent_list agent_close task_output task_wait task_cancel task_list",
+        "agent_close agent_fanout agent_list agent_send agent_spawn search task_cancel task_list task_output task_wait write",
     );
     check(&spec(), 0, "search write");
-    check(&spec().with_tools(["search", "agent_spawn"]), 3, "search agent_spawn");
+    check(&spec().with_tools(["search", "agent_spawn"]), 3, "agent_spawn search");
     check(
         &spec().with_disallowed_tools(["write", "agent_fanout"]),
         3,
-        "search agent_spawn agent_send agent_list agent_close task_output task_wait task_cancel task_list",
+        "agent_close agent_list agent_send agent_spawn search task_cancel task_list task_output task_wait",
     );
 }
 
@@ -378,7 +378,7 @@ fn servers_are_for_those_who_list_them_and_an_own_one_hides_another() {
     check(&other.clone().with_tools(["mcp__git__*"]), "mcp__git__log");
     check(&other.clone().with_disallowed_tools(["mcp__git__*"]), "");
     check(&spec(), "mcp__git__mine");
-    check(&spec().with_mcp_servers(["git", "docs"]), "mcp__git__mine mcp__docs__find");
+    check(&spec().with_mcp_servers(["git", "docs"]), "mcp__docs__find mcp__git__mine");
     let unknown = factory.catalog(&set([other.with_mcp_servers(["gti"])])).1;
     assert_eq!(
         unknown[0].to_string(),

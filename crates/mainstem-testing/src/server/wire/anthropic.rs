@@ -83,8 +83,12 @@ impl Dialect for Messages {
         let mut frames = self.close();
         let rest = self.calls.rest();
         frames.extend(rest.flat_map(|call| self.call(&call)));
-        let usage =
-            json!({ "input_tokens": self.usage.input_tokens, "output_tokens": self.usage.output_tokens });
+        let (read, written) = (self.usage.cache_read_tokens, self.usage.cache_write_tokens);
+        let usage = json!({
+            "input_tokens": self.usage.input_tokens.saturating_sub(read + written),
+            "cache_read_input_tokens": read, "cache_creation_input_tokens": written,
+            "output_tokens": self.usage.output_tokens,
+        });
         let delta = json!({ "stop_reason": stop_reason(self.stop.as_ref()), "stop_sequence": null });
         frames.push(typed(&json!({ "type": "message_delta", "delta": delta, "usage": usage })));
         frames.push(typed(&json!({ "type": "message_stop" })));

@@ -42,7 +42,7 @@ impl Dialect for Generate {
             json!({ "content": content, "finishReason": finish_reason(self.stop.as_ref()), "index": 0 });
         let usage = json!({
             "promptTokenCount": self.usage.input_tokens, "candidatesTokenCount": self.usage.output_tokens,
-            "totalTokenCount": self.usage.total_tokens(),
+            "totalTokenCount": self.usage.total_tokens(), "cachedContentTokenCount": self.usage.cache_read_tokens,
         });
         frames.push(event(
             &json!({ "candidates": [candidate], "usageMetadata": usage, "modelVersion": "scripted" }),

@@ -44,7 +44,7 @@ impl Dialect for Chat {
         let end = json!({
             "model": "scripted", "created_at": CREATED, "message": { "role": "assistant", "content": "" }, "done": true,
             "done_reason": reason, "total_duration": 3, "load_duration": 1, "prompt_eval_count": self.usage.input_tokens,
-            "prompt_eval_duration": 1, "eval_count": self.usage.output_tokens, "eval_duration": 1,
+            "prompt_eval_cached_count": self.usage.cache_read_tokens, "prompt_eval_duration": 1, "eval_count": self.usage.output_tokens, "eval_duration": 1,
         });
         frames.push(format!("{end}\n"));
         frames

@@ -34,6 +34,7 @@ impl Dialect for Chat {
             let usage = json!({
                 "prompt_tokens": usage.input_tokens, "completion_tokens": usage.output_tokens,
                 "total_tokens": usage.total_tokens(),
+                "prompt_tokens_details": { "cached_tokens": usage.cache_read_tokens },
             });
             event(&of_answer(json!([]), usage))
         });

@@ -56,7 +56,8 @@ impl Dialect for Responses {
             response["incomplete_details"] = json!({ "reason": "max_output_tokens" });
         }
         response["usage"] = json!({
-            "input_tokens": self.usage.input_tokens, "input_tokens_details": { "cached_tokens": 0 },
+            "input_tokens": self.usage.input_tokens,
+            "input_tokens_details": { "cached_tokens": self.usage.cache_read_tokens },
             "output_tokens": self.usage.output_tokens, "output_tokens_details": { "reasoning_tokens": 0 },
             "total_tokens": self.usage.total_tokens(),
         });

@@ -3,7 +3,7 @@
 use std::{fmt, sync::OnceLock, time::Duration};
 
 use mainstem_a2a::sdk::{AuthenticationInfo, TaskPushNotificationConfig};
-use mainstem_outbound::Reach;
+use mainstem_outbound::{Reach, builder};
 use reqwest::{
     Client, Url,
     header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
@@ -44,9 +44,7 @@ impl Poster {
         if let Some(client) = self.client.get() {
             return Ok(client.clone());
         }
-        // Fails if a provider is installed already, which then serves as well.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = Client::builder().timeout(TIMEOUT).redirect(Policy::none());
+        let client = builder().timeout(TIMEOUT).redirect(Policy::none());
         let client = self.reach.limit(client).build().map_err(|_| "TLS is not available".to_owned())?;
         Ok(self.client.get_or_init(|| client).clone())
     }
