@@ -65,12 +65,13 @@ impl Provider {
     /// behind the service's limit of their length, and whose calls wait for its limits of their
     /// rate.
     ///
-    /// # Errors If a setting is missing or invalid.
+    /// # Errors
+    /// If a setting is missing or invalid.
     pub fn model(&self, name: &str, setup: &Setup<'_>) -> Result<Arc<dyn Model>, ModelError> {
         let (model, account) = (self.make)(self, name, setup)?;
         let model = IdleTimeout::new(Continuation::new(model), IDLE);
         let limiter = LIMITERS.get(account, name, setup.rates);
-        // A service that limits calls is not one that fails, so the breaker does not count refusals.
+        // A service that limits calls does not fail, so the breaker does not count refusals.
         Ok(Arc::new(Retry::new(Breaker::new(RateLimited::new(model, limiter)))))
     }
 
