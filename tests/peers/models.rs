@@ -140,11 +140,9 @@ async fn every_vendors_faults_are_told_apart() {
         let ask = |prompt: &'static str| events(model(vendor, "m", &peer.url), prompt);
         let busy = ask("busy once").await;
         assert_eq!(texts(&busy), "No longer busy.", "{}: {}", vendor.name, render(&busy));
-        assert!(
-            busy.iter().any(|event| matches!(event.kind, EventKind::ModelRetry { .. })),
-            "{}",
-            vendor.name
-        );
+        let refused =
+            |event: &AgentEvent| matches!(event.kind, EventKind::RateLimitWait { refusal: Some(_), .. });
+        assert!(busy.iter().any(refused), "{}: {}", vendor.name, render(&busy));
 
         let none = ask("no such model").await;
         assert!(error(&none).contains("The model does not exist."), "{}: {}", vendor.name, error(&none));
