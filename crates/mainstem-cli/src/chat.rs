@@ -2,7 +2,9 @@
 
 mod session;
 
-use anyhow::anyhow;
+use std::path::Path;
+
+use anyhow::{Context, anyhow};
 use futures_util::StreamExt;
 use mainstem::api::{Begun, Code};
 use mainstem_event::{AgentEvent, CancelReason, Clock, EventKind, Outcome, SystemClock, fold};
@@ -13,6 +15,7 @@ use self::session::ChatSession;
 use crate::{
     approval::Approvals,
     args::{Chat, Format, Log, Source},
+    attachments::Attachments,
     exit::{Exit, Fault, OrExit, in_one_line},
     host::{Advise, CANCEL_TIMEOUT, advised},
     print::print,
@@ -23,10 +26,13 @@ use crate::{
     terminal::Terminal,
 };
 
-const HELP: &str = "A line is a turn. /resume resumes a turn without an answer, /compact shortens the conversation, /agents lists the children, /quit ends the chat.";
+const HELP: &str = "A line is a turn. /attach FILE sends an image, a PDF, audio or text with the next one, /resume resumes a turn without an answer, /compact shortens the conversation, /agents lists the children, /quit ends the chat.";
 
 /// The command that shortens the conversation.
 const COMPACT: &str = "/compact";
+
+/// The command that attaches a file.
+const ATTACH: &str = "/attach";
 
 pub(crate) fn run(args: &Chat, config: &Source, terminal: Terminal) -> Result<Exit, Fault> {
     let _telemetry = telemetry::start(Log::Off, terminal).or_exit(Exit::Config)?;
@@ -38,6 +44,7 @@ pub(crate) fn run(args: &Chat, config: &Source, terminal: Terminal) -> Result<Ex
             terminal,
             approvals: Approvals::default(),
             signals: Signals::new().or_exit(Exit::Failed)?,
+            attachments: Attachments::default(),
             has_failed: false,
         };
         let exit = dialog.run(&session).await;
@@ -55,6 +62,8 @@ struct Dialog<'a> {
     /// Reads stdin, for turns and for answers.
     approvals: Approvals,
     signals: Signals,
+    /// Files for the next turn.
+    attachments: Attachments,
     has_failed: bool,
 }
 
@@ -86,17 +95,34 @@ impl Dialog<'_> {
                     let begun = self.unless_stopped(session.compact()).await?;
                     self.begun(session, begun, COMPACT).await?;
                 }
+                attach if attach.split_whitespace().next() == Some(ATTACH) => {
+                    self.attach(&attach[ATTACH.len()..])
+                }
                 unknown if unknown.starts_with('/') => {
                     self.say(&format!("unknown command {unknown}. {HELP}"))
                 }
                 input => {
-                    let begun = self.unless_stopped(session.say(input)).await?;
+                    let message = self.attachments.clone().into_message(input);
+                    let begun = self.unless_stopped(session.say(message)).await?;
+                    if begun.is_ok() {
+                        self.attachments = Attachments::default();
+                    }
                     self.begun(session, begun, input).await?;
                 }
             }
         }
         // Scripts read the exit code.
         Ok(if self.has_failed && !self.terminal.stdin { Exit::Failed } else { Exit::Reply })
+    }
+
+    /// Attaches a file to the next turn.
+    fn attach(&mut self, path: &str) {
+        let path = Path::new(path.trim());
+        let added = self.attachments.add(path).with_context(|| format!("{ATTACH} {}", path.display()));
+        match added {
+            Ok(()) => self.say(&format!("{} goes with the next line", path.display())),
+            Err(error) => self.complain(&error),
+        }
     }
 
     /// Awaits a future until a signal interrupts it.

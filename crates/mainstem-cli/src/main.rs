@@ -6,6 +6,7 @@ mod agents;
 mod approval;
 mod args;
 mod attach;
+mod attachments;
 mod chat;
 mod config;
 mod demo;

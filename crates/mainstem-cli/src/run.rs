@@ -1,6 +1,5 @@
 //! `mainstem run`: sets a run up, drives it to its end, and reports how it ended.
 
-mod attach;
 mod drive;
 mod end;
 mod filter;

@@ -8,7 +8,7 @@ use mainstem::{
     Harness,
     api::{AnySession, Begun, NewRun, RunOptions},
     event::{Background, ChildSummary},
-    message::SessionId,
+    message::{Message, SessionId},
 };
 
 use crate::{
@@ -76,7 +76,7 @@ impl ChatSession {
         Ok(Self { session: Arc::new(session), greeting, options, harness: Some(harness) })
     }
 
-    pub(super) async fn say(&self, input: &str) -> anyhow::Result<Begun> {
+    pub(super) async fn say(&self, input: Message) -> anyhow::Result<Begun> {
         // A turn that a task started may be active.
         self.run(NewRun::new(input).with_queue(true)).await
     }

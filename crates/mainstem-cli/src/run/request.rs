@@ -1,6 +1,6 @@
 //! Flags to the request of a run, here or on a server.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use mainstem::{
@@ -10,9 +10,9 @@ use mainstem::{
 };
 use serde_json::Value;
 
-use super::attach;
 use crate::{
     args::{self, Background},
+    attachments::Attachments,
     config::{Budget, read::named},
     terminal::Terminal,
 };
@@ -47,9 +47,17 @@ pub(super) fn new_run(args: &args::Run, prompt: &str, options: RunOptions) -> an
     let input = match args.resume {
         true => None,
         false if args.attach.is_empty() => Some(Input(prompt.into())),
-        false => Some(Input(attach::message(prompt, &args.attach)?)),
+        false => Some(Input(attached(&args.attach)?.into_message(prompt))),
     };
     Ok(NewRun { input, resume: args.resume, options, ..NewRun::default() })
+}
+
+fn attached(files: &[PathBuf]) -> anyhow::Result<Attachments> {
+    let mut attachments = Attachments::default();
+    for path in files {
+        attachments.add(path).with_context(|| format!("--attach {}", path.display()))?;
+    }
+    Ok(attachments)
 }
 
 /// Returns the plan mode that the flags set; `None` leaves the session's.

@@ -99,9 +99,9 @@ fn attached_files_are_sent_with_the_prompt() {
     assert_eq!((done.code, &*done.stdout), (Some(0), "A dot.\n"), "{done:?}");
     let sent = json!([
         { "type": "text", "text": "Describe" },
-        { "type": "text", "text": "The file `dot.gif`:" },
+        { "type": "text", "text": "\n\nThe file `dot.gif`:\n\n" },
         { "type": "image_url", "image_url": { "url": "data:image/gif;base64,R0lGODlhAQA=" } },
-        { "type": "text", "text": "The file `notes.txt`:\n\nLook closely." },
+        { "type": "text", "text": "\n\nThe file `notes.txt`:\n\nLook closely." },
     ]);
     assert_eq!(server.requests()[0]["messages"][1]["content"], sent);
     let done = with("run -m openai:m --attach empty Describe");

@@ -72,6 +72,21 @@ fn a_chat_goes_on_from_turn_to_turn_and_from_process_to_process() {
 }
 
 #[test]
+fn a_file_goes_with_the_next_line_of_the_chat() {
+    let server = Server::start(|_| vec![Step::Text("Fine.")]);
+    let cli = mainstem("chat -m openai:m --no-files --progress quiet").file("notes.txt", "Look closely.");
+    let cli = cli.env("OPENAI_BASE_URL", &server.url()).env("OPENAI_API_KEY", "sk-secret-123456");
+    let done = typed(cli, "/attach missing\n/attach notes.txt\nRead it.\nAnd now?\n").run();
+    assert_eq!(&done.stdout, "Fine.\nFine.\n", "{done:?}");
+    let missing = "error: /attach missing: No such file or directory (os error 2)";
+    assert!(done.stderr.contains(missing), "{done:?}");
+    let requests = server.requests();
+    let content = |number: usize| &requests[1]["messages"][number]["content"];
+    assert_eq!(*content(1), "Read it.\n\nThe file `notes.txt`:\n\nLook closely.");
+    assert_eq!(*content(3), "And now?");
+}
+
+#[test]
 fn a_conversation_is_compacted_in_the_chat() {
     /// Longer than its summary.
     const WELCOME: &str = "Hello, and welcome to this house, dear guest. Please take a seat by the fire, have \

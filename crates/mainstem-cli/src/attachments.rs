@@ -1,10 +1,6 @@
-//! Files of `--attach`, as content of the prompt.
+//! Files as content of a prompt: `--attach`, and `/attach` of a chat.
 
-use std::{
-    fs::File,
-    io::Read,
-    path::{Path, PathBuf},
-};
+use std::{fs::File, io::Read, path::Path};
 
 use anyhow::{Context, bail, ensure};
 use base64::{Engine, prelude::BASE64_STANDARD};
@@ -26,31 +22,49 @@ const READ: [&str; 8] = [
     "audio/flac",
 ];
 
-/// Returns a prompt with these files, each behind its name.
-///
-/// # Errors
-/// If a file can't be read, is of a type that no service reads, or all are larger than 20 MiB.
-pub(super) fn message(prompt: &str, files: &[PathBuf]) -> anyhow::Result<Message> {
-    let mut content = vec![ContentBlock::text(prompt)];
-    let mut left = MOST;
-    for path in files {
-        let bytes = read(path, &mut left).and_then(|bytes| block(path, bytes));
-        content.extend(bytes.with_context(|| format!("--attach {}", path.display()))?);
-    }
-    Ok(Message::new(Role::User, content))
+/// Files that are sent with a prompt.
+#[derive(Clone, Debug)]
+pub(crate) struct Attachments {
+    content: Vec<ContentBlock>,
+    /// How many bytes further files may have.
+    left: u64,
 }
 
-fn read(path: &Path, left: &mut u64) -> anyhow::Result<Vec<u8>> {
+impl Default for Attachments {
+    fn default() -> Self {
+        Self { content: Vec::new(), left: MOST }
+    }
+}
+
+impl Attachments {
+    /// Adds a file, as it is now.
+    ///
+    /// # Errors
+    /// If it can't be read, is of a type that no service reads, or all are larger than 20 MiB.
+    pub(crate) fn add(&mut self, path: &Path) -> anyhow::Result<()> {
+        let bytes = read(path, self.left)?;
+        self.left -= bytes.len() as u64;
+        self.content.extend(block(path, bytes)?);
+        Ok(())
+    }
+
+    /// Returns a message of the user's with the files behind a prompt.
+    pub(crate) fn into_message(self, prompt: &str) -> Message {
+        let content = std::iter::once(ContentBlock::text(prompt)).chain(self.content).collect();
+        Message::new(Role::User, content)
+    }
+}
+
+fn read(path: &Path, left: u64) -> anyhow::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(*left + 1).read_to_end(&mut bytes)?;
+    File::open(path)?.take(left + 1).read_to_end(&mut bytes)?;
     ensure!(!bytes.is_empty(), "the file is empty");
-    *left = left
-        .checked_sub(bytes.len() as u64)
-        .with_context(|| format!("attached files have at most {} MiB together", MOST >> 20))?;
+    ensure!(bytes.len() as u64 <= left, "attached files have at most {} MiB together", MOST >> 20);
     Ok(bytes)
 }
 
-/// Returns the blocks of a file: its name, and its text or data.
+/// Returns the blocks of a file: its name, and its text or data. Texts of a message are joined, so
+/// that each begins with an empty line.
 fn block(path: &Path, bytes: Vec<u8>) -> anyhow::Result<Vec<ContentBlock>> {
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
     let bytes = match media_type(&bytes) {
@@ -58,7 +72,7 @@ fn block(path: &Path, bytes: Vec<u8>) -> anyhow::Result<Vec<ContentBlock>> {
             let source = DataSource::Base64(BASE64_STANDARD.encode(bytes));
             let data =
                 ContentBlock::Data { media_type: media_type.to_owned(), source, opaque: Opaque::new() };
-            return Ok(vec![ContentBlock::text(format!("The file `{name}`:")), data]);
+            return Ok(vec![ContentBlock::text(format!("\n\nThe file `{name}`:\n\n")), data]);
         }
         Some(media_type) if !media_type.starts_with("text/") => {
             bail!(
@@ -69,7 +83,7 @@ fn block(path: &Path, bytes: Vec<u8>) -> anyhow::Result<Vec<ContentBlock>> {
     };
     let text =
         String::from_utf8(bytes).context("it is neither text in UTF-8, nor an image, a PDF or audio")?;
-    Ok(vec![ContentBlock::text(format!("The file `{name}`:\n\n{text}"))])
+    Ok(vec![ContentBlock::text(format!("\n\nThe file `{name}`:\n\n{text}"))])
 }
 
 /// Returns the media type by the first bytes, as services name it.

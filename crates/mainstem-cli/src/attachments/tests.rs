@@ -9,10 +9,15 @@ fn attached(files: &[(&str, &[u8])]) -> Result<Vec<String>, String> {
     let dir = tempfile::tempdir().unwrap();
     let paths: Vec<_> = files.iter().map(|(name, _)| dir.path().join(name)).collect();
     paths.iter().zip(files).for_each(|(path, (_, bytes))| fs::write(path, bytes).unwrap());
-    let message = message("look", &paths)
-        .map_err(|error| format!("{error:#}").replace(&format!("{}/", dir.path().display()), ""))?;
+    let mut attachments = Attachments::default();
+    for path in &paths {
+        attachments.add(path).map_err(|error| format!("{error:#}"))?;
+    }
+    let message = attachments.into_message("look");
     let blocks = message.content.iter().skip(1).map(|block| match block {
-        ContentBlock::Text { text, .. } => text.clone(),
+        ContentBlock::Text { text, .. } => {
+            text.strip_prefix("\n\n").unwrap().trim_end_matches("\n\n").to_owned()
+        }
         ContentBlock::Data { media_type, source: DataSource::Base64(data), .. } => {
             format!("{media_type} {} bytes", BASE64_STANDARD.decode(data).unwrap().len())
         }
@@ -28,7 +33,7 @@ fn check(name: &str, bytes: &[u8], expected: &[&str]) {
 
 #[track_caller]
 fn check_error(name: &str, bytes: &[u8], expected: &str) {
-    assert_eq!(attached(&[(name, bytes)]).unwrap_err(), format!("--attach {name}: {expected}"));
+    assert_eq!(attached(&[(name, bytes)]).unwrap_err(), expected);
 }
 
 #[test]
@@ -53,8 +58,8 @@ fn what_no_model_reads_is_refused() {
         b"\x80\x81",
         "it is neither text in UTF-8, nor an image, a PDF or audio: invalid utf-8 sequence of 1 bytes from index 0",
     );
-    let missing = message("look", &[PathBuf::from("/missing")]).unwrap_err();
-    assert_eq!(format!("{missing:#}"), "--attach /missing: No such file or directory (os error 2)");
+    let missing = Attachments::default().add(Path::new("/missing")).unwrap_err();
+    assert_eq!(format!("{missing:#}"), "No such file or directory (os error 2)");
 }
 
 #[test]
@@ -62,5 +67,5 @@ fn files_have_a_limit_together() {
     let half = vec![b'a'; 10 << 20];
     assert_eq!(attached(&[("a", &half), ("b", &half)]).unwrap().len(), 2);
     let error = attached(&[("a", &half), ("b", &half), ("c", b"a")]).unwrap_err();
-    assert_eq!(error, "--attach c: attached files have at most 20 MiB together");
+    assert_eq!(error, "attached files have at most 20 MiB together");
 }
