@@ -2,16 +2,16 @@
 
 use std::{fs::File, io::Read, path::Path};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::ensure;
 use base64::{Engine, prelude::BASE64_STANDARD};
 use mainstem::message::{ContentBlock, DataSource, Message, Opaque, Role};
 
 /// The most bytes of all files of a prompt. Services accept no larger requests: 32 MB at Anthropic,
 /// of base64.
-const MOST: u64 = 20 << 20;
+const MAX_BYTES: u64 = 20 << 20;
 
 /// The media types of data that a service reads.
-const READ: [&str; 8] = [
+const MEDIA_TYPES: [&str; 8] = [
     "image/png",
     "image/jpeg",
     "image/gif",
@@ -32,7 +32,7 @@ pub(crate) struct Attachments {
 
 impl Default for Attachments {
     fn default() -> Self {
-        Self { content: Vec::new(), left: MOST }
+        Self { content: Vec::new(), left: MAX_BYTES }
     }
 }
 
@@ -43,8 +43,9 @@ impl Attachments {
     /// If it can't be read, is of a type that no service reads, or all are larger than 20 MiB.
     pub(crate) fn add(&mut self, path: &Path) -> anyhow::Result<()> {
         let bytes = read(path, self.left)?;
-        self.left -= bytes.len() as u64;
+        let size = bytes.len() as u64;
         self.content.extend(block(path, bytes)?);
+        self.left -= size;
         Ok(())
     }
 
@@ -59,7 +60,7 @@ fn read(path: &Path, left: u64) -> anyhow::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(left + 1).read_to_end(&mut bytes)?;
     ensure!(!bytes.is_empty(), "the file is empty");
-    ensure!(bytes.len() as u64 <= left, "attached files have at most {} MiB together", MOST >> 20);
+    ensure!(bytes.len() as u64 <= left, "attached files have at most {} MiB together", MAX_BYTES >> 20);
     Ok(bytes)
 }
 
@@ -67,23 +68,23 @@ fn read(path: &Path, left: u64) -> anyhow::Result<Vec<u8>> {
 /// that each begins with an empty line.
 fn block(path: &Path, bytes: Vec<u8>) -> anyhow::Result<Vec<ContentBlock>> {
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
-    let bytes = match media_type(&bytes) {
-        Some(media_type) if READ.contains(&media_type) => {
-            let source = DataSource::Base64(BASE64_STANDARD.encode(bytes));
-            let data =
-                ContentBlock::Data { media_type: media_type.to_owned(), source, opaque: Opaque::new() };
-            return Ok(vec![ContentBlock::text(format!("\n\nThe file `{name}`:\n\n")), data]);
-        }
-        Some(media_type) if !media_type.starts_with("text/") => {
-            bail!(
-                "no model reads {media_type}; images (PNG, JPEG, GIF, WebP), PDF, WAV, MP3, FLAC and text are read"
-            )
-        }
-        _ => bytes,
-    };
-    let text =
-        String::from_utf8(bytes).context("it is neither text in UTF-8, nor an image, a PDF or audio")?;
-    Ok(vec![ContentBlock::text(format!("\n\nThe file `{name}`:\n\n{text}"))])
+    if let Some(text) = text(&bytes) {
+        return Ok(vec![ContentBlock::text(format!("\n\nThe file `{name}`:\n\n{text}"))]);
+    }
+    let media_type = media_type(&bytes).unwrap_or("unknown");
+    ensure!(
+        MEDIA_TYPES.contains(&media_type),
+        "the file type is {media_type}; supported are PNG, JPEG, GIF, WebP, PDF, WAV, MP3, FLAC and UTF-8 text"
+    );
+    let source = DataSource::Base64(BASE64_STANDARD.encode(bytes));
+    let data = ContentBlock::Data { media_type: media_type.to_owned(), source, opaque: Opaque::new() };
+    Ok(vec![ContentBlock::text(format!("\n\nThe file `{name}`:\n\n")), data])
+}
+
+/// Returns the content if it is text: UTF-8 without NUL, and not a PDF.
+fn text(bytes: &[u8]) -> Option<&str> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    (!text.contains('\0') && !text.starts_with("%PDF-")).then_some(text)
 }
 
 /// Returns the media type by the first bytes, as services name it.

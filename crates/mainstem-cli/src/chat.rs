@@ -26,7 +26,7 @@ use crate::{
     terminal::Terminal,
 };
 
-const HELP: &str = "A line is a turn. /attach FILE sends an image, a PDF, audio or text with the next one, /resume resumes a turn without an answer, /compact shortens the conversation, /agents lists the children, /quit ends the chat.";
+const HELP: &str = "A line is a turn. /attach FILE sends an image, a PDF, audio or text with the next one, and /attach alone none, /resume resumes a turn without an answer, /compact shortens the conversation, /agents lists the children, /quit ends the chat.";
 
 /// The command that shortens the conversation.
 const COMPACT: &str = "/compact";
@@ -118,6 +118,10 @@ impl Dialog<'_> {
     /// Attaches a file to the next turn.
     fn attach(&mut self, path: &str) {
         let path = Path::new(path.trim());
+        if path.as_os_str().is_empty() {
+            self.attachments = Attachments::default();
+            return self.say("no files go with the next line");
+        }
         let added = self.attachments.add(path).with_context(|| format!("{ATTACH} {}", path.display()));
         match added {
             Ok(()) => self.say(&format!("{} goes with the next line", path.display())),

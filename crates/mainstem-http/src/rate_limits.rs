@@ -2,8 +2,12 @@
 
 use std::time::{Duration, SystemTime};
 
-use mainstem_model::message::{Allowance, RateLimits};
+use mainstem_model::message::{Allowance, RateLimit, RateLimits};
 use reqwest::header::{DATE, HeaderMap};
+
+/// From here on, a number of seconds is a time since the epoch; a thousand times that, of
+/// milliseconds.
+const EPOCH: Duration = Duration::from_secs(1_000_000_000);
 
 /// Returns the limits that the head of a response reports. What is not valid in a header is left
 /// out.
@@ -28,11 +32,15 @@ pub(crate) fn rate_limits(headers: &HeaderMap) -> RateLimits {
     limits
 }
 
-/// Returns how long a service accepts no call by the limits that it reports: until the last one of
-/// which nothing is left is reset.
+/// Returns how long a service accepts no call by the limits of which nothing is left.
 pub(crate) fn exhausted_for(limits: &RateLimits) -> Option<Duration> {
     let exhausted = limits.iter().filter(|(_, allowance)| allowance.remaining == 0);
-    exhausted.filter_map(|(_, allowance)| allowance.reset_ms).max().map(Duration::from_millis)
+    let wait = |(limit, allowance): (RateLimit, Allowance)| match (limit, allowance.limit) {
+        // One request is available before all are.
+        (RateLimit::Requests, Some(limit)) => Some(allowance.reset_ms? / limit.max(1)),
+        _ => allowance.reset_ms,
+    };
+    exhausted.filter_map(wait).max().map(Duration::from_millis)
 }
 
 fn allowance(headers: &HeaderMap, name: impl Fn(&str) -> String) -> Option<Allowance> {
@@ -43,13 +51,17 @@ fn allowance(headers: &HeaderMap, name: impl Fn(&str) -> String) -> Option<Allow
     Some(Allowance::new(number("remaining")?).with_limit(number("limit")).with_reset_ms(reset_ms))
 }
 
-/// Returns the time until a reset: a duration, or a date relative to the server's own.
+/// Returns the time until a reset: a duration, or a time relative to the server's own, as a date or
+/// since the epoch.
 fn time_until(reset: &str, headers: &HeaderMap) -> Option<Duration> {
-    duration(reset).or_else(|| {
-        let at: SystemTime = humantime::parse_rfc3339(reset).ok()?;
-        let now = httpdate::parse_http_date(headers.get(DATE)?.to_str().ok()?).ok()?;
-        Some(at.duration_since(now).unwrap_or_default())
-    })
+    let at = match duration(reset) {
+        Some(time) if time < EPOCH => return Some(time),
+        Some(time) if time < EPOCH * 1_000 => SystemTime::UNIX_EPOCH.checked_add(time)?,
+        Some(time) => SystemTime::UNIX_EPOCH.checked_add(time / 1_000)?,
+        None => humantime::parse_rfc3339(reset).ok()?,
+    };
+    let now = httpdate::parse_http_date(headers.get(DATE)?.to_str().ok()?).ok()?;
+    Some(at.duration_since(now).unwrap_or_default())
 }
 
 /// Parses a duration as Go writes it, such as `1h2m3.5s`, or a number of seconds.

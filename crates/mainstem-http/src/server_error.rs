@@ -27,13 +27,15 @@ const QUOTED: usize = 200;
 
 /// Phrases for a conversation that is too long, of servers without a code for it: OpenAI's likes,
 /// Ollama, Anthropic, Google.
-const OVERFLOWS: [&str; 6] = [
+const OVERFLOWS: [&str; 7] = [
     "maximum context length",
     "context size",
     "exceeds the context length",
     "prompt is too long",
     "exceed context limit",
     "exceeds the maximum number of tokens allowed",
+    // A limit on the rate that is smaller than the request: it never fits.
+    "Request too large for",
 ];
 
 /// What comes before the context window in those messages.

@@ -25,7 +25,8 @@ use crate::{ErrorKind, Model, ModelDelta, ModelError, ModelRequest, ModelStream}
 /// calls its other model without waiting.
 ///
 /// Only transient failures before the first part of an answer count. A permanent refusal, such as
-/// of a wrong key, shows that the service is up.
+/// of a wrong key, shows that the service is up; a refusal for the rate of calls
+/// ([`ErrorKind::RateLimited`]) does not count.
 #[derive(Debug)]
 pub struct Breaker<M> {
     inner: Arc<M>,
@@ -43,6 +44,9 @@ pub struct BreakerPolicy {
     /// it is longer.
     pub pause: Duration,
 }
+
+/// The longest pause that a service can demand.
+const LONGEST_PAUSE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// While one call probes the service, the others check again after this part of the pause.
 const SOON: u32 = 5;
@@ -121,7 +125,8 @@ impl Call {
     fn failed(mut self, policy: &BreakerPolicy, error: &ModelError) {
         let pause = policy.pause.max(error.retry_after().unwrap_or_default());
         if let Some(pass) = self.pass.take() {
-            lock(&self.circuit).failed(pass, policy.failures, Instant::now() + pause);
+            let until = Instant::now() + pause.min(LONGEST_PAUSE);
+            lock(&self.circuit).failed(pass, policy.failures, until);
         }
     }
 }
@@ -164,6 +169,8 @@ impl<M: Model> Guarded<M> {
                 call.succeeded();
                 State::Answered(stream)
             }
+            // A service that limits the rate of calls does not fail.
+            Err(error) if error.kind() == ErrorKind::RateLimited => State::Over,
             Err(error) if error.is_retryable() => {
                 call.failed(&self.breaker.policy, error);
                 State::Over

@@ -84,7 +84,11 @@ impl<M: Model> Model for RateLimited<M> {
 }
 
 /// How often a call waits again after a refusal, before the refusal is its failure.
-const REFUSALS: u32 = 16;
+const REFUSALS: u32 = 8;
+
+/// How often it does so at its former place in the queue. After that it goes to the end: a call
+/// that is never accepted must not hold back others.
+const REFUSALS_AT_PLACE: u32 = 2;
 
 struct Call<M> {
     model: Arc<M>,
@@ -153,7 +157,8 @@ impl<M: Model> Call<M> {
             }
             (Some(Err(error)), Some(request)) if is_refusal(&error) && self.refusals < REFUSALS => {
                 self.refusals += 1;
-                self.begin(request, sent.permit.wait_again(), Some(&error), cx).map(Some)
+                let waiting = sent.permit.wait_again(&request.session, self.refusals <= REFUSALS_AT_PLACE);
+                self.begin(request, waiting, Some(&error), cx).map(Some)
             }
             (end, _) => {
                 sent.permit.end(sent.usage);

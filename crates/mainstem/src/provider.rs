@@ -69,10 +69,9 @@ impl Provider {
     /// If a setting is missing or invalid.
     pub fn model(&self, name: &str, setup: &Setup<'_>) -> Result<Arc<dyn Model>, ModelError> {
         let (model, account) = (self.make)(self, name, setup)?;
-        let model = IdleTimeout::new(Continuation::new(model), IDLE);
+        let breaker = Breaker::new(IdleTimeout::new(Continuation::new(model), IDLE));
         let limiter = LIMITERS.get(account, name, setup.rates);
-        // A service that limits calls does not fail, so the breaker does not count refusals.
-        Ok(Arc::new(Retry::new(Breaker::new(RateLimited::new(model, limiter)))))
+        Ok(Arc::new(Retry::new(RateLimited::new(breaker, limiter))))
     }
 
     /// Returns the model without decorators: a failure is an error at once.

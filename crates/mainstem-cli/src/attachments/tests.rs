@@ -45,19 +45,16 @@ fn a_file_is_known_by_its_bytes() {
     check("a.mp3", b"ID3\x04\x00\x00", &["The file `a.mp3`:", "audio/mpeg 6 bytes"]);
     check("a.rs", "fn ä() {}\n".as_bytes(), &["The file `a.rs`:\n\nfn ä() {}\n"]);
     check("a.html", b"<!DOCTYPE html><p>", &["The file `a.html`:\n\n<!DOCTYPE html><p>"]);
+    check("a.md", b"BMW and GIF files", &["The file `a.md`:\n\nBMW and GIF files"]);
     check("a.sh", b"#!/bin/sh\ntrue\n", &["The file `a.sh`:\n\n#!/bin/sh\ntrue\n"]);
 }
 
 #[test]
 fn what_no_model_reads_is_refused() {
     check_error("a", b"", "the file is empty");
-    let read = "images (PNG, JPEG, GIF, WebP), PDF, WAV, MP3, FLAC and text are read";
-    check_error("a.zip", b"PK\x03\x04\x14\x00", &format!("no model reads application/zip; {read}"));
-    check_error(
-        "a",
-        b"\x80\x81",
-        "it is neither text in UTF-8, nor an image, a PDF or audio: invalid utf-8 sequence of 1 bytes from index 0",
-    );
+    let supported = "supported are PNG, JPEG, GIF, WebP, PDF, WAV, MP3, FLAC and UTF-8 text";
+    check_error("a.zip", b"PK\x03\x04\x14\x00", &format!("the file type is application/zip; {supported}"));
+    check_error("a", b"\x80\x81", &format!("the file type is unknown; {supported}"));
     let missing = Attachments::default().add(Path::new("/missing")).unwrap_err();
     assert_eq!(format!("{missing:#}"), "No such file or directory (os error 2)");
 }

@@ -62,6 +62,28 @@ fn every_service_is_read() {
 }
 
 #[test]
+fn a_reset_can_be_a_time() {
+    let check_reset = |reset: &str, expected: &str| {
+        let date = ("date", "Sun, 06 Nov 1994 08:49:30 GMT");
+        let reset = ("x-ratelimit-reset-tokens", reset);
+        check(&[date, ("x-ratelimit-remaining-tokens", "0"), reset], &[expected]);
+    };
+    check_reset("784111785", "Tokens 0/None Some(784111785000)");
+    check_reset("1994-11-06T08:49:37Z", "Tokens 0/None Some(7000)");
+    let date = ("date", "Mon, 24 Nov 2025 10:00:00 GMT");
+    for reset in ["1763978407", "1763978407000"] {
+        check(
+            &[date, ("x-ratelimit-remaining-tokens", "0"), ("x-ratelimit-reset-tokens", reset)],
+            &["Tokens 0/None Some(7000)"],
+        );
+        check(
+            &[("x-ratelimit-remaining-tokens", "0"), ("x-ratelimit-reset-tokens", reset)],
+            &["Tokens 0/None None"],
+        );
+    }
+}
+
+#[test]
 fn what_is_invalid_is_left_out() {
     for remaining in ["", "-1", "many", "1.5", "99999999999999999999"] {
         check(&[("x-ratelimit-remaining-requests", remaining)], &[]);
@@ -102,4 +124,7 @@ fn an_exhausted_limit_says_how_long() {
     check(&[(0, None)], None);
     check(&[(0, Some(5)), (1, Some(9))], Some(5));
     check(&[(0, Some(5)), (0, Some(9))], Some(9));
+    let mut limits = RateLimits::default();
+    limits.requests = Some(Allowance::new(0).with_limit(200).with_reset_ms(86_400_000));
+    assert_eq!(exhausted_for(&limits), Some(Duration::from_secs(432)));
 }

@@ -18,7 +18,10 @@ use super::{
 };
 use crate::{ModelDelta, ModelRequest};
 
-/// How many bytes of a request are a token, about.
+/// The longest time after which a waiting call checks the calls before it.
+const LONGEST_CHECK: Duration = Duration::from_secs(30);
+
+/// The approximate number of bytes in a token.
 const BYTES_PER_TOKEN: usize = 4;
 
 /// What a service allows the calls of one model with one key, and the calls that wait for it.
@@ -49,7 +52,9 @@ impl RateLimiter {
 
     /// Replaces the further limits; calls in progress count.
     pub(super) fn set_policy(&self, policy: RatePolicy) {
-        self.lock().pace.set_policy(policy);
+        let mut state = self.lock();
+        state.pace.set_policy(policy);
+        state.queue.wake_first(Instant::now());
     }
 
     /// Returns `true` if there are other clones of it.
@@ -175,7 +180,7 @@ impl Drop for Waiting {
 /// the longer the further back it is, so that all checks together are few.
 fn check_interval(ahead: usize) -> Duration {
     let places = u32::try_from(ahead).unwrap_or(u32::MAX).saturating_add(1);
-    PATIENCE.saturating_mul(places).min(Duration::from_secs(3_600))
+    PATIENCE.saturating_mul(places).min(LONGEST_CHECK)
 }
 
 /// The right to one call. It ends when it is dropped.
@@ -200,13 +205,18 @@ impl Permit {
 
     /// Notes that the service refused the call for its rate.
     pub(super) fn refused(&self, wait: Option<Duration>) {
-        self.update(|pace, now| pace.refused(self.call, wait, now));
+        self.update(|pace, now| pace.refused(self.call, self.cost, wait, now));
     }
 
-    /// Ends the call, which waits again at its former place in the queue.
-    pub(super) fn wait_again(self) -> Waiting {
-        let (limiter, ticket, cost) = (self.limiter.clone(), self.ticket, self.cost);
-        limiter.lock().queue.join_again(ticket);
+    /// Ends the call, which waits again: at its former place, or at the end of the queue.
+    pub(super) fn wait_again(self, session: &Arc<str>, is_at_former_place: bool) -> Waiting {
+        let (limiter, cost) = (self.limiter.clone(), self.cost);
+        let mut state = limiter.lock();
+        let ticket = match is_at_former_place {
+            true => state.queue.join_again(session, self.ticket),
+            false => state.queue.join(session),
+        };
+        drop(state);
         Waiting { limiter, ticket, cost, timer: None }
     }
 

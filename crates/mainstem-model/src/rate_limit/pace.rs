@@ -20,11 +20,15 @@ const FIRST_OUTPUT: u64 = 500;
 /// How many unanswered calls there may be before their number is unlimited again after a refusal.
 const MANY: f64 = 64.0;
 
-/// The longest time until a limit is available again that is believed.
+/// The maximum time until a limit is available again, and of a pause; longer ones are reduced to
+/// it.
 const LONGEST_RESET: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The pause after a refusal without a time to wait.
-const PAUSE: Duration = Duration::from_secs(1);
+/// The shortest pause after a refusal; it doubles with each further one in a row.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// The longest answer that counts for the average, in tokens.
+const LARGEST_OUTPUT: u64 = 1_000_000;
 
 /// What a call needs of each limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,7 +52,7 @@ impl Cost {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Go,
-    /// A limit leaves no room for it until this time, or until another call has got further.
+    /// A limit leaves no room for it until this time, or until another call makes progress.
     Wait(RateLimit, Option<Instant>),
     /// The service accepts no call for this long.
     Fail(Duration),
@@ -69,11 +73,20 @@ pub(super) struct Pace {
     /// How many calls were sent.
     sent: u64,
     paused_until: Option<Instant>,
+    /// When a call is sent nevertheless, if the pause is too long to wait for.
+    next_probe: Option<Instant>,
+    /// How many calls had been sent when the service refused one that was sent after the refusal
+    /// before.
+    sent_before_refusal: u64,
+    /// Refusals in a row, of which each was sent after the one before.
+    refusals: u32,
     /// How many calls may be unanswered, after a refusal: each refusal halves it, and as many
     /// responses as it has calls add one (additive increase, multiplicative decrease).
     most_unanswered: Option<f64>,
     /// The average tokens of an answer.
     typical_output: u64,
+    /// The average part of a prompt that is not read from a cache: Anthropic counts this part only.
+    uncached: f64,
 }
 
 /// A limit as the service reported it.
@@ -81,6 +94,8 @@ pub(super) struct Pace {
 struct Reported {
     allowance: Allowance,
     at: Instant,
+    /// The call with whose response it came; the service had counted the calls before.
+    by: u64,
 }
 
 impl Reported {
@@ -88,17 +103,22 @@ impl Reported {
         self.allowance.reset_ms.map_or(MINUTE, Duration::from_millis).min(LONGEST_RESET)
     }
 
-    /// Returns when this much of the limit is available; at once if there is enough. Services add
-    /// to a limit continuously (a token bucket); one whose whole limit is unknown adds at the end.
-    fn available_at(&self, need: u64) -> Instant {
+    /// Returns when there is room for a call besides others: at once if there is enough. Services
+    /// add to a limit continuously (a token bucket); one whose whole limit is unknown adds at the
+    /// end. A call that needs more than the limit is sent when all of it is available.
+    fn available_at(&self, need: u64, others: u64) -> Instant {
         let Allowance { limit, remaining, .. } = self.allowance;
-        let limit = limit.unwrap_or(u64::MAX);
-        let missing = need.min(limit).saturating_sub(remaining);
+        let missing = need.min(limit.unwrap_or(u64::MAX)).saturating_add(others).saturating_sub(remaining);
         if missing == 0 {
             return self.at;
         }
-        let part = if limit == u64::MAX { 1.0 } else { missing as f64 / (limit - remaining) as f64 };
-        self.at + self.resets_in().mul_f64(part)
+        let Some(limit) = limit else { return self.at + self.resets_in() };
+        let (added, time) = match limit.saturating_sub(remaining) {
+            0 => (limit.max(1), MINUTE),
+            added => (added, self.resets_in()),
+        };
+        let wait = time.as_secs_f64() * (missing as f64 / added as f64);
+        self.at + Duration::try_from_secs_f64(wait).unwrap_or(LONGEST_RESET).min(LONGEST_RESET)
     }
 }
 
@@ -139,8 +159,12 @@ impl Pace {
             calls: 0,
             sent: 0,
             paused_until: None,
+            next_probe: None,
+            sent_before_refusal: 0,
+            refusals: 0,
             most_unanswered: None,
             typical_output: FIRST_OUTPUT,
+            uncached: 1.0,
         }
     }
 
@@ -163,13 +187,7 @@ impl Pace {
             self.unanswered.pop_front();
         }
         if let Some(until) = self.paused_until.filter(|until| *until > now) {
-            let wait = until - now;
-            let is_too_long = wait > self.policy.max_wait;
-            return if is_too_long {
-                Verdict::Fail(wait)
-            } else {
-                Verdict::Wait(RateLimit::Refusal, Some(until))
-            };
+            return self.check_pause(until, now);
         }
         if self.most_unanswered.is_some_and(|most| self.unanswered.len() as f64 >= most.floor()) {
             return Verdict::Wait(RateLimit::Refusal, None);
@@ -184,14 +202,40 @@ impl Pace {
         }
     }
 
-    /// Returns when the reported limits have room for a call besides the unanswered ones. A wait
-    /// that is too long is left to the service.
+    /// Decides about a call during a pause. If the pause is too long, one call is sent from time to
+    /// time, which ends the pause if it succeeds.
+    fn check_pause(&mut self, until: Instant, now: Instant) -> Verdict {
+        let (wait, max_wait) = (until - now, self.policy.max_wait);
+        if wait <= max_wait {
+            return Verdict::Wait(RateLimit::Refusal, Some(until));
+        }
+        if self.next_probe.is_some_and(|probe| now < probe) {
+            return Verdict::Fail(wait);
+        }
+        self.next_probe = now.checked_add(max_wait);
+        Verdict::Go
+    }
+
+    /// Returns when the reported limits have room for a call besides the unanswered ones that the
+    /// reports do not contain. A wait that is too long for the call alone is left to the service.
     fn reported_at(&self, cost: Cost, now: Instant) -> Vec<(RateLimit, Instant)> {
-        let reported = self.reported.iter().map(|(limit, reported)| {
-            let unanswered: u64 = self.unanswered.iter().map(|(.., cost)| cost.of(*limit)).sum();
-            (*limit, reported.available_at(cost.of(*limit).saturating_add(unanswered)))
-        });
-        reported.filter(|(_, at)| at.saturating_duration_since(now) <= self.policy.max_wait).collect()
+        let too_late = now.checked_add(self.policy.max_wait);
+        let at = |(limit, reported): (&RateLimit, &Reported)| {
+            let later = self.unanswered.iter().filter(|(call, ..)| *call > reported.by);
+            let others = later.map(|(.., cost)| self.need(*cost, *limit)).fold(0, u64::saturating_add);
+            let need = self.need(cost, *limit);
+            let is_too_late = too_late.is_some_and(|late| reported.available_at(need, 0) > late);
+            (!is_too_late).then(|| (*limit, reported.available_at(need, others)))
+        };
+        self.reported.iter().filter_map(at).collect()
+    }
+
+    /// Returns what a call needs of a reported limit.
+    fn need(&self, cost: Cost, limit: RateLimit) -> u64 {
+        match limit {
+            RateLimit::InputTokens => (cost.input as f64 * self.uncached) as u64,
+            _ => cost.of(limit),
+        }
     }
 
     fn quotas_at(&self, cost: Cost, now: Instant) -> Vec<(RateLimit, Instant)> {
@@ -228,17 +272,27 @@ impl Pace {
         self.forget(call);
         let increased = self.most_unanswered.map(|most| most + 1.0 / most);
         self.most_unanswered = increased.filter(|most| *most < MANY);
-        self.reported
-            .extend(limits.iter().map(|(limit, allowance)| (limit, Reported { allowance, at: now })));
+        if call > self.sent_before_refusal {
+            (self.paused_until, self.next_probe, self.refusals) = (None, None, 0);
+        }
+        let reported = |(limit, allowance)| (limit, Reported { allowance, at: now, by: call });
+        self.reported.extend(limits.iter().map(reported));
     }
 
     /// Notes that the service refused a call for its rate.
-    pub(super) fn refused(&mut self, call: u64, wait: Option<Duration>, now: Instant) {
+    pub(super) fn refused(&mut self, call: u64, cost: Cost, wait: Option<Duration>, now: Instant) {
         let most = self.most_unanswered.unwrap_or(self.unanswered.len() as f64);
-        self.most_unanswered = Some((most / 2.0).max(1.0));
+        // The refusals of calls that were sent together count as one.
+        if call > self.sent_before_refusal || self.most_unanswered.is_none() {
+            self.most_unanswered = Some((most / 2.0).max(1.0));
+            (self.sent_before_refusal, self.refusals) = (self.sent, self.refusals.saturating_add(1));
+        }
         self.forget(call);
-        let until = now.checked_add(wait.unwrap_or(PAUSE)).unwrap_or(now + MINUTE);
-        self.paused_until = self.paused_until.max(Some(until));
+        self.take(now, |limit| -(cost.of(limit) as f64));
+        let least = PAUSE.saturating_mul(1 << self.refusals.clamp(1, 7) >> 1).min(MINUTE);
+        let pause = wait.unwrap_or_default().max(least).min(LONGEST_RESET);
+        self.paused_until = self.paused_until.max(Some(now + pause));
+        self.next_probe = now.checked_add(self.policy.max_wait);
     }
 
     /// Notes that a call has ended, and what it used.
@@ -246,7 +300,12 @@ impl Pace {
         self.forget(call);
         self.calls = self.calls.saturating_sub(1);
         let Some(usage) = usage.filter(|usage| usage.total_tokens() > 0) else { return };
-        self.typical_output = (self.typical_output.saturating_mul(7).saturating_add(usage.output_tokens)) / 8;
+        let output = usage.output_tokens.min(LARGEST_OUTPUT);
+        self.typical_output = (self.typical_output * 7 + output) / 8;
+        if usage.input_tokens > 0 {
+            let cached = usage.cache_read_tokens.min(usage.input_tokens) as f64;
+            self.uncached = (self.uncached * 7.0 + 1.0 - cached / usage.input_tokens as f64) / 8.0;
+        }
         let used = Cost { input: usage.input_tokens, output: usage.output_tokens };
         self.take(now, |limit| used.of(limit) as f64 - cost.of(limit) as f64);
     }

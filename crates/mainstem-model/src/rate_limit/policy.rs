@@ -12,7 +12,8 @@ pub struct RatePolicy {
     /// The maximum number of tokens in a minute, of prompts and answers. Those of a call are
     /// estimated when it begins, and counted when it has ended.
     pub tokens_per_minute: Option<u64>,
-    /// The maximum number of calls at the same time.
+    /// The maximum number of calls at the same time. An answer that its caller neither reads nor
+    /// drops counts.
     pub calls: Option<u32>,
     /// The longest wait that a service may demand. If it demands more when it refuses a call, all
     /// calls fail until then; if its reported limits demand more, a call is sent nevertheless, and

@@ -23,17 +23,26 @@ pub(super) struct Ticket {
 /// Waiting calls. In each round, every session has one turn (start-time fair queueing).
 #[derive(Debug, Default)]
 pub(super) struct Queue {
-    /// The round of the call that left last.
+    /// The round of the call that was served last.
     round: u64,
     /// How many calls have joined.
     joined: u64,
     waiting: BTreeMap<Ticket, Waiter>,
-    /// The last round in which a session has a turn, if it is a later one.
-    sessions: HashMap<Arc<str>, u64>,
+    /// The sessions with waiting calls.
+    sessions: HashMap<Arc<str>, Rounds>,
 }
 
-#[derive(Debug, Default)]
+/// The rounds of a session.
+#[derive(Debug)]
+struct Rounds {
+    /// The last round in which it has a turn.
+    last: u64,
+    waiting: usize,
+}
+
+#[derive(Debug)]
 struct Waiter {
+    session: Arc<str>,
     waker: Option<Waker>,
     /// When it was woken, if it has not polled since.
     woken: Option<Instant>,
@@ -42,20 +51,20 @@ struct Waiter {
 impl Queue {
     /// Adds a call of a session.
     pub(super) fn join(&mut self, session: &Arc<str>) -> Ticket {
-        if self.sessions.len() > 2 * self.waiting.len() + 16 {
-            self.sessions.retain(|_, last| *last > self.round);
-        }
-        let last = self.sessions.entry(session.clone()).or_default();
-        *last = (*last).max(self.round) + 1;
+        let round = self.sessions.get(session).map_or(self.round, |rounds| rounds.last.max(self.round)) + 1;
         self.joined += 1;
-        let ticket = Ticket { round: *last, number: self.joined };
-        self.waiting.insert(ticket, Waiter::default());
-        ticket
+        self.join_again(session, Ticket { round, number: self.joined })
     }
 
     /// Adds a call again at its former place, because the service refused it.
-    pub(super) fn join_again(&mut self, ticket: Ticket) {
-        self.waiting.insert(ticket, Waiter::default());
+    pub(super) fn join_again(&mut self, session: &Arc<str>, ticket: Ticket) -> Ticket {
+        let waiter = Waiter { session: session.clone(), waker: None, woken: None };
+        if self.waiting.insert(ticket, waiter).is_none() {
+            let new = || Rounds { last: ticket.round, waiting: 0 };
+            let rounds = self.sessions.entry(session.clone()).or_insert_with(new);
+            (rounds.last, rounds.waiting) = (rounds.last.max(ticket.round), rounds.waiting + 1);
+        }
+        ticket
     }
 
     /// Returns how many calls are before this one.
@@ -74,18 +83,28 @@ impl Queue {
     /// Removes a call whose turn it was.
     pub(super) fn served(&mut self, ticket: Ticket) {
         self.round = self.round.max(ticket.round);
-        self.leave(ticket);
+        self.remove(ticket, 0);
     }
 
-    /// Removes a call.
+    /// Removes a call that gives up its place. Later calls of its session move up.
     pub(super) fn leave(&mut self, ticket: Ticket) {
-        self.waiting.remove(&ticket);
+        self.remove(ticket, 1);
+    }
+
+    fn remove(&mut self, ticket: Ticket, rounds: u64) {
+        let Some(Waiter { session, .. }) = self.waiting.remove(&ticket) else { return };
+        let Some(of_session) = self.sessions.get_mut(&session) else { return };
+        of_session.last = of_session.last.saturating_sub(rounds);
+        of_session.waiting -= 1;
+        if of_session.waiting == 0 {
+            self.sessions.remove(&session);
+        }
     }
 
     /// Wakes the call whose turn it is, once until it polls.
     pub(super) fn wake_first(&mut self, now: Instant) {
         let first = self.first(now).and_then(|first| self.waiting.get_mut(&first));
-        if let Some(Waiter { waker: Some(waker), woken: woken @ None }) = first {
+        if let Some(Waiter { waker: Some(waker), woken: woken @ None, .. }) = first {
             *woken = Some(now);
             waker.wake_by_ref();
         }

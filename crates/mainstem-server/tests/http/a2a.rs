@@ -331,6 +331,27 @@ async fn a_slow_address_delays_no_other() {
 }
 
 #[tokio::test]
+async fn an_address_that_is_deleted_gets_nothing_more() {
+    let rig = rig(script()).await;
+    let listener = tokio::net::TcpListener::bind((HOOKS, 0)).await.unwrap();
+    let mut first = message("hang");
+    first["configuration"] = json!({ "returnImmediately": true });
+    let task = result(rpc(&rig, "SendMessage", first)).await["task"]["id"].clone();
+    let address = listener.local_addr().unwrap();
+    // As often as all tasks together may have configurations.
+    for _ in 0..130 {
+        let config = json!({ "taskId": task, "id": "1", "url": format!("http://{address}") });
+        result(rpc(&rig, "CreateTaskPushNotificationConfig", config)).await;
+        while notified(&listener).await != "TASK_STATE_WORKING" {}
+        let config = json!({ "taskId": task, "id": "1" });
+        result(rpc(&rig, "DeleteTaskPushNotificationConfig", config)).await;
+    }
+    result(rpc(&rig, "CancelTask", json!({ "id": task }))).await;
+    let more = tokio::time::timeout(Duration::from_millis(300), listener.accept()).await;
+    assert!(more.is_err(), "{more:?}");
+}
+
+#[tokio::test]
 async fn a_message_that_is_refused_leaves_no_configuration() {
     let rig = rig(script()).await;
     let mut first = message("hang");

@@ -46,7 +46,7 @@ fn check_with(policy: &RatePolicy, steps: &[(u64, Step)], at: u64, expected: &st
             Send(calls) => (0..*calls).for_each(|_| _ = pace.send(CALL, now)),
             Answer(limits) => pace.answered(oldest, limits, now),
             Refuse(wait) => {
-                pace.refused(oldest, wait.map(second), now);
+                pace.refused(oldest, CALL, wait.map(second), now);
                 pace.end(oldest, CALL, None, now);
             }
             End(usage) => pace.end(oldest, CALL, *usage, now),
@@ -101,6 +101,14 @@ fn calls_without_a_response_are_taken_into_account() {
     check(&[(0, Send(1)), (0, Answer(limits())), (0, Send(1))], 0, "go");
     check(&[(0, Send(1)), (0, Answer(limits())), (0, Send(2))], 0, "Tokens Some(6.0)");
     check(&[(0, Send(3)), (0, End(None)), (0, Answer(limits()))], 0, "go");
+    // Those that were sent before the call that reported are in its report.
+    let first = [(0, Send(3)), (0, End(None)), (0, End(None)), (0, Answer(limits()))];
+    check(&first, 0, "go");
+    // A limit that is nearly full, or full, has room for so many calls and then adds.
+    let nearly = |left, reset| reported(RateLimit::Requests, left, 50, reset);
+    check(&[(0, Send(1)), (0, Answer(nearly(49, 1_000))), (0, Send(48))], 0, "go");
+    check(&[(0, Send(1)), (0, Answer(nearly(49, 1_000))), (0, Send(60))], 5, "Requests Some(7.0)");
+    check(&[(0, Send(1)), (0, Answer(nearly(50, 0))), (0, Send(60))], 0, "Requests Some(13.2)");
     // After a minute, they are not.
     check(
         &[(0, Send(1)), (0, Answer(reported(RateLimit::Tokens, 300, 600, 3_600_000))), (0, Send(2))],
@@ -115,7 +123,7 @@ fn after_a_refusal_calls_wait_and_then_go_one_by_one() {
     check(&[(0, Send(5)), (0, Refuse(Some(2)))], 2, "Refusal None");
     check(&[(0, Send(4)), (0, Refuse(Some(2))), (1, End(None)), (1, End(None)), (1, End(None))], 2, "go");
     check(&[(0, Send(5)), (0, Refuse(Some(20)))], 0, "Refusal Some(20.0)");
-    check(&[(0, Send(1)), (0, Refuse(None))], 0, "Refusal Some(1.0)");
+    check(&[(0, Send(1)), (0, Refuse(None))], 0, "Refusal Some(0.3)");
     check(&[(0, Send(2)), (0, Refuse(Some(20))), (0, Refuse(Some(5)))], 0, "Refusal Some(20.0)");
     check(&[(0, Send(1)), (0, Refuse(Some(20)))], 20, "go");
     check(&[(0, Send(1)), (0, Refuse(Some(20))), (20, Send(1))], 20, "Refusal None");
@@ -128,7 +136,12 @@ fn after_a_refusal_calls_wait_and_then_go_one_by_one() {
     check(&[(0, Send(1)), (0, Refuse(Some(2))), (2, Send(1)), (3, End(None))], 3, "go");
     check(&[(0, Send(1)), (0, Refuse(Some(121)))], 0, "fail 121");
     check(&[(0, Send(1)), (0, Refuse(Some(121)))], 1, "Refusal Some(120.0)");
-    check(&[(0, Send(1)), (0, Refuse(Some(u64::MAX)))], 0, "Refusal Some(60.0)");
+    check(&[(0, Send(1)), (0, Refuse(Some(u64::MAX)))], 0, "fail 86400");
+    // From time to time, a call is sent nevertheless; if it succeeds, the pause ends.
+    check(&[(0, Send(1)), (0, Refuse(Some(900)))], 119, "fail 781");
+    check(&[(0, Send(1)), (0, Refuse(Some(900)))], 120, "go");
+    check(&[(0, Send(1)), (0, Refuse(Some(900))), (120, Send(1)), (121, Answer(none()))], 121, "go");
+    check(&[(0, Send(2)), (0, Refuse(Some(900))), (1, Answer(none()))], 1, "fail 899");
 }
 
 #[test]
@@ -152,4 +165,30 @@ fn the_policy_holds_calls_back() {
     let policy = RatePolicy { calls: Some(2), ..RatePolicy::default() };
     check_with(&policy, &[(0, Send(2))], 0, "Calls None");
     check_with(&policy, &[(0, Send(2)), (0, End(None))], 0, "go");
+}
+
+#[test]
+fn what_answers_use_is_learned_within_bounds() {
+    let mut pace = Pace::new(RatePolicy::default());
+    let now = Instant::now();
+    let mut usage = Usage::new(1_000, u64::MAX);
+    usage.cache_read_tokens = u64::MAX;
+    for _ in 0..100 {
+        let call = pace.send(CALL, now);
+        pace.end(call, CALL, Some(usage), now);
+    }
+    assert!(pace.typical_output() <= LARGEST_OUTPUT);
+    let huge = Cost { input: u64::MAX, output: u64::MAX };
+    (0..10).for_each(|_| _ = pace.send(huge, now));
+    pace.answered(1, &reported(RateLimit::Tokens, 5, 10, 1_000), now);
+    assert!(matches!(pace.check(CALL, now), Verdict::Wait(RateLimit::Tokens, Some(_))));
+    // Anthropic does not count what is read from the cache.
+    let mut pace = Pace::new(RatePolicy::default());
+    (usage.output_tokens, usage.cache_read_tokens) = (1, 1_000);
+    for _ in 0..100 {
+        let call = pace.send(CALL, now);
+        pace.end(call, CALL, Some(usage), now);
+    }
+    pace.answered(1, &reported(RateLimit::InputTokens, 5, 600, 60_000), now);
+    assert_eq!(pace.check(CALL, now), Verdict::Go);
 }

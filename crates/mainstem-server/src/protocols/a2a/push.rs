@@ -21,6 +21,7 @@ use mainstem_a2a::sdk::{
 };
 use mainstem_outbound::Reach;
 use serde_json::json;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::webhook::{Poster, Webhook};
 use super::{Call, refusal::Refusal, rpc::Answer, tasks};
@@ -42,8 +43,14 @@ pub(crate) struct Pushes {
 
 /// The configurations of a task.
 struct Configured {
-    hooks: Vec<Arc<Webhook>>,
+    hooks: Vec<Hook>,
     share: Arc<Share>,
+}
+
+/// A configuration. Dropping it ends its notifications.
+struct Hook {
+    webhook: Arc<Webhook>,
+    _ends: DropGuard,
 }
 
 impl Pushes {
@@ -57,18 +64,15 @@ impl Pushes {
     }
 
     fn of(&self, run: &RunId) -> Vec<Arc<Webhook>> {
-        self.lock().get(run).map(|task| task.hooks.clone()).unwrap_or_default()
-    }
-
-    fn has(&self, run: &RunId, hook: &Arc<Webhook>) -> bool {
-        self.lock().get(run).is_some_and(|task| task.hooks.iter().any(|one| Arc::ptr_eq(one, hook)))
+        let webhooks = |task: &Configured| task.hooks.iter().map(|hook| hook.webhook.clone()).collect();
+        self.lock().get(run).map(webhooks).unwrap_or_default()
     }
 
     /// Removes a configuration, and a task with its last one.
     fn remove(&self, run: &RunId, is_removed: impl Fn(&Arc<Webhook>) -> bool) {
         let mut tasks = self.lock();
         let Some(task) = tasks.get_mut(run) else { return };
-        task.hooks.retain(|hook| !is_removed(hook));
+        task.hooks.retain(|hook| !is_removed(&hook.webhook));
         if task.hooks.is_empty() {
             tasks.remove(run);
         }
@@ -96,11 +100,12 @@ pub(super) fn check(call: &Call, config: TaskPushNotificationConfig, id: &str) -
 
 /// Refuses a configuration for which the task has no place.
 pub(super) fn has_room(call: &Call, run: &FoundRun, checked: &Checked) -> Result<(), Refusal> {
-    room(&call.app.pushes.of(run.id()), &checked.hook)
+    let hooks = call.app.pushes.of(run.id());
+    check_room(hooks.iter().filter(|hook| hook.id() != checked.hook.id()).count())
 }
 
-fn room(hooks: &[Arc<Webhook>], hook: &Webhook) -> Result<(), Refusal> {
-    if hooks.iter().filter(|one| one.id() != hook.id()).count() < MAX_CONFIGS {
+fn check_room(others: usize) -> Result<(), Refusal> {
+    if others < MAX_CONFIGS {
         return Ok(());
     }
     Err(Refusal::invalid(format!("a task has at most {MAX_CONFIGS} push notification configurations")))
@@ -109,29 +114,32 @@ fn room(hooks: &[Arc<Webhook>], hook: &Webhook) -> Result<(), Refusal> {
 /// Adds a configuration to a task, in the place of an earlier one with the same id. The first one
 /// of a task is never refused.
 pub(super) fn add(call: &Call, run: &FoundRun, checked: Checked) -> Result<(), Refusal> {
-    let (hook, new_share) = (Arc::new(checked.hook), Arc::new(checked.share));
+    let (webhook, new_share) = (Arc::new(checked.hook), Arc::new(checked.share));
+    let is_deleted = CancellationToken::new();
     let mut tasks = call.app.pushes.lock();
     let new = || Configured { hooks: Vec::new(), share: new_share };
     let Configured { hooks, share } = tasks.entry(run.id().clone()).or_insert_with(new);
-    room(hooks, &hook)?;
-    hooks.retain(|one| one.id() != hook.id());
-    hooks.push(hook.clone());
-    let following = Following { app: call.app.clone(), run: run.clone(), hook, _share: share.clone() };
+    let others = hooks.iter().filter(|hook| hook.webhook.id() != webhook.id()).count();
+    check_room(others)?;
+    hooks.retain(|hook| hook.webhook.id() != webhook.id());
+    hooks.push(Hook { webhook: webhook.clone(), _ends: is_deleted.clone().drop_guard() });
+    let following = Following { app: call.app.clone(), run: run.clone(), webhook, _share: share.clone() };
     drop(tasks);
-    run.session().task_set().drive(following.notify());
+    let notify = async move { _ = is_deleted.run_until_cancelled_owned(following.notify()).await };
+    run.session().task_set().drive(notify);
     Ok(())
 }
 
-/// A task whose changes are posted to one address, so that a slow one delays no other.
+/// A task whose changes are posted to one address, so that a slow address does not delay others.
 struct Following {
     app: Arc<App>,
     run: FoundRun,
-    hook: Arc<Webhook>,
+    webhook: Arc<Webhook>,
     _share: Arc<Share>,
 }
 
 impl Following {
-    /// Posts changes until the task is over or the configuration is deleted.
+    /// Posts changes until the task is over.
     async fn notify(self) {
         let (mut fold, mut cursor) = tasks::fold(&self.run, None).await;
         let mut shown = (TaskState::Unspecified, 0);
@@ -140,9 +148,9 @@ impl Following {
             if state != shown {
                 shown = state;
                 let update = json!(StreamResponse::Task(fold.task(None)));
-                self.hook.post(&update).await;
+                self.webhook.post(&update).await;
             }
-            if fold.is_over() || !self.app.pushes.has(self.run.id(), &self.hook) {
+            if fold.is_over() {
                 return;
             }
             let Some(event) = cursor.next().await else { return };
@@ -153,7 +161,7 @@ impl Following {
 
 impl Drop for Following {
     fn drop(&mut self) {
-        self.app.pushes.remove(self.run.id(), |hook| Arc::ptr_eq(hook, &self.hook));
+        self.app.pushes.remove(self.run.id(), |webhook| Arc::ptr_eq(webhook, &self.webhook));
     }
 }
 
@@ -188,6 +196,6 @@ pub(super) async fn list(call: &Call, task: &str) -> Result<Answer, Refusal> {
 /// `DeleteTaskPushNotificationConfig`.
 pub(super) async fn delete(call: &Call, task: &str, id: &str) -> Result<Answer, Refusal> {
     let run = call.app.run(&call.caller, task).await?;
-    call.app.pushes.remove(run.id(), |hook| hook.id() == id);
+    call.app.pushes.remove(run.id(), |webhook| webhook.id() == id);
     Ok(Answer::Json(json!({})))
 }
