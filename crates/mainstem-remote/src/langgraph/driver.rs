@@ -238,6 +238,10 @@ impl Driver {
     async fn settle(&mut self) -> Result<(), RemoteError> {
         let run = self.server.run(&self.shared.run()).await?;
         if self.shared.is_cancelled() {
+            if !run.is_over() {
+                // The end of the turn drops the control's own request, which may be unsent.
+                self.server.cancel(&self.shared.run()).await?;
+            }
             self.graph.cancelled();
             self.phase = Phase::Over;
             return Ok(());
