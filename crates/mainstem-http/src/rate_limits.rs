@@ -9,8 +9,7 @@ use reqwest::header::{DATE, HeaderMap};
 /// milliseconds.
 const EPOCH: Duration = Duration::from_secs(1_000_000_000);
 
-/// Returns the limits that the head of a response reports. What is not valid in a header is left
-/// out.
+/// Returns the limits that the head of a response reports. Invalid values are left out.
 ///
 /// * OpenAI, and most services with its APIs:
 ///   `x-ratelimit-{limit,remaining,reset}-{requests,tokens}`, with resets such as `6m0s`; Azure
@@ -32,7 +31,7 @@ pub(crate) fn rate_limits(headers: &HeaderMap) -> RateLimits {
     limits
 }
 
-/// Returns how long a service accepts no call by the limits of which nothing is left.
+/// Returns how long to wait until the exhausted limits allow a call; `None` if none is exhausted.
 pub(crate) fn exhausted_for(limits: &RateLimits) -> Option<Duration> {
     let exhausted = limits.iter().filter(|(_, allowance)| allowance.remaining == 0);
     let wait = |(limit, allowance): (RateLimit, Allowance)| match (limit, allowance.limit) {

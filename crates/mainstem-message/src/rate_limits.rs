@@ -36,7 +36,8 @@ impl RateLimit {
     }
 }
 
-/// What a service still allows, from the headers of a response; `None` for what it does not report.
+/// The remaining limits of a service, from the headers of a response; `None` for those that it does
+/// not report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
@@ -82,7 +83,7 @@ pub struct Allowance {
     /// The whole limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
-    /// What is left of it.
+    /// The remaining part of it.
     pub remaining: u64,
     /// Milliseconds until the whole limit is available again.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,5 +1,6 @@
 //! Calls that wait for the rate limits of their service.
 
+mod bucket;
 mod limiter;
 mod pace;
 mod policy;
@@ -7,6 +8,7 @@ mod queue;
 mod registry;
 
 use std::{
+    ops::ControlFlow,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
@@ -30,7 +32,7 @@ use crate::{ErrorKind, Model, ModelDelta, ModelError, ModelRequest, ModelStream}
 /// All models with one [`RateLimiter`] share what the service allows: a call waits, instead of
 /// being refused, if the limits that the service reported ([`ModelDelta::RateLimits`]) or the
 /// [`RatePolicy`] leave no room for it. After a refusal (429), calls wait as long as the service
-/// demands, and fewer go at the same time; the refused call is the first.
+/// demands, and fewer are sent at the same time.
 ///
 /// Waiting calls go in turn by session, and by arrival within a session, so that a session with a
 /// thousand waiting children delays another session's call by one call. A call that waits reports
@@ -90,6 +92,9 @@ const REFUSALS: u32 = 8;
 /// that is never accepted must not hold back others.
 const REFUSALS_AT_PLACE: u32 = 2;
 
+/// What a model's stream yields; `None` at its end.
+type Item = Option<Result<ModelDelta, ModelError>>;
+
 struct Call<M> {
     model: Arc<M>,
     limiter: RateLimiter,
@@ -119,50 +124,48 @@ impl<M: Model> Call<M> {
         self.state = State::Sent(Sent { stream, permit, usage: None, request: Some(request) });
     }
 
-    /// Sends the call, or returns the report that it waits.
+    /// Sends the call and goes on, or breaks with the report that it waits.
     fn begin(
         &mut self,
         request: ModelRequest,
         mut waiting: Waiting,
         refusal: Option<&ModelError>,
         cx: &mut Context<'_>,
-    ) -> Option<Result<ModelDelta, ModelError>> {
+    ) -> ControlFlow<Item> {
         match waiting.poll_permit(cx) {
             Poll::Ready(Ok(permit)) => {
                 self.send(request, permit);
-                None
+                ControlFlow::Continue(())
             }
-            Poll::Ready(Err(wait)) => Some(Err(refusal.cloned().unwrap_or_else(|| self.not_called(wait)))),
+            Poll::Ready(Err(wait)) => {
+                let error = refusal.cloned().unwrap_or_else(|| self.not_called(wait));
+                ControlFlow::Break(Some(Err(error)))
+            }
             Poll::Pending => {
                 let report = waiting.report(refusal.map(Failure::from));
                 self.state = State::Waiting { request, waiting, since: Instant::now() };
-                Some(Ok(report))
+                ControlFlow::Break(Some(Ok(report)))
             }
         }
     }
 
-    /// Handles an item of the model; a call that is refused for its rate waits again.
-    fn receive(
-        &mut self,
-        item: Option<Result<ModelDelta, ModelError>>,
-        mut sent: Sent,
-        cx: &mut Context<'_>,
-    ) -> Option<Option<Result<ModelDelta, ModelError>>> {
+    /// Breaks with an item of the model; a call that is refused for its rate waits again.
+    fn receive(&mut self, item: Item, mut sent: Sent, cx: &mut Context<'_>) -> ControlFlow<Item> {
         sent.learn(item.as_ref());
         match (item, sent.request.take()) {
             (Some(Ok(delta)), request) => {
                 sent.request = request.filter(|_| !delta.is_content());
                 self.state = State::Sent(sent);
-                Some(Some(Ok(delta)))
+                ControlFlow::Break(Some(Ok(delta)))
             }
             (Some(Err(error)), Some(request)) if is_refusal(&error) && self.refusals < REFUSALS => {
                 self.refusals += 1;
                 let waiting = sent.permit.wait_again(&request.session, self.refusals <= REFUSALS_AT_PLACE);
-                self.begin(request, waiting, Some(&error), cx).map(Some)
+                self.begin(request, waiting, Some(&error), cx)
             }
             (end, _) => {
                 sent.permit.end(sent.usage);
-                Some(end)
+                ControlFlow::Break(end)
             }
         }
     }
@@ -208,8 +211,8 @@ impl<M: Model> Stream for Call<M> {
             match std::mem::replace(&mut me.state, State::Over) {
                 State::New(request) => {
                     let waiting = me.limiter.join(&request);
-                    if let Some(item) = me.begin(request, waiting, None, cx) {
-                        return Poll::Ready(Some(item));
+                    if let ControlFlow::Break(item) = me.begin(request, waiting, None, cx) {
+                        return Poll::Ready(item);
                     }
                 }
                 State::Waiting { request, mut waiting, since } => match waiting.poll_permit(cx) {
@@ -229,7 +232,7 @@ impl<M: Model> Stream for Call<M> {
                         me.state = State::Sent(sent);
                         return Poll::Pending;
                     };
-                    if let Some(item) = me.receive(item, sent, cx) {
+                    if let ControlFlow::Break(item) = me.receive(item, sent, cx) {
                         return Poll::Ready(item);
                     }
                 }

@@ -5,24 +5,19 @@ use std::{
     time::Duration,
 };
 
-use mainstem_message::{Allowance, RateLimit, RateLimits, Usage};
+use mainstem_message::{RateLimit, RateLimits, Usage};
 use tokio::time::Instant;
 
-use super::RatePolicy;
-
-/// The time in which a limit without a reset time is assumed to be available again, and in which a
-/// call without a response is taken into account.
-const MINUTE: Duration = Duration::from_secs(60);
+use super::{
+    RatePolicy,
+    bucket::{LONGEST_RESET, MINUTE, Quota, Reported},
+};
 
 /// The tokens of an answer, before any was counted.
 const FIRST_OUTPUT: u64 = 500;
 
 /// How many unanswered calls there may be before their number is unlimited again after a refusal.
 const MANY: f64 = 64.0;
-
-/// The maximum time until a limit is available again, and of a pause; longer ones are reduced to
-/// it.
-const LONGEST_RESET: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The shortest pause after a refusal; it doubles with each further one in a row.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -65,20 +60,18 @@ pub(super) struct Pace {
     reported: BTreeMap<RateLimit, Reported>,
     /// The policy's limits a minute.
     quotas: BTreeMap<RateLimit, Quota>,
-    /// Calls without a response so far, which the service's reports do not contain: the oldest
-    /// first.
-    unanswered: VecDeque<(u64, Instant, Cost)>,
+    /// Calls without a response so far, the oldest first.
+    unanswered: VecDeque<Unanswered>,
     /// Calls in progress.
     calls: u32,
     /// How many calls were sent.
     sent: u64,
     paused_until: Option<Instant>,
-    /// When a call is sent nevertheless, if the pause is too long to wait for.
+    /// When the next call is sent during a pause that is too long to wait for.
     next_probe: Option<Instant>,
-    /// How many calls had been sent when the service refused one that was sent after the refusal
-    /// before.
+    /// The number of calls that were sent before the latest refusal of a series.
     sent_before_refusal: u64,
-    /// Refusals in a row, of which each was sent after the one before.
+    /// Refusals in a row; those of calls that were sent together count as one.
     refusals: u32,
     /// How many calls may be unanswered, after a refusal: each refusal halves it, and as many
     /// responses as it has calls add one (additive increase, multiplicative decrease).
@@ -89,64 +82,12 @@ pub(super) struct Pace {
     uncached: f64,
 }
 
-/// A limit as the service reported it.
-#[derive(Clone, Copy, Debug)]
-struct Reported {
-    allowance: Allowance,
-    at: Instant,
-    /// The call with whose response it came; the service had counted the calls before.
-    by: u64,
-}
-
-impl Reported {
-    fn resets_in(&self) -> Duration {
-        self.allowance.reset_ms.map_or(MINUTE, Duration::from_millis).min(LONGEST_RESET)
-    }
-
-    /// Returns when there is room for a call besides others: at once if there is enough. Services
-    /// add to a limit continuously (a token bucket); one whose whole limit is unknown adds at the
-    /// end. A call that needs more than the limit is sent when all of it is available.
-    fn available_at(&self, need: u64, others: u64) -> Instant {
-        let Allowance { limit, remaining, .. } = self.allowance;
-        let missing = need.min(limit.unwrap_or(u64::MAX)).saturating_add(others).saturating_sub(remaining);
-        if missing == 0 {
-            return self.at;
-        }
-        let Some(limit) = limit else { return self.at + self.resets_in() };
-        let (added, time) = match limit.saturating_sub(remaining) {
-            0 => (limit.max(1), MINUTE),
-            added => (added, self.resets_in()),
-        };
-        let wait = time.as_secs_f64() * (missing as f64 / added as f64);
-        self.at + Duration::try_from_secs_f64(wait).unwrap_or(LONGEST_RESET).min(LONGEST_RESET)
-    }
-}
-
-/// A limit a minute, as a bucket that fills continuously.
-#[derive(Clone, Copy, Debug)]
-struct Quota {
-    per_minute: u64,
-    /// What was in the bucket at that time; below zero if calls used more than was estimated, but
-    /// not below what ten minutes add.
-    level: f64,
-    at: Instant,
-}
-
-impl Quota {
-    fn level(&self, now: Instant) -> f64 {
-        let filled = now.saturating_duration_since(self.at).as_secs_f64() / MINUTE.as_secs_f64();
-        (self.level + filled * self.per_minute as f64).min(self.per_minute as f64)
-    }
-
-    fn take(&mut self, amount: f64, now: Instant) {
-        let least = -10.0 * self.per_minute as f64;
-        (self.level, self.at) = ((self.level(now) - amount).max(least), now);
-    }
-
-    fn available_at(&self, need: u64, now: Instant) -> Instant {
-        let missing = (need.min(self.per_minute) as f64 - self.level(now)).max(0.0);
-        now + MINUTE.mul_f64(missing / self.per_minute.max(1) as f64)
-    }
+/// A call without a response.
+#[derive(Debug)]
+struct Unanswered {
+    call: u64,
+    sent: Instant,
+    cost: Cost,
 }
 
 impl Pace {
@@ -179,11 +120,7 @@ impl Pace {
 
     /// Decides about a call.
     pub(super) fn check(&mut self, cost: Cost, now: Instant) -> Verdict {
-        while self
-            .unanswered
-            .front()
-            .is_some_and(|(_, sent, _)| now.saturating_duration_since(*sent) > MINUTE)
-        {
+        while self.unanswered.front().is_some_and(|call| now.saturating_duration_since(call.sent) > MINUTE) {
             self.unanswered.pop_front();
         }
         if let Some(until) = self.paused_until.filter(|until| *until > now) {
@@ -221,8 +158,8 @@ impl Pace {
     fn reported_at(&self, cost: Cost, now: Instant) -> Vec<(RateLimit, Instant)> {
         let too_late = now.checked_add(self.policy.max_wait);
         let at = |(limit, reported): (&RateLimit, &Reported)| {
-            let later = self.unanswered.iter().filter(|(call, ..)| *call > reported.by);
-            let others = later.map(|(.., cost)| self.need(*cost, *limit)).fold(0, u64::saturating_add);
+            let later = self.unanswered.iter().filter(|one| one.call > reported.by);
+            let others = later.map(|one| self.need(one.cost, *limit)).fold(0, u64::saturating_add);
             let need = self.need(cost, *limit);
             let is_too_late = too_late.is_some_and(|late| reported.available_at(need, 0) > late);
             (!is_too_late).then(|| (*limit, reported.available_at(need, others)))
@@ -246,8 +183,9 @@ impl Pace {
     }
 
     fn quota(&self, limit: RateLimit, per_minute: u64, now: Instant) -> Quota {
-        let full = Quota { per_minute, level: per_minute as f64, at: now };
-        self.quotas.get(&limit).map_or(full, |quota| Quota { per_minute, ..*quota })
+        self.quotas
+            .get(&limit)
+            .map_or_else(|| Quota::full(per_minute, now), |quota| quota.with_rate(per_minute))
     }
 
     /// Takes from the quotas; a negative amount gives back.
@@ -263,7 +201,7 @@ impl Pace {
     pub(super) fn send(&mut self, cost: Cost, now: Instant) -> u64 {
         self.take(now, |limit| cost.of(limit) as f64);
         (self.sent, self.calls) = (self.sent + 1, self.calls + 1);
-        self.unanswered.push_back((self.sent, now, cost));
+        self.unanswered.push_back(Unanswered { call: self.sent, sent: now, cost });
         self.sent
     }
 
@@ -311,7 +249,7 @@ impl Pace {
     }
 
     fn forget(&mut self, call: u64) {
-        self.unanswered.retain(|(number, ..)| *number != call);
+        self.unanswered.retain(|one| one.call != call);
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-/// Limits that apply besides those that the service reports, as for a service that reports none.
-/// `None` is no limit.
+/// Limits that apply in addition to those that the service reports. A limit that is `None` does not
+/// apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RatePolicy {
@@ -15,9 +15,9 @@ pub struct RatePolicy {
     /// The maximum number of calls at the same time. An answer that its caller neither reads nor
     /// drops counts.
     pub calls: Option<u32>,
-    /// The longest wait that a service may demand. If it demands more when it refuses a call, all
-    /// calls fail until then; if its reported limits demand more, a call is sent nevertheless, and
-    /// the service decides.
+    /// The longest wait that a service may demand. If it demands more when it refuses a call, calls
+    /// fail until then, except for one in each `max_wait`, which ends the pause if it succeeds. If
+    /// its reported limits demand more, a call is sent anyway.
     pub max_wait: Duration,
 }
 

@@ -8,8 +8,8 @@ use std::{
 
 use super::{RateLimiter, RatePolicy};
 
-/// How many limiters without a model are retained: what they know of a service is of use for the
-/// next model.
+/// How many limiters without a model are retained, so that a later model starts with what is known
+/// of its service.
 const UNUSED: usize = 1_024;
 
 /// An account at a service: its address and its key, as a number that reveals neither. Numbers
@@ -18,7 +18,7 @@ const UNUSED: usize = 1_024;
 pub struct Account(u64);
 
 impl Account {
-    /// Returns the account of an address, a key, and whatever else tells accounts apart.
+    /// Returns the account of an address, a key, and any other value that distinguishes accounts.
     pub fn of(parts: impl Hash) -> Self {
         static STATE: LazyLock<RandomState> = LazyLock::new(RandomState::new);
         Self(STATE.hash_one(parts))
@@ -27,8 +27,8 @@ impl Account {
 
 /// A limiter for each model of each account.
 ///
-/// Services count by model and key, so all values of a model with one key share a limiter, in
-/// whichever session they are.
+/// Services count by model and key, so all values of a model with one key share a limiter, in all
+/// sessions.
 ///
 /// ```
 /// use mainstem_model::{Account, RateLimiters, RatePolicy};

@@ -1,5 +1,7 @@
 //! When calls may be sent.
 
+use mainstem_message::Allowance;
+
 use super::*;
 
 const CALL: Cost = Cost { input: 100, output: 20 };
@@ -41,7 +43,7 @@ fn check_with(policy: &RatePolicy, steps: &[(u64, Step)], at: u64, expected: &st
     let mut pace = Pace::new(*policy);
     for (at, step) in steps {
         let now = start + second(*at);
-        let oldest = pace.unanswered.front().map_or(0, |(call, ..)| *call);
+        let oldest = pace.unanswered.front().map_or(0, |one| one.call);
         match step {
             Send(calls) => (0..*calls).for_each(|_| _ = pace.send(CALL, now)),
             Answer(limits) => pace.answered(oldest, limits, now),
