@@ -10,9 +10,10 @@ use std::{
 
 use futures_core::Stream;
 use futures_util::{StreamExt, TryStreamExt};
+use hyper::Response;
 use mainstem_model::{ErrorKind, ModelError};
 use mainstem_sse::{DEFAULT_LIMIT, SseError, SseStream};
-use reqwest::{Response, StatusCode, header::CONTENT_TYPE};
+use reqwest::{StatusCode, header::CONTENT_TYPE};
 use tokio_util::{
     codec::{FramedRead, LinesCodec, LinesCodecError},
     io::StreamReader,
@@ -22,7 +23,7 @@ use crate::{
     Api, Form, HttpClient, Server, ServerError,
     rate_limits::{exhausted_for, rate_limits},
     retry_after,
-    transport::{Body, failure},
+    transport::{Body, TransportError, failure},
 };
 
 /// How many bytes of an error response are read.
@@ -45,7 +46,7 @@ pub(crate) enum ResponseBody {
 pub(crate) struct Payloads(Source);
 
 enum Source {
-    Events(SseStream<Body>),
+    Events(Box<SseStream<Body>>),
     Lines(Pin<Box<dyn Stream<Item = Result<String, LinesCodecError>> + Send>>),
 }
 
@@ -73,7 +74,7 @@ pub(crate) async fn send(
     http: &HttpClient,
     server: &Server,
     body: Vec<u8>,
-) -> Result<Result<Response, Refusal>, ModelError> {
+) -> Result<Result<Response<Body>, Refusal>, ModelError> {
     checked(http.post(server, body).await?).await
 }
 
@@ -85,11 +86,11 @@ pub(crate) async fn get(
     http: &HttpClient,
     server: &Server,
     limit: Duration,
-) -> Result<Result<Response, Refusal>, ModelError> {
+) -> Result<Result<Response<Body>, Refusal>, ModelError> {
     checked(http.get(server, limit).await?).await
 }
 
-async fn checked(response: Response) -> Result<Result<Response, Refusal>, ModelError> {
+async fn checked(response: Response<Body>) -> Result<Result<Response<Body>, Refusal>, ModelError> {
     let status = response.status();
     if status.is_success() {
         return Ok(Ok(response));
@@ -110,7 +111,7 @@ async fn checked(response: Response) -> Result<Result<Response, Refusal>, ModelE
 /// If the API has no response of this type.
 pub(crate) async fn begin<A: Api>(
     server: &Server,
-    response: Response,
+    response: Response<Body>,
     reason: Option<Arc<str>>,
 ) -> Result<ResponseBody, ModelError> {
     let named =
@@ -141,19 +142,19 @@ pub(crate) async fn begin<A: Api>(
 }
 
 impl Payloads {
-    fn new(form: Form, response: Response) -> Self {
+    fn new(form: Form, response: Response<Body>) -> Self {
         match form {
             Form::Events => Self::events(response),
             Form::Lines => Self::lines(response),
         }
     }
 
-    fn events(response: Response) -> Self {
-        Self(Source::Events(SseStream::new(Box::pin(response.bytes_stream()))))
+    fn events(response: Response<Body>) -> Self {
+        Self(Source::Events(Box::new(SseStream::new(response.into_body()))))
     }
 
-    fn lines(response: Response) -> Self {
-        let bytes = StreamReader::new(Box::pin(response.bytes_stream()).map_err(io::Error::other));
+    fn lines(response: Response<Body>) -> Self {
+        let bytes = StreamReader::new(response.into_body().map_err(io::Error::other));
         Self(Source::Lines(Box::pin(FramedRead::new(bytes, LinesCodec::new_with_max_length(DEFAULT_LIMIT)))))
     }
 
@@ -172,7 +173,7 @@ impl Payloads {
 
 /// Why the payloads ended early.
 pub(crate) enum Cut {
-    Events(SseError<reqwest::Error>),
+    Events(SseError<TransportError>),
     Lines(LinesCodecError),
 }
 
@@ -183,7 +184,7 @@ impl Cut {
         match self {
             Self::Events(SseError::Source(error)) => failure(server, error),
             Self::Events(error) => too_much(&error),
-            Self::Lines(LinesCodecError::Io(error)) => match error.downcast::<reqwest::Error>() {
+            Self::Lines(LinesCodecError::Io(error)) => match error.downcast::<TransportError>() {
                 Ok(error) => failure(server, error),
                 Err(error) => server.error(ErrorKind::Protocol, &format!("sent what is no text: {error}")),
             },
@@ -193,9 +194,9 @@ impl Cut {
 }
 
 /// Returns the body of a response, within a limit.
-pub(crate) async fn whole(server: &Server, mut response: Response) -> Result<String, ModelError> {
-    let mut body = Vec::new();
-    while let Some(bytes) = response.chunk().await.map_err(|error| failure(server, error))? {
+pub(crate) async fn whole(server: &Server, response: Response<Body>) -> Result<String, ModelError> {
+    let (mut body, mut read) = (Vec::new(), response.into_body());
+    while let Some(bytes) = read.try_next().await.map_err(|error| failure(server, error))? {
         body.extend_from_slice(&bytes);
         if body.len() > DEFAULT_LIMIT {
             return Err(
@@ -208,10 +209,10 @@ pub(crate) async fn whole(server: &Server, mut response: Response) -> Result<Str
 }
 
 /// Returns the beginning of a body that explains a failure, within a limit.
-async fn beginning(mut response: Response) -> String {
-    let mut body = Vec::new();
+async fn beginning(response: Response<Body>) -> String {
+    let (mut body, mut read) = (Vec::new(), response.into_body());
     while body.len() < REFUSAL_LIMIT
-        && let Ok(Some(bytes)) = response.chunk().await
+        && let Ok(Some(bytes)) = read.try_next().await
     {
         body.extend_from_slice(&bytes);
     }

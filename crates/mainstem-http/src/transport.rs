@@ -1,42 +1,52 @@
-//! The seam to the HTTP stack: a client, one request, and its errors.
+//! The seam to the HTTP stack: a client, one request, and the bytes of its response.
+
+mod direct;
+mod error;
+mod idle;
+mod shared;
 
 use std::{
-    error::Error,
+    fmt,
     pin::Pin,
     sync::{Arc, Mutex, PoisonError},
+    task::{Context, Poll},
     time::Duration,
 };
 
 use bytes::Bytes;
 use futures_core::Stream;
-use mainstem_model::{ErrorKind, ModelError};
-use mainstem_outbound::shared;
+use http_body_util::BodyDataStream;
+use hyper::{Response, Uri};
+use mainstem_model::ModelError;
 use reqwest::{
-    Client, Response,
-    header::{ACCEPT, CONTENT_TYPE, HeaderValue},
+    Client, RequestBuilder, Url,
+    header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
 };
 
+pub(crate) use self::error::{TransportError, failure};
+use self::{
+    direct::{Direct, DirectBody},
+    shared::Stack,
+};
 use crate::Server;
-
-/// In order of preference.
-const ACCEPTED: &str = "text/event-stream, application/json";
-
-/// The bytes of a response as they arrive.
-pub(crate) type Body = Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>;
 
 /// The HTTP client for requests.
 ///
-/// The default one is that which all models of a tokio runtime share, with its connections. It is
-/// built by the first request, so that a failure to build it is that request's error. Any other is
-/// made [from](From) a client of reqwest.
-#[derive(Clone, Debug)]
+/// By default, all models of a tokio runtime share their connections. A server whose address begins
+/// with `http://` is asked with HTTP/1.1, without a task for the connection. Any other server, and
+/// one behind a proxy, is asked through clients of reqwest, of which each carries up to 100 calls at
+/// once, as many as vendors allow on a connection of HTTP/2. The first is built by the first request
+/// that needs it, so that a failure to build it is that request's error.
+///
+/// A client that is made [from](From) one of reqwest sends all requests through that.
+#[derive(Clone)]
 pub struct HttpClient(Kind);
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 enum Kind {
-    Own(Client),
-    /// Holds the client that was used last, which ends with its holders.
-    Shared(Arc<Mutex<Option<Arc<Client>>>>),
+    Own(Arc<Client>),
+    /// Holds the stack that was used last, which ends with its holders.
+    Shared(Arc<Mutex<Option<Arc<Stack>>>>),
 }
 
 impl Default for HttpClient {
@@ -47,72 +57,112 @@ impl Default for HttpClient {
 
 impl From<Client> for HttpClient {
     fn from(client: Client) -> Self {
-        Self(Kind::Own(client))
+        Self(Kind::Own(Arc::new(client)))
     }
 }
 
 impl HttpClient {
-    fn client(&self) -> reqwest::Result<Client> {
-        match &self.0 {
-            Kind::Own(client) => Ok(client.clone()),
-            Kind::Shared(held) => {
-                let client = shared()?;
-                let used = Client::clone(&client);
-                *held.lock().unwrap_or_else(PoisonError::into_inner) = Some(client);
-                Ok(used)
-            }
-        }
-    }
-
     /// Sends a request and waits for the head of its response.
-    pub(crate) async fn post(&self, server: &Server, body: Vec<u8>) -> Result<Response, ModelError> {
-        let client = self.client().map_err(|error| failure(server, error))?;
-        let request = client
-            .post(server.url().clone())
-            .header(ACCEPT, HeaderValue::from_static(ACCEPTED))
-            .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
-            .headers(server.headers()?)
-            .body(body);
-        request.send().await.map_err(|error| failure(server, error))
+    pub(crate) async fn post(&self, server: &Server, body: Vec<u8>) -> Result<Response<Body>, ModelError> {
+        let headers = headers(
+            server,
+            [(ACCEPT, "text/event-stream, application/json"), (CONTENT_TYPE, "application/json")],
+        )?;
+        let (url, way) = (server.url(), self.way());
+        let sent = match way.direct(url) {
+            Some((direct, uri)) => direct.post(uri, headers, body.into()).await,
+            None => way.send(|client| client.post(url.clone()).headers(headers).body(body)).await,
+        };
+        sent.map_err(|error| failure(server, error))
     }
 
     /// Asks for a document, whose body must have arrived within this time, and waits for the head
     /// of the response.
-    pub(crate) async fn get(&self, server: &Server, limit: Duration) -> Result<Response, ModelError> {
-        let client = self.client().map_err(|error| failure(server, error))?;
-        let request = client
-            .get(server.url().clone())
-            .timeout(limit)
-            .header(ACCEPT, HeaderValue::from_static("application/json"))
-            .headers(server.headers()?);
-        request.send().await.map_err(|error| failure(server, error))
+    pub(crate) async fn get(&self, server: &Server, limit: Duration) -> Result<Response<Body>, ModelError> {
+        let headers = headers(server, [(ACCEPT, "application/json")])?;
+        let url = server.url().clone();
+        let sent = self.way().send(|client| client.get(url).timeout(limit).headers(headers)).await;
+        sent.map_err(|error| failure(server, error))
+    }
+
+    fn way(&self) -> Way {
+        match &self.0 {
+            Kind::Own(client) => Way::Own(client.clone()),
+            Kind::Shared(held) => {
+                let stack = Stack::of_runtime();
+                *held.lock().unwrap_or_else(PoisonError::into_inner) = Some(stack.clone());
+                Way::Shared(stack)
+            }
+        }
     }
 }
 
-/// Returns the failure of a connection, with advice.
-pub(crate) fn failure(server: &Server, error: reqwest::Error) -> ModelError {
-    let (kind, cause) =
-        (if error.is_timeout() { ErrorKind::Timeout } else { ErrorKind::Transport }, root(&error));
-    let what = if error.is_builder() {
-        format!("can't be asked: {cause}")
-    } else if error.is_connect() {
-        format!("can't be reached: {cause}; {}", server.advice())
-    } else if error.is_body() || error.is_decode() {
-        format!("was cut off before its answer was complete: {cause}")
-    } else {
-        format!("did not answer: {cause}")
-    };
-    server.error(kind, &what).with_source(error.without_url())
+/// What sends a request.
+enum Way {
+    Own(Arc<Client>),
+    Shared(Arc<Stack>),
 }
 
-/// Returns the innermost cause: the outer ones only say that something failed.
-fn root(error: &dyn Error) -> String {
-    let mut error = error;
-    while let Some(source) = error.source() {
-        error = source;
+impl Way {
+    /// Returns the transport without tasks, and the URL for it, if it reaches that.
+    fn direct(&self, url: &Url) -> Option<(&Direct, Uri)> {
+        let Self::Shared(stack) = self else { return None };
+        Some((&stack.direct, stack.direct.reaches(url)?))
     }
-    match error.to_string() {
-        cause if cause.starts_with("failed to lookup address") => "its name can't be resolved".to_owned(),
-        cause => cause,
+
+    /// Sends a request through a client of reqwest.
+    async fn send(
+        &self,
+        request: impl FnOnce(&Client) -> RequestBuilder,
+    ) -> Result<Response<Body>, TransportError> {
+        let client = match self {
+            Self::Own(client) => client.clone(),
+            Self::Shared(stack) => stack.client()?,
+        };
+        let response = request(&client).send().await?;
+        Ok(Response::from(response).map(|body| Body::Client(BodyDataStream::new(body), client)))
+    }
+}
+
+/// Returns the headers of a request: those of the server, and these unless it has others.
+fn headers<const N: usize>(
+    server: &Server,
+    defaults: [(HeaderName, &'static str); N],
+) -> Result<HeaderMap, ModelError> {
+    let mut headers = server.headers()?;
+    for (name, value) in defaults {
+        headers.entry(name).or_insert(HeaderValue::from_static(value));
+    }
+    Ok(headers)
+}
+
+/// The bytes of a response as they arrive. Dropping it before its end closes the connection, or the
+/// stream of HTTP/2.
+pub(crate) enum Body {
+    Direct(Box<DirectBody>),
+    /// With the client, where the call counts until it ends.
+    Client(BodyDataStream<reqwest::Body>, #[expect(dead_code, reason = "held")] Arc<Client>),
+}
+
+impl Stream for Body {
+    type Item = Result<Bytes, TransportError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        match &mut *self {
+            Self::Direct(body) => Pin::new(body).poll_next(cx),
+            Self::Client(body, _) => {
+                Pin::new(body).poll_next(cx).map(|read| read.map(|read| read.map_err(TransportError::from)))
+            }
+        }
+    }
+}
+
+impl fmt::Debug for HttpClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self.0 {
+            Kind::Own(_) => "own",
+            Kind::Shared(_) => "shared",
+        };
+        f.debug_tuple("HttpClient").field(&kind).finish()
     }
 }

@@ -1,7 +1,7 @@
 //! The HTTP clients.
 
 use std::{
-    sync::{Arc, Mutex, OnceLock, PoisonError, Weak},
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
@@ -11,34 +11,12 @@ use rustls::{
     crypto::{CryptoProvider, ring},
 };
 use rustls_platform_verifier::BuilderVerifierExt as _;
-use tokio::runtime::{Handle, Id};
 
 /// How long connecting may take; the answer itself has no limit here.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The clients that runtimes share.
-static SHARED: Mutex<Vec<(Id, Weak<Client>)>> = Mutex::new(Vec::new());
-
-/// Returns the client that all callers of this tokio runtime share, with its connections, as
-/// [`client`] builds it. It ends with the last of its holders.
-///
-/// Each runtime has its own, because tasks of a runtime drive the connections: a request through a
-/// runtime that does not run gets no answer. Outside of a runtime, every call builds a client.
-///
-/// # Errors
-/// If TLS is not available.
-pub fn shared() -> reqwest::Result<Arc<Client>> {
-    let Ok(runtime) = Handle::try_current() else { return client().map(Arc::new) };
-    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
-    let known = shared.iter().find(|(id, _)| *id == runtime.id());
-    if let Some(client) = known.and_then(|(_, client)| client.upgrade()) {
-        return Ok(client);
-    }
-    let client = Arc::new(client()?);
-    shared.retain(|(_, client)| client.strong_count() > 0);
-    shared.push((runtime.id(), Arc::downgrade(&client)));
-    Ok(client)
-}
+/// The `User-Agent` of requests.
+pub const USER_AGENT: &str = concat!("mainstem/", env!("CARGO_PKG_VERSION"));
 
 /// Builds a client: it connects within 10 s, sets `TCP_NODELAY`, follows no redirects and asks for
 /// no compression, which would hold back what is streamed.
@@ -47,7 +25,7 @@ pub fn shared() -> reqwest::Result<Arc<Client>> {
 /// If TLS is not available.
 pub fn client() -> reqwest::Result<Client> {
     builder()
-        .user_agent(concat!("mainstem/", env!("CARGO_PKG_VERSION")))
+        .user_agent(USER_AGENT)
         .connect_timeout(CONNECT_TIMEOUT)
         .tcp_nodelay(true)
         // A compressed stream arrives in lumps.

@@ -1,23 +1,6 @@
-//! Which calls get which client.
-
-use tokio::runtime::Builder;
+//! The process's TLS configuration.
 
 use super::*;
-
-#[test]
-fn a_runtime_has_one_client_until_its_last_holder_ends() {
-    let [one, other] = [(); 2].map(|()| Builder::new_current_thread().build().unwrap());
-    let of_one = || one.block_on(async { shared().unwrap() });
-    let client = of_one();
-    assert!(Arc::ptr_eq(&client, &of_one()));
-    assert!(!Arc::ptr_eq(&client, &other.block_on(async { shared().unwrap() })));
-    assert!(!Arc::ptr_eq(&client, &shared().unwrap()), "outside of a runtime");
-    let ended = Arc::downgrade(&client);
-    drop(client);
-    assert!(ended.upgrade().is_none());
-    let _client = of_one();
-    assert_eq!(SHARED.lock().unwrap().len(), 1, "runtimes without a client are forgotten");
-}
 
 #[test]
 fn the_configuration_offers_both_versions_of_http() {
