@@ -1,6 +1,7 @@
 //! The one place that orders: numbers events, stamps them, retains the latest, and holds producers
 //! back when the caller is behind.
 
+mod ahead;
 mod hold;
 mod observe;
 mod queue;
@@ -18,15 +19,16 @@ use futures_util::StreamExt;
 use mainstem_message::SessionId;
 use serde_json::{Map, Value};
 
+use self::{
+    ahead::Ahead,
+    reader::Reach,
+    recorded::Recorded,
+    state::{Readers, State, Wakers},
+};
 pub(crate) use self::{
     queue::Ticket,
     reader::{Read, ReaderId},
     state::Moment,
-};
-use self::{
-    reader::Reach,
-    recorded::Recorded,
-    state::{Readers, State, Wakers},
 };
 use crate::{
     AgentEvent, Clock, EventKind, Origin, Position, Record, SystemClock, Timestamp,
@@ -40,8 +42,11 @@ pub struct LogOptions {
     /// How many of the latest events every reader can still get. Default 4096, at least 1.
     pub ring: usize,
     /// How many events foreground work may be ahead of the caller. Default 64, at least 1; each
-    /// live producer may add one.
+    /// live producer may add one, and one of them a batch of up to 16.
     pub buffer: usize,
+    /// How many bytes of content foreground work may be ahead of the caller. Default 1 MiB, at
+    /// least 1; each live producer may add one event.
+    pub buffer_bytes: usize,
     /// How many events may wait for the record, if there is one, before producers wait for it.
     /// Default 4096, at least 1; each live producer may add one.
     pub lag: usize,
@@ -49,7 +54,7 @@ pub struct LogOptions {
 
 impl Default for LogOptions {
     fn default() -> Self {
-        Self { ring: 4096, buffer: 64, lag: 4096 }
+        Self { ring: 4096, buffer: 64, buffer_bytes: 1 << 20, lag: 4096 }
     }
 }
 
@@ -73,11 +78,9 @@ type What = (EventKind, Option<Map<String, Value>>);
 pub struct SessionLog {
     session_id: SessionId,
     clock: Arc<dyn Clock>,
-    buffer: AtomicU64,
+    ahead: Ahead,
     /// The number of the last event, which `settle` reads without the lock.
     head: AtomicU64,
-    /// The number that the caller reads next; `u64::MAX` without a caller.
-    caller: AtomicU64,
     recorded: Option<Box<Recorded>>,
     state: Mutex<State>,
 }
@@ -122,9 +125,8 @@ impl SessionLog {
         Self {
             session_id,
             clock,
-            buffer: AtomicU64::new(options.buffer.max(1) as u64),
+            ahead: Ahead::new(options.buffer, options.buffer_bytes),
             head: AtomicU64::new(position.last),
-            caller: AtomicU64::new(u64::MAX),
             recorded,
             state: Mutex::new(State::new(session, options.ring.max(1), position)),
         }
@@ -143,7 +145,7 @@ impl SessionLog {
     /// Sets how many events foreground work may be ahead of the caller; at least 1. See
     /// [`LogOptions::buffer`].
     pub fn set_buffer(&self, events: usize) {
-        self.buffer.store(events.max(1) as u64, Ordering::Relaxed);
+        self.ahead.set_buffer(events);
     }
 
     /// Returns the number of the latest event; 0 before the first.
@@ -199,6 +201,7 @@ impl SessionLog {
         if let Some(metadata) = metadata {
             event = event.with_metadata(metadata);
         }
+        self.ahead.appended(&event);
         let mut woken = Wakers::new();
         match &self.recorded {
             None => state.push(event),
@@ -238,11 +241,9 @@ impl SessionLog {
             Some(why) => state.unrecorded(why),
         };
         if self.record_has_room() {
-            let caller = self.caller.load(Ordering::Acquire);
-            let ahead = state.last.saturating_sub(caller.saturating_sub(1));
-            let room = self.buffer.load(Ordering::Relaxed).saturating_sub(ahead);
-            woken.extend(state.grant_recorded(caller, room));
+            woken.extend(state.queue.grant_moved());
         }
+        woken.extend(self.next_turn(&mut state));
         drop(state);
         woken.into_iter().for_each(Waker::wake);
     }
@@ -252,10 +253,29 @@ impl SessionLog {
         self.recorded.as_ref().is_none_or(|recorded| recorded.has_room(self.last_seq()))
     }
 
-    /// Returns `true` if the caller keeps up with foreground producers.
-    pub(crate) fn has_room(&self) -> bool {
-        let (head, caller) = (self.head.load(Ordering::Acquire), self.caller.load(Ordering::Acquire));
-        head.saturating_sub(caller.saturating_sub(1)) < self.buffer.load(Ordering::Relaxed)
+    /// Returns `true` if the caller keeps up with foreground producers, or if a producer's batch,
+    /// which reaches up to the event `until`, is not complete.
+    pub(crate) fn has_room(&self, until: u64) -> bool {
+        self.ahead.has_room(self.last_seq(), until)
+    }
+
+    /// Returns the event up to which a batch reaches that begins now.
+    pub(crate) fn end_of_batch(&self) -> u64 {
+        self.ahead.end_of_batch(self.last_seq())
+    }
+
+    /// Ends the wait of a producer that was woken, for it continues or gives up; returns the next
+    /// producer to wake. Nothing else might wake that one: the first may have nothing to emit.
+    pub(crate) fn end_turn(&self, state: &mut State, ticket: Ticket) -> Option<Waker> {
+        if state.queue.take_turn(ticket) { self.next_turn(state) } else { None }
+    }
+
+    /// Removes the producer whose turn it is from the queue, if there is room for its batch, and
+    /// returns its waker.
+    pub(crate) fn next_turn(&self, state: &mut State) -> Option<Waker> {
+        let has_room =
+            self.record_has_room() && self.ahead.has_room_for_batch(self.last_seq(), state.queue.woken());
+        if has_room { state.queue.grant() } else { None }
     }
 
     /// Wakes the producers whose subtree has moved to the background.

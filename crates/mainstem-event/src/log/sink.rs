@@ -15,7 +15,7 @@ use crate::{
     EventKind, EventSource, Origin, SessionLog, Timestamp,
     log::mode::Mode,
     log::session_log::{Moment, Ticket},
-    log::sync::{AtomicU32, Mutex, OnceLock},
+    log::sync::{AtomicU32, AtomicU64, Mutex, OnceLock},
 };
 
 /// The number of deltas in a row after which a producer yields.
@@ -35,6 +35,8 @@ struct Lane {
     in_task: Mutex<Option<Arc<Origin>>>,
     mode: Mode,
     burst: AtomicU32,
+    /// The event up to which its batch reaches: it need not wait for the caller before.
+    batch: AtomicU64,
 }
 
 impl EventSink {
@@ -72,6 +74,7 @@ impl EventSink {
             in_task: Mutex::default(),
             mode,
             burst: AtomicU32::new(0),
+            batch: AtomicU64::new(0),
         }))
     }
 
@@ -144,6 +147,7 @@ impl EventSink {
     }
 
     /// Waits until the caller is near enough, in turn with its siblings. Await it after each delta.
+    /// A turn is a batch of up to 16 events, so that one wake-up brings several.
     ///
     /// In the background, or without a caller, it only yields now and then. While a record lags
     /// behind, all producers wait for it. It holds no lock or permit while it waits.
@@ -187,7 +191,13 @@ impl Lane {
     }
 
     fn may_go_on(&self) -> bool {
-        (self.log.has_room() || self.mode.task().is_some()) && self.log.record_has_room()
+        let has_room = self.log.has_room(self.batch.load(Ordering::Relaxed));
+        (has_room || self.mode.task().is_some()) && self.log.record_has_room()
+    }
+
+    fn begin_batch(&self) {
+        self.burst.store(0, Ordering::Relaxed);
+        self.batch.store(self.log.end_of_batch(), Ordering::Relaxed);
     }
 }
 
@@ -233,10 +243,15 @@ impl Future for Settle<'_> {
             }
             Wait::New | Wait::Yielded => self.go_on(cx),
             Wait::Queued(ticket) => {
-                if self.lane.log.lock().queue.still_waits(ticket, cx.waker()) {
+                let mut state = self.lane.log.lock();
+                if state.queue.still_waits(ticket, cx.waker()) {
                     return Poll::Pending;
                 }
+                let next = self.lane.log.end_turn(&mut state, ticket);
+                drop(state);
+                self.lane.begin_batch();
                 self.state = Wait::Done;
+                next.into_iter().for_each(Waker::wake);
                 Poll::Ready(())
             }
             Wait::Done => Poll::Ready(()),
@@ -249,9 +264,9 @@ impl Drop for Settle<'_> {
         let Wait::Queued(ticket) = self.state else { return };
         let mut state = self.lane.log.lock();
         let left = state.queue.leave(ticket);
-        let heir = if left.is_none() { state.queue.grant() } else { None };
-        drop(state);
-        heir.into_iter().for_each(Waker::wake);
+        let next = self.lane.log.end_turn(&mut state, ticket);
+        drop((state, left));
+        next.into_iter().for_each(Waker::wake);
     }
 }
 

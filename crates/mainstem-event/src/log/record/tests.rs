@@ -30,7 +30,7 @@ struct ByHand {
 
 impl ByHand {
     fn log(self: &Arc<Self>, ring: usize, lag: usize) -> Arc<SessionLog> {
-        let options = LogOptions { ring, buffer: 4, lag };
+        let options = LogOptions { ring, buffer: 4, lag, ..LogOptions::default() };
         SessionLog::with_record("s".parse().unwrap(), Arc::new(crate::SystemClock), options, self.clone())
     }
 

@@ -123,7 +123,7 @@ fn a_producer_moved_to_the_background_does_not_wait() {
 /// A log with a disk behind it, on which a run of one agent takes place; it fails at `fails_at`.
 fn on_disk(fails_at: Option<u64>) {
     let disk = Disk::new(fails_at);
-    let options = LogOptions { ring: 4, buffer: 2, lag: 1 };
+    let options = LogOptions { ring: 4, buffer: 2, lag: 1, ..LogOptions::default() };
     let clock = fixture::log(1, 1).clock().clone();
     let log = SessionLog::with_record("s".parse().unwrap(), clock, options, disk.clone());
     let (mut caller, mut remote) = (log.attach(), log.committed_from(1));

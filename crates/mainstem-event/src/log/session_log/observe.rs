@@ -1,14 +1,11 @@
 //! The log as its readers see it: cursors are added here, read, and removed.
 
-use std::{
-    sync::{Arc, atomic::Ordering},
-    task::Waker,
-};
+use std::{sync::Arc, task::Waker};
 
 use super::{
     SessionLog,
     reader::{Read, ReaderId},
-    state::{State, Wakers},
+    state::Wakers,
 };
 use crate::Cursor;
 
@@ -51,7 +48,7 @@ impl SessionLog {
         let next = state.last + 1;
         let reader = state.add_reader(next, self.recorded.is_some());
         state.set_caller(Some(reader));
-        self.caller.store(next, Ordering::Release);
+        self.ahead.reset(Some(next));
         let waiting = state.queue.grant_all();
         drop(state);
         waiting.into_iter().for_each(Waker::wake);
@@ -65,7 +62,7 @@ impl SessionLog {
         let mut waiting = Wakers::new();
         if state.is_caller(id) {
             state.set_caller(None);
-            self.caller.store(u64::MAX, Ordering::Release);
+            self.ahead.reset(None);
             waiting = state.queue.grant_all();
         }
         let reader = state.remove_reader(id);
@@ -83,8 +80,11 @@ impl SessionLog {
             _ => state.unpark(reader),
         };
         let granted = match &found {
-            Read::Event(event) if state.is_caller(reader) => self.has_read(&mut state, event.seq),
-            _ => Wakers::new(),
+            Read::Event(event) if state.is_caller(reader) => {
+                self.ahead.read(event);
+                self.next_turn(&mut state)
+            }
+            _ => None,
         };
         drop(state);
         drop(stale);
@@ -92,18 +92,16 @@ impl SessionLog {
         found
     }
 
-    /// Notes that the caller has read up to this; returns the producers that may continue.
-    fn has_read(&self, state: &mut State, seq: u64) -> Wakers {
-        self.caller.store(seq + 1, Ordering::Release);
-        if self.record_has_room() { state.grant_for(seq) } else { Wakers::new() }
-    }
-
     /// Notes that a reader has got the record's events up to this.
     pub(crate) fn filled(&self, reader: ReaderId, through: u64) {
         let mut state = self.lock();
         state.filled(reader, through);
-        let granted =
-            if state.is_caller(reader) { self.has_read(&mut state, through) } else { Wakers::new() };
+        let granted = if state.is_caller(reader) {
+            self.ahead.passed(through);
+            self.next_turn(&mut state)
+        } else {
+            None
+        };
         drop(state);
         granted.into_iter().for_each(Waker::wake);
     }

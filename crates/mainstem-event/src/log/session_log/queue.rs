@@ -15,6 +15,8 @@ pub(crate) struct Queue {
     first: Ticket,
     /// A producer that has left the queue leaves an empty place.
     places: VecDeque<Option<Waiting>>,
+    /// Those whose turn has come, and who have not continued yet. They are few.
+    woken: Vec<Ticket>,
 }
 
 pub(crate) struct Waiting {
@@ -44,18 +46,33 @@ impl Queue {
         self.place(ticket)?.take()
     }
 
-    /// Removes the first producer, and returns its waker.
+    /// Returns how many producers were woken for their turn, and have not continued yet.
+    pub(crate) fn woken(&self) -> usize {
+        self.woken.len()
+    }
+
+    /// Notes that a producer continues, or gives up; returns `true` if it was woken for its turn.
+    pub(crate) fn take_turn(&mut self, ticket: Ticket) -> bool {
+        let index = self.woken.iter().position(|woken| *woken == ticket);
+        index.map(|index| self.woken.swap_remove(index)).is_some()
+    }
+
+    /// Removes the first producer for its turn, and returns its waker.
     pub(crate) fn grant(&mut self) -> Option<Waker> {
         while let Some(place) = self.places.pop_front() {
+            let ticket = self.first;
             self.first += 1;
             if let Some(waiting) = place {
+                self.woken.push(ticket);
                 return Some(waiting.waker);
             }
         }
         None
     }
 
+    /// Removes all producers, for none waits any longer.
     pub(crate) fn grant_all(&mut self) -> Wakers {
+        self.woken.clear();
         self.first += self.places.len() as Ticket;
         self.places.drain(..).flatten().map(|waiting| waiting.waker).collect()
     }

@@ -261,22 +261,4 @@ impl State {
         self.parked -= usize::from(reader.waker.is_some());
         Some(reader)
     }
-
-    /// Wakes one producer after the caller has read `seq`; all of them if the caller has read
-    /// everything, because no later read will wake them.
-    pub(super) fn grant_for(&mut self, seq: u64) -> Wakers {
-        if seq < self.last { self.queue.grant().into_iter().collect() } else { self.queue.grant_all() }
-    }
-
-    /// Wakes producers after the record has room again, when foreground work may be `room` ahead of
-    /// the caller: those in the background, and `room` others; all of them if the caller has read
-    /// everything.
-    pub(super) fn grant_recorded(&mut self, caller: u64, room: u64) -> Wakers {
-        if caller > self.last {
-            return self.queue.grant_all();
-        }
-        let mut granted = self.queue.grant_moved();
-        granted.extend((0..room).map_while(|_| self.queue.grant()));
-        granted
-    }
 }

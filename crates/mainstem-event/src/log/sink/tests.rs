@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use tokio_test::{assert_pending, assert_ready, task};
 
 use super::*;
-use crate::{AgentEvent, Cursor, fixture};
+use crate::{AgentEvent, Cursor, LogOptions, fixture};
 
 type Waiting<'a> = task::Spawn<Settle<'a>>;
 
@@ -81,32 +81,84 @@ fn a_buffer_of_nothing_is_a_buffer_of_one() {
     assert_ready!(waiting.poll());
 }
 
-#[test]
-fn one_goes_on_for_each_event_read_in_the_order_of_arrival() {
-    let log = fixture::log(64, 2);
-    let sinks: [_; 4] = children(&log);
-    let mut caller = log.attach();
-    pass(&sinks[0]);
-    let waiting: Vec<_> = sinks.iter().map(park).collect();
-    for (read, expected) in [(1, [true, false, false, false]), (2, [true, true, false, false])] {
-        assert_eq!(caller.try_next().unwrap().seq, read);
-        assert_eq!(woken(&waiting), expected);
-    }
-    caller.try_next();
-    assert_eq!(woken(&waiting), [true, true, true, false]);
+/// Settles, and has to wait, without an event of its own ahead of the caller.
+fn queue(sink: &EventSink) -> Waiting<'_> {
+    let mut waiting = task::spawn(sink.settle());
+    assert_pending!(waiting.poll());
+    waiting
 }
 
 #[test]
-fn the_last_event_read_lets_everyone_go_on() {
+fn producers_continue_in_the_order_of_arrival_when_there_is_room_for_a_batch() {
+    let log = fixture::log(64, 64);
+    let sinks: [_; 6] = children(&log);
+    let mut caller = log.attach();
+    (0..64).for_each(|_| _ = sinks[0].emit(kind()));
+    let mut waiting: Vec<_> = sinks.iter().map(queue).collect();
+    for (read, expected) in [(15, 0), (16, 1), (31, 1), (32, 2), (48, 3), (64, 4)] {
+        while caller.next_seq() <= read {
+            caller.try_next();
+        }
+        let all = woken(&waiting);
+        assert!(all.is_sorted_by_key(|is_woken| !is_woken), "after {read}: {all:?}");
+        assert_eq!(all.iter().filter(|is_woken| **is_woken).count(), expected, "after {read}");
+    }
+    // Its batch needs no further room, and leads to the next turn.
+    assert_ready!(waiting[0].poll());
+    assert!(waiting[4].is_woken() && !waiting[5].is_woken());
+}
+
+#[test]
+fn a_batch_ends_after_sixteen_events_of_all() {
+    let log = fixture::log(64, 64);
+    let [first, second] = children(&log);
+    let mut caller = log.attach();
+    (0..64).for_each(|_| _ = first.emit(kind()));
+    let [mut one, mut other] = [&first, &second].map(queue);
+    (0..32).for_each(|_| _ = caller.try_next());
+    (0..32).for_each(|_| _ = EventSink::root(log.clone(), fixture::origin("")).emit(kind()));
+    assert_ready!(one.poll());
+    // The caller is a buffer behind.
+    (0..15).for_each(|_| pass(&first));
+    drop(park(&first));
+    assert_ready!(other.poll());
+    drop(park(&second));
+}
+
+#[test]
+fn a_turn_leads_to_the_next() {
     let log = fixture::log(64, 1);
     let sinks: [_; 3] = children(&log);
     let mut caller = log.attach();
     sinks[0].emit(kind());
-    // None of these has an event of its own ahead of the caller.
-    let mut waiting = sinks.each_ref().map(|sink| task::spawn(sink.settle()));
-    waiting.iter_mut().for_each(|one| assert_pending!(one.poll()));
+    let mut waiting = sinks.each_ref().map(queue);
     caller.try_next();
-    assert_eq!(woken(&waiting), [true; 3], "nothing is left to read that would wake them");
+    assert_eq!(woken(&waiting), [true, false, false]);
+    assert_ready!(waiting[0].poll());
+    assert_eq!(woken(&waiting[1..]), [true, false], "nothing is left to read that would wake it");
+    assert_ready!(waiting[1].poll());
+    assert!(waiting[2].is_woken());
+}
+
+#[test]
+fn a_producer_waits_when_the_caller_is_too_many_bytes_behind() {
+    let options = LogOptions { buffer_bytes: 100, ..LogOptions::default() };
+    let log = SessionLog::with("s".parse().unwrap(), fixture::log(1, 1).clock().clone(), options);
+    let [sink, background] = children(&log);
+    background.move_to_background("task".parse().unwrap());
+    let mut caller = log.attach();
+    background.emit(fixture::text("b", &"x".repeat(1000)));
+    sink.emit(fixture::text("b", &"x".repeat(99)));
+    assert_ready!(task::spawn(sink.settle()).poll());
+    let mut waiting = park(&sink);
+    caller.try_next();
+    assert!(!waiting.is_woken(), "work in the background does not count");
+    caller.try_next();
+    assert_ready!(waiting.poll());
+    // What an earlier caller did not read does not count for the next one.
+    sink.emit(fixture::text("b", &"x".repeat(100)));
+    let _next = log.attach();
+    pass(&sink);
 }
 
 #[test]
@@ -130,14 +182,15 @@ fn who_gives_up_hands_its_place_on() {
     let mut caller = log.attach();
     let mut waiting: VecDeque<_> = sinks.iter().map(park).collect();
     // It was woken, and is dropped instead of polled.
-    caller.try_next();
+    while caller.try_next().is_some() {}
     assert!(waiting.pop_front().unwrap().is_woken());
     assert_eq!(woken(waiting.make_contiguous()), [true, false, false]);
     // It was not woken.
     drop(waiting.pop_back());
     assert_eq!(woken(waiting.make_contiguous()), [true, false]);
-    // It had continued before it was dropped: no other is woken for it.
+    // It had continued before it was dropped: no other is woken for that.
     let mut gone = waiting.pop_front().unwrap();
+    sinks[0].emit(kind());
     assert_ready!(gone.poll());
     drop(gone);
     assert_eq!(woken(waiting.make_contiguous()), [false]);
@@ -328,9 +381,9 @@ fn ahead(log: &SessionLog, caller: &Cursor) -> usize {
 proptest! {
     /// Six producers that settle after each event, in any order, with any buffer.
     #[test]
-    fn the_log_is_never_more_than_buffer_and_producers_ahead(
-        buffer in 1..5usize,
-        steps in prop::collection::vec(step(), 0..200),
+    fn the_log_is_at_most_a_buffer_a_batch_and_the_producers_ahead(
+        buffer in 1..80usize,
+        steps in prop::collection::vec(step(), 0..400),
     ) {
         let log = fixture::log(4, buffer);
         let sinks: [EventSink; 6] = children(&log);
@@ -354,12 +407,14 @@ proptest! {
                 Step::Promote(one) => done[one] |= sinks[one].move_to_background("task".parse().unwrap()),
                 Step::Attach => caller = log.attach(),
             }
-            prop_assert!(ahead(&log, &caller) <= buffer + sinks.len());
+            prop_assert!(ahead(&log, &caller) <= buffer + (buffer / 4).clamp(1, 16) + sinks.len());
         }
-        // Every parked producer is woken before the last event is read.
+        // Whoever waits is woken in the end, if those that are woken continue.
         while caller.try_next().is_some() {}
-        for one in waiting.iter().flatten() {
-            prop_assert!(one.is_woken());
+        while waiting.iter().any(Option::is_some) {
+            let next = waiting.iter().position(|one| one.as_ref().is_some_and(task::Spawn::is_woken));
+            prop_assert!(next.is_some(), "nobody is woken");
+            waiting[next.unwrap()].take_if(|one| one.poll().is_ready());
         }
     }
 }
