@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use futures_util::StreamExt;
+use futures_util::{StreamExt, future::join_all};
 use mainstem::{
     anthropic::Anthropic,
     message::Message,
@@ -12,7 +12,7 @@ use mainstem::{
 };
 use mainstem_testing::ModelServer;
 use tokio::{
-    runtime::{Builder, Runtime},
+    runtime::{Builder, Handle, Runtime},
     time::{sleep, timeout},
 };
 
@@ -28,10 +28,13 @@ fn openai(server: &ModelServer) -> OpenAi {
     OpenAi::new("m").with_base_url(&server.base_url()).unwrap()
 }
 
+fn request() -> ModelRequest {
+    ModelRequest { messages: vec![Message::user("Hi?").into()], ..ModelRequest::default() }
+}
+
 /// Asks a model, and waits until its connection can be used again.
 async fn ask(model: &impl Model) {
-    let request = ModelRequest { messages: vec![Message::user("Hi?").into()], ..ModelRequest::default() };
-    let deltas = model.stream(request);
+    let deltas = model.stream(request());
     let answer = timeout(Duration::from_secs(10), deltas.collect::<Vec<_>>()).await;
     assert!(answer.expect("an answer arrives").iter().all(Result::is_ok));
     sleep(Duration::from_millis(50)).await;
@@ -69,4 +72,25 @@ fn a_model_of_several_runtimes_has_a_connection_in_each() {
     drop((first, second));
     runtime().block_on(ask(&model));
     assert_eq!(server.connections(), 3);
+}
+
+/// Only what sweeps unused connections is a task, and it ends with the models.
+#[test]
+fn a_connection_without_tls_has_no_task() {
+    let (_runs, server) = server(2);
+    let models = [openai(&server), openai(&server)];
+    let runtime = runtime();
+    runtime.block_on(async {
+        let calls = models.each_ref().map(|model| async {
+            let mut deltas = model.stream(request());
+            while deltas.next().await.is_some() {
+                assert!(Handle::current().metrics().num_alive_tasks() <= 1);
+            }
+        });
+        join_all(calls).await;
+        assert_eq!((server.connections(), Handle::current().metrics().num_alive_tasks()), (2, 1));
+        drop(models);
+        sleep(Duration::from_millis(10)).await;
+        assert_eq!(Handle::current().metrics().num_alive_tasks(), 0);
+    });
 }

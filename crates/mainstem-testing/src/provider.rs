@@ -151,6 +151,7 @@ macro_rules! provider_contract {
             nothing_is_sent_before_the_first_poll
             a_client_of_ones_own_is_used
             one_connection_serves_one_call_after_another
+            a_connection_that_was_closed_meanwhile_is_replaced
             a_complete_answer_needs_no_proper_end
             events_may_be_torn_apart
             the_last_delta_is_the_reason_to_stop

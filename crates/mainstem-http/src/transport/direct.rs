@@ -142,7 +142,7 @@ impl Connection {
     }
 
     /// Returns `true` if the server has closed it; reads what has arrived meanwhile.
-    fn is_closed(&mut self) -> bool {
+    pub(super) fn is_closed(&mut self) -> bool {
         self.poll_drive(&mut Context::from_waker(Waker::noop())).is_ready() || !self.sender.is_ready()
     }
 

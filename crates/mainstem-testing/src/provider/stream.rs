@@ -6,7 +6,7 @@ use std::{
 };
 
 use futures_util::StreamExt;
-use mainstem_http::{Api, Client, Endpoint, Form};
+use mainstem_http::{Api, Client, Form};
 use mainstem_message::{StopReason, Usage};
 use mainstem_model::{ErrorKind, Model, ModelDelta, ModelRequest};
 use tokio::time::{sleep, timeout};
@@ -77,6 +77,18 @@ pub async fn one_connection_serves_one_call_after_another<A: Api>(sample: Sample
     assert_eq!(server.next().await, Seen::Connected);
     server.next().await;
     assert!(matches!(server.next().await, Seen::Request(_)), "no second connection");
+}
+
+/// A connection that the server closes between two calls is replaced.
+pub async fn a_connection_that_was_closed_meanwhile_is_replaced<A: Api>(sample: Sample) {
+    let mut server = Server::start(vec![streamed::<A>(&sample.answer()); 2]).await;
+    let model = model::<A>(&server);
+    for _ in 0..2 {
+        assert_eq!(answer(model.stream(question())).await, "Hi |stop");
+        sleep(Duration::from_millis(10)).await;
+        assert_eq!(server.next().await, Seen::Connected);
+        assert!(matches!(server.next().await, Seen::Request(_)));
+    }
 }
 
 /// The vendor's end ends a response, not the end of the body.
