@@ -4,7 +4,7 @@ mod blocks;
 
 use std::{fmt::Display, mem, sync::Arc};
 
-use mainstem_http::{Api, Decode, Deltas, Server};
+use mainstem_http::{Api, Decode, Deltas, Output, Server, Template};
 use mainstem_message::StopReason;
 use mainstem_model::{ModelDelta, ModelError};
 
@@ -17,6 +17,7 @@ use crate::{
 /// The state of one response.
 pub(crate) struct Decoder {
     server: Arc<Server>,
+    template: Template,
     blocks: Blocks,
     usage: Option<Usage>,
     stop_reason: Option<String>,
@@ -25,17 +26,18 @@ pub(crate) struct Decoder {
 
 impl Decoder {
     pub(crate) fn new(server: Arc<Server>) -> Self {
-        Self { server, blocks: Blocks::default(), usage: None, stop_reason: None, done: false }
+        let template = Template::new(&[]);
+        Self { server, template, blocks: Blocks::default(), usage: None, stop_reason: None, done: false }
     }
 
-    fn event(&mut self, event: Event<'_>, deltas: &mut Deltas) {
+    fn event(&mut self, event: Event<'_>, out: &mut Output<'_>) {
         match event {
             Event::MessageStart { message } => self.count(message.usage),
             Event::ContentBlockStart { index, content_block } => {
-                self.blocks.start(index, content_block, deltas);
+                self.blocks.start(index, content_block, out);
             }
-            Event::ContentBlockDelta { index, delta } => self.blocks.delta(index, delta, deltas),
-            Event::ContentBlockStop { index } => self.blocks.stop(index, deltas),
+            Event::ContentBlockDelta { index, delta } => self.blocks.delta(index, delta, out),
+            Event::ContentBlockStop { index } => self.blocks.stop(index, out),
             Event::MessageDelta { delta, usage } => {
                 self.stop_reason = delta.stop_reason.or_else(|| self.stop_reason.take());
                 self.count(usage);
@@ -75,10 +77,18 @@ impl Decoder {
 
 impl Decode for Decoder {
     fn decode(&mut self, data: &str, deltas: &mut Deltas) -> Result<(), ModelError> {
+        if let Some(delta) = self.template.read(data) {
+            deltas.push_back(delta);
+            return Ok(());
+        }
         match serde_json::from_str(data) {
+            // A `ping` between two deltas changes nothing.
+            Ok(Event::Other) => Ok(()),
             Ok(Event::Error) => Err(self.failure(data, &"it is an error that does not say which")),
             Ok(event) => {
-                self.event(event, deltas);
+                let mut out = Output::new(deltas);
+                self.event(event, &mut out);
+                out.teach(&mut self.template, data);
                 Ok(())
             }
             Err(_) if data.trim().is_empty() => Ok(()),
@@ -91,9 +101,10 @@ impl Decode for Decoder {
         if message.content.is_none() && message.stop_reason.is_none() {
             return Err(self.failure(body, &"it has no content"));
         }
+        let mut out = Output::new(deltas);
         for (index, block) in (0..).zip(message.content.unwrap_or_default()) {
-            self.blocks.start(index, block, deltas);
-            self.blocks.stop(index, deltas);
+            self.blocks.start(index, block, &mut out);
+            self.blocks.stop(index, &mut out);
         }
         (self.stop_reason, self.done) = (message.stop_reason, true);
         self.count(message.usage);
@@ -108,7 +119,7 @@ impl Decode for Decoder {
         if self.stop_reason.is_none() && !self.done {
             return Err(self.server.unfinished());
         }
-        self.blocks.end(deltas);
+        self.blocks.end(&mut Output::new(deltas));
         deltas.extend(self.usage.take().map(|usage| ModelDelta::Usage(usage.into())));
         deltas.push_back(ModelDelta::Stop(self.stop_reason()));
         Ok(())

@@ -6,14 +6,14 @@ use anyhow::Result;
 use mainstem::prelude::Harness;
 use tokio::{net::TcpListener, runtime};
 
-use crate::{fleet::model, script::WORKER, server};
+use crate::{script::WORKER, server, wire::Wire};
 
 /// Prints its URL and serves until standard input ends.
 pub(crate) fn serve(models: &str) -> Result<()> {
     server::end_with_owner();
     let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let harness = Harness::builder(WORKER, model(models)?).build()?;
+        let harness = Harness::builder(WORKER, Wire::default().model(models)?).build()?;
         let server =
             mainstem_server::Server::new(harness).with_max_runs(1_024).with_max_sessions(1 << 20).build()?;
         let listener = TcpListener::bind("127.0.0.1:0").await?;

@@ -4,12 +4,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use crate::{
-    bare::Bare,
-    fleet::{self, Fleet},
-    provider::Provider,
-    script::Load,
-};
+use crate::{bare::Bare, fleet::Fleet, provider::Provider, script::Load, wire::Wire};
 
 /// An event that a client reports.
 #[derive(Clone, Copy, Debug)]
@@ -38,11 +33,11 @@ pub(crate) enum Client {
 
 impl Client {
     /// Builds its HTTP client, and runs a short load as a warm-up.
-    pub(crate) async fn connect(kind: ClientKind, url: &str) -> Result<Self> {
+    pub(crate) async fn connect(kind: ClientKind, url: &str, wire: Wire) -> Result<Self> {
         let client = match kind {
-            ClientKind::Bare => Self::Bare(Bare::new(url)?),
-            ClientKind::Provider => Self::Provider(Provider::new(fleet::model(url)?)),
-            ClientKind::Mainstem => Self::Fleet(Fleet::over_http(url)?),
+            ClientKind::Bare => Self::Bare(Bare::new(url, wire)?),
+            ClientKind::Provider => Self::Provider(Provider::new(wire.model(url)?)),
+            ClientKind::Mainstem => Self::Fleet(Fleet::over_http(url, wire)?),
         };
         client.run(&Load::new(1, 1), &mut |_| {}).await?;
         Ok(client)

@@ -7,7 +7,6 @@ use futures_util::StreamExt;
 use mainstem::{
     event::{AgentEvent, EventKind},
     model::scripted::{ScriptedModel, Turn},
-    openai::OpenAi,
     prelude::{AgentSpec, Harness, Model, Run},
 };
 use serde_json::json;
@@ -15,6 +14,7 @@ use serde_json::json;
 use crate::{
     client::Observation,
     script::{LEAD, Load, Script, TEXT, WORKER},
+    wire::Wire,
 };
 
 const ROOT: &str = "root";
@@ -24,8 +24,8 @@ pub(crate) struct Fleet(Harness);
 
 impl Fleet {
     /// Creates a fleet whose models are at the server.
-    pub(crate) fn over_http(base_url: &str) -> Result<Self> {
-        Self::new(model(base_url)?)
+    pub(crate) fn over_http(root: &str, wire: Wire) -> Result<Self> {
+        Self::new(wire.model(root)?)
     }
 
     /// Creates a fleet whose models answer at once, in this process.
@@ -45,7 +45,7 @@ impl Fleet {
     /// Creates a fleet whose root has its model at one server, and whose children run at another.
     pub(crate) fn remote(models: &str, agents: &str) -> Result<Self> {
         let worker = AgentSpec::new(WORKER, "Says something").with_url(agents);
-        Self::with_worker(model(models)?, worker)
+        Self::with_worker(Wire::default().model(models)?, worker)
     }
 
     fn new(model: impl Model) -> Result<Self> {
@@ -90,11 +90,6 @@ impl Fleet {
         ensure!(ends == all, "{ends} of {all} agents ended");
         Ok(())
     }
-}
-
-/// Returns the model at the server.
-pub(crate) fn model(base_url: &str) -> Result<OpenAi> {
-    Ok(OpenAi::new("scripted").with_api_key("a-key-of-the-bench").with_base_url(base_url)?)
 }
 
 /// Returns `true` if it comes from one of the children whose deltas are counted.

@@ -16,6 +16,7 @@ mod script;
 mod server;
 mod table;
 mod turns;
+mod wire;
 
 use std::process::ExitCode;
 

@@ -75,7 +75,7 @@ impl Probe {
 }
 
 async fn wait(kind: ClientKind, load: &Load, url: &str) -> Result<i64> {
-    let client = Client::connect(kind, url).await?;
+    let client = Client::connect(kind, url, load.wire).await?;
     let (before, deltas) = (resident()?, Cell::new(0));
     let mut seen = |seen: Observation<'_>| {
         if let Observation::Delta(_) = seen {
@@ -95,7 +95,7 @@ async fn wait(kind: ClientKind, load: &Load, url: &str) -> Result<i64> {
 }
 
 async fn pause_reading(pause: Duration, load: &Load, url: &str) -> Result<Stalled> {
-    let mut run = Fleet::over_http(url)?.start(load);
+    let mut run = Fleet::over_http(url, load.wire)?.start(load);
     let (mut deltas, mut gaps, mut growth) = (0, 0, 0);
     while let Some(event) = run.next().await {
         match &event.kind {

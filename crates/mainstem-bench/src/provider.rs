@@ -8,7 +8,6 @@ use futures_util::StreamExt;
 use mainstem::{
     message::Message,
     model::{Model, ModelDelta, ModelRequest},
-    openai::OpenAi,
 };
 use tokio::{sync::mpsc, task::JoinSet};
 
@@ -19,11 +18,11 @@ use crate::{
     script::{Load, Script},
 };
 
-#[derive(Clone, Debug)]
-pub(crate) struct Provider(OpenAi);
+#[derive(Clone)]
+pub(crate) struct Provider(Arc<dyn Model>);
 
 impl Provider {
-    pub(crate) fn new(model: OpenAi) -> Self {
+    pub(crate) fn new(model: Arc<dyn Model>) -> Self {
         Self(model)
     }
 

@@ -5,6 +5,7 @@ use clap::{Args, ValueEnum};
 
 use crate::{
     client::ClientKind, measure::quantile, sample::Sample, script::Load, server::Server, turns::turn,
+    wire::Wire,
 };
 
 #[derive(Clone, Debug, Args)]
@@ -16,6 +17,8 @@ pub(crate) struct Repeat {
     depth: u16,
     #[arg(long, default_value_t = 1)]
     times: u32,
+    #[arg(long, default_value = "chat")]
+    wire: Wire,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
@@ -32,7 +35,7 @@ enum Subject {
 impl Repeat {
     /// Reads the load and prints the time of a delta.
     pub(crate) fn run(&self) -> Result<()> {
-        let load = Load::new(self.children, self.deltas).at_depth(self.depth);
+        let load = Load::new(self.children, self.deltas).at_depth(self.depth).over(self.wire);
         // Without a server, so that an instruction count covers only the loads in process.
         let in_process = matches!(self.subject, Subject::Scripted | Subject::Turns);
         let server = if in_process { None } else { Some(Server::start()?) };

@@ -31,7 +31,7 @@ pub(crate) fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
 impl Sample {
     /// Measures a load over HTTP, including its connections.
     pub(crate) fn over_http(kind: ClientKind, url: &str, load: &Load) -> Result<Self> {
-        block_on(async { Self::of(&Client::connect(kind, url).await?, load).await })
+        block_on(async { Self::of(&Client::connect(kind, url, load.wire).await?, load).await })
     }
 
     /// Measures a load whose children run at a server of agents.

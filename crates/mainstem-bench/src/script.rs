@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::wire::Wire;
+
 /// The text of a delta: as long as a usual token, and as a time stamp.
 pub(crate) const TEXT: &str = "0000000000000000000 ";
 
@@ -36,12 +38,15 @@ pub(crate) struct Load {
     pub(crate) children: u32,
     pub(crate) depth: u16,
     pub(crate) say: Say,
+    /// The API of its models.
+    pub(crate) wire: Wire,
 }
 
 impl Load {
     /// Creates a load of the root's children that stream as fast as they are read.
     pub(crate) fn new(children: u32, deltas: u32) -> Self {
-        Self { children, depth: 1, say: Say { deltas, ..Say::default() } }
+        let say = Say { deltas, ..Say::default() };
+        Self { children, depth: 1, say, wire: Wire::default() }
     }
 
     pub(crate) fn paced(mut self, pace: Duration) -> Self {
@@ -58,6 +63,10 @@ impl Load {
     /// Moves the children to this depth, with one agent at each level above them.
     pub(crate) fn at_depth(self, depth: u16) -> Self {
         Self { depth, ..self }
+    }
+
+    pub(crate) fn over(self, wire: Wire) -> Self {
+        Self { wire, ..self }
     }
 
     /// Returns the number of deltas of all children.

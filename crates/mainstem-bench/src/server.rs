@@ -1,8 +1,7 @@
-//! The scripted model server: OpenAI chat completions over plain HTTP/1.1, in a process of its own
+//! The scripted model server: five vendors' APIs over plain HTTP/1.1, in a process of its own
 //! so that its time is not counted.
 
 mod answer;
-mod chunk;
 
 use std::{
     io::{self, BufRead, BufReader, Read, Write},
@@ -44,7 +43,7 @@ impl Server {
         Ok(Self { process, url: url.trim().to_owned() })
     }
 
-    /// Returns its base URL.
+    /// Returns its URL, without a path.
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
@@ -72,7 +71,7 @@ pub(crate) fn serve() -> Result<()> {
     let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
-        println!("http://{}/v1", listener.local_addr()?);
+        println!("http://{}", listener.local_addr()?);
         io::stdout().flush()?;
         accept(listener).await
     })

@@ -4,6 +4,7 @@
 //!
 //! [GenerateContentResponse]: https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse
 
+use mainstem_http::Text;
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 
@@ -44,7 +45,8 @@ pub(crate) struct Content<'a> {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Part<'a> {
-    pub(crate) text: Option<String>,
+    #[serde(borrow)]
+    pub(crate) text: Option<Text<'a>>,
     pub(crate) inline_data: Option<Blob>,
     #[serde(borrow)]
     pub(crate) function_call: Option<FunctionCall<'a>>,
@@ -87,6 +89,13 @@ pub(crate) struct PromptFeedback {
     pub(crate) block_reason: Option<String>,
     /// Only in Vertex AI.
     pub(crate) block_reason_message: Option<String>,
+}
+
+/// The counts of a chunk, alone.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Counts {
+    pub(crate) usage_metadata: Option<Usage>,
 }
 
 /// The counts so far. Chunks in the middle may leave out some of them, or all.

@@ -4,7 +4,7 @@ mod content;
 
 use std::{fmt::Display, sync::Arc};
 
-use mainstem_http::{Api, Decode, Deltas, Server};
+use mainstem_http::{Api, Decode, Deltas, Output, Server, Template};
 use mainstem_message::{Opaque, StopReason};
 use mainstem_model::{ErrorKind, ModelDelta, ModelError};
 use serde_json::value::RawValue;
@@ -12,15 +12,21 @@ use serde_json::value::RawValue;
 use self::content::Content;
 use crate::{
     GenerateContent,
-    chunk::{Candidate, Chunk, Usage},
+    chunk::{Candidate, Chunk, Counts, Usage},
 };
+
+/// The counts of each chunk, of which the last ones are read.
+const VARYING: [&str; 4] = ["candidatesTokenCount", "thoughtsTokenCount", "totalTokenCount", "tokenCount"];
 
 /// The state of one response. `Usage` and `Stop` are its last deltas: counts come with every chunk,
 /// and older models report their finish in each.
 pub(crate) struct Decoder {
     server: Arc<Server>,
+    template: Template,
     content: Content,
     usage: Usage,
+    /// The latest payload whose counts were not read yet; empty if they were.
+    uncounted: String,
     finish: Option<Finish>,
     done: bool,
 }
@@ -35,7 +41,15 @@ struct Finish {
 
 impl Decoder {
     pub(crate) fn new(server: Arc<Server>) -> Self {
-        Self { server, content: Content::default(), usage: Usage::default(), finish: None, done: false }
+        Self {
+            server,
+            template: Template::new(&VARYING),
+            content: Content::default(),
+            usage: Usage::default(),
+            uncounted: String::new(),
+            finish: None,
+            done: false,
+        }
     }
 
     fn decode_chunk(&mut self, data: &str, deltas: &mut Deltas) -> Result<(), ModelError> {
@@ -50,23 +64,46 @@ impl Decoder {
         {
             return Err(error);
         }
+        self.count();
         self.usage = self.usage.then(chunk.usage_metadata.unwrap_or_default());
+        let mut out = Output::new(deltas);
         // With `candidateCount` greater than one, the first candidate counts.
         let candidates = chunk.candidates.unwrap_or_default();
         for candidate in candidates.into_iter().filter(|candidate| candidate.index.unwrap_or(0) == 0) {
-            self.candidate(candidate, deltas);
+            self.candidate(candidate, &mut out);
         }
         if let Some(feedback) = chunk.prompt_feedback
             && let Some(reason) = feedback.block_reason
         {
             self.finish = Some(Finish { reason, message: feedback.block_reason_message, blocked: true });
         }
+        out.teach(&mut self.template, data);
         Ok(())
     }
 
-    fn candidate(&mut self, candidate: Candidate<'_>, deltas: &mut Deltas) {
+    /// Reads the counts of the latest payload.
+    fn count(&mut self) {
+        if let Ok(Counts { usage_metadata: Some(usage) }) = serde_json::from_str(&self.uncounted) {
+            self.usage = self.usage.then(usage);
+        }
+        self.uncounted.clear();
+    }
+
+    /// Takes a payload that differs from the last one in its text and its counts alone.
+    fn follow(&mut self, data: &str, deltas: &mut Deltas) -> bool {
+        let Some(delta) = self.template.read(data) else { return false };
+        if let ModelDelta::Text(text) | ModelDelta::Thinking(text) = &delta {
+            self.content.grew(text.len());
+        }
+        deltas.push_back(delta);
+        self.uncounted.clear();
+        self.uncounted.push_str(data);
+        true
+    }
+
+    fn candidate(&mut self, candidate: Candidate<'_>, out: &mut Output<'_>) {
         let parts = candidate.content.and_then(|content| content.parts).unwrap_or_default();
-        parts.into_iter().for_each(|part| self.content.part(part, deltas));
+        parts.into_iter().for_each(|part| self.content.part(part, out));
         if let Some(reason) = candidate.finish_reason.filter(|reason| !reason.is_empty()) {
             self.finish = Some(Finish { reason, message: candidate.finish_message, blocked: false });
         }
@@ -150,6 +187,7 @@ impl Decode for Decoder {
             // Google sends no such end; gateways do.
             "[DONE]" => self.done = true,
             "" => {}
+            chunk if self.follow(chunk, deltas) => {}
             chunk => self.decode_elements(chunk, deltas)?,
         }
         Ok(())
@@ -171,6 +209,7 @@ impl Decode for Decoder {
         let Some(finish) = self.finish.take() else {
             return Err(self.server.unfinished());
         };
+        self.count();
         let stop = self.stop_reason(&finish, deltas)?;
         deltas.extend(self.usage.counted().map(ModelDelta::Usage));
         deltas.push_back(ModelDelta::Stop(stop));

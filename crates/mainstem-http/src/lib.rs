@@ -4,6 +4,7 @@
 //! * [`Api`]: a vendor's API: paths, requests, settings
 //! * [`Service`]: a service that offers an API: address, headers, variables
 //! * [`Decode`]: the decoder of responses: a payload in, deltas out
+//! * [`Template`], [`Output`]: what the payloads of a response have in common, parsed once
 //! * [`Dialect`]: deviations of a server from its API, learned from its [`ServerError`]s
 //! * [`Fields`], [`Arguments`]: parts of the bodies of requests
 //! * [`Server`]: the address of a model and its credentials, which messages never show
@@ -26,6 +27,7 @@ mod retry_after;
 mod server;
 mod server_error;
 mod service;
+mod template;
 mod transport;
 
 pub use address::{extend, parse};
@@ -44,4 +46,5 @@ pub use secrecy::SecretString;
 pub use server::{Auth, Server};
 pub use server_error::ServerError;
 pub use service::{Service, Variables};
+pub use template::{Output, Template, Text};
 pub use transport::HttpClient;

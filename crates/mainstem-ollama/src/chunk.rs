@@ -4,6 +4,7 @@
 //! types](https://github.com/ollama/ollama/blob/main/api/types.go). Unknown fields are skipped
 //! unread.
 
+use mainstem_http::Text;
 use mainstem_message::Usage;
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
@@ -23,8 +24,10 @@ pub(crate) struct Chunk<'a> {
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct Message<'a> {
-    pub(crate) content: Option<String>,
-    pub(crate) thinking: Option<String>,
+    #[serde(borrow)]
+    pub(crate) content: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(crate) thinking: Option<Text<'a>>,
     #[serde(borrow)]
     pub(crate) tool_calls: Option<Vec<ToolCall<'a>>>,
 }

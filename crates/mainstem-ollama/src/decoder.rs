@@ -2,7 +2,7 @@
 
 use std::{fmt::Display, sync::Arc};
 
-use mainstem_http::{Api, Decode, Deltas, Server, ServerError};
+use mainstem_http::{Api, Decode, Deltas, Output, Server, ServerError, Template};
 use mainstem_message::{Opaque, StopReason, Usage};
 use mainstem_model::{ModelDelta, ModelError};
 
@@ -11,9 +11,13 @@ use crate::{
     chunk::{Chunk, Message, ToolCall},
 };
 
+/// What differs in each line and is not read.
+const VARYING: [&str; 1] = ["created_at"];
+
 /// The state of one response.
 pub(crate) struct Decoder {
     server: Arc<Server>,
+    template: Template,
     /// The number of calls so far: the slot of the next.
     calls: usize,
     usage: Option<Usage>,
@@ -25,7 +29,8 @@ pub(crate) struct Decoder {
 
 impl Decoder {
     pub(crate) fn new(server: Arc<Server>) -> Self {
-        Self { server, calls: 0, usage: None, torn: None, done: None }
+        let template = Template::new(&VARYING);
+        Self { server, template, calls: 0, usage: None, torn: None, done: None }
     }
 
     fn decode_chunk(&mut self, data: &str, deltas: &mut Deltas) -> Result<(), ModelError> {
@@ -42,34 +47,34 @@ impl Decoder {
             return Err(self.server.interruption(data).unwrap_or_else(silent));
         }
         self.usage = chunk.usage().or(self.usage);
+        let mut out = Output::new(deltas);
         if let Some(message) = chunk.message {
-            self.message(message, deltas);
+            self.message(message, &mut out);
         }
+        out.teach(&mut self.template, data);
         if chunk.done == Some(true) {
             self.done = Some(chunk.done_reason.unwrap_or_default());
         }
         Ok(())
     }
 
-    fn message(&mut self, message: Message<'_>, deltas: &mut Deltas) {
-        let thinking = message.thinking.filter(|text| !text.is_empty());
-        deltas.extend(thinking.map(ModelDelta::Thinking));
-        let content = message.content.filter(|text| !text.is_empty());
-        deltas.extend(content.map(ModelDelta::Text));
+    fn message(&mut self, message: Message<'_>, out: &mut Output<'_>) {
+        out.push(message.thinking.unwrap_or_default().0, ModelDelta::Thinking);
+        out.push(message.content.unwrap_or_default().0, ModelDelta::Text);
         for call in message.tool_calls.unwrap_or_default() {
-            self.call(call, deltas);
+            self.call(call, out);
         }
     }
 
-    fn call(&mut self, ToolCall { id, function }: ToolCall<'_>, deltas: &mut Deltas) {
+    fn call(&mut self, ToolCall { id, function }: ToolCall<'_>, out: &mut Output<'_>) {
         let (slot, delta) = (self.calls, function.arguments());
         self.calls += 1;
         let id = id.filter(|id| !id.is_empty()).map(Into::into);
-        deltas.push_back(ModelDelta::CallStart { slot, id, name: function.name });
+        out.push_whole(ModelDelta::CallStart { slot, id, name: function.name });
         if !delta.is_empty() {
-            deltas.push_back(ModelDelta::CallArguments { slot, delta });
+            out.push_whole(ModelDelta::CallArguments { slot, delta });
         }
-        deltas.push_back(ModelDelta::CallEnd { slot, opaque: Opaque::new() });
+        out.push_whole(ModelDelta::CallEnd { slot, opaque: Opaque::new() });
     }
 
     /// Returns why it stopped. Ollama has no reason for tool calls. `load` and `unload` are
@@ -94,7 +99,13 @@ impl Decode for Decoder {
         match (self.torn.take(), line.trim()) {
             (Some(error), _) => Err(error),
             (None, "") => Ok(()),
-            (None, chunk) => self.decode_chunk(chunk, deltas),
+            (None, chunk) => match self.template.read(chunk) {
+                Some(delta) => {
+                    deltas.push_back(delta);
+                    Ok(())
+                }
+                None => self.decode_chunk(chunk, deltas),
+            },
         }
     }
 

@@ -1,22 +1,21 @@
 //! Decodes chunks: one payload in, deltas out. No I/O.
 
 mod calls;
-mod template;
 
 use std::{fmt::Display, mem, sync::Arc};
 
-use mainstem_http::{Api, Decode, Deltas, Server};
+use mainstem_http::{Api, Decode, Deltas, Output, Server, Template};
 use mainstem_message::{StopReason, Usage};
 use mainstem_model::{ModelDelta, ModelError};
 
-use self::{
-    calls::Calls,
-    template::{Out, Template},
-};
+use self::calls::Calls;
 use crate::{
     ChatCompletions,
     chunk::{Choice, Chunk, Content, Delta, ToolCall},
 };
+
+/// OpenAI's padding, which differs in each chunk, and which we ask to leave out.
+const VARYING: [&str; 1] = ["obfuscation"];
 
 /// The state of one response. `Usage` and `Stop` are its last deltas, because servers send them at
 /// different times.
@@ -34,7 +33,7 @@ impl Decoder {
     pub(crate) fn new(server: Arc<Server>) -> Self {
         Self {
             server,
-            template: Template::default(),
+            template: Template::new(&VARYING),
             calls: Calls::default(),
             usage: None,
             finish_reason: None,
@@ -44,7 +43,7 @@ impl Decoder {
     }
 
     fn decode_chunk(&mut self, data: &str, deltas: &mut Deltas) -> Result<(), ModelError> {
-        let mut out = Out::new(deltas);
+        let mut out = Output::new(deltas);
         let chunk: Chunk<'_> = serde_json::from_str(data).map_err(|error| self.malformed(data, &error))?;
         let choices = chunk.choices.unwrap_or_default();
         if (chunk.error.is_some() || choices.is_empty() && chunk.usage.is_none())
@@ -63,7 +62,7 @@ impl Decoder {
         Ok(())
     }
 
-    fn choice(&mut self, choice: Choice<'_>, out: &mut Out<'_>) {
+    fn choice(&mut self, choice: Choice<'_>, out: &mut Output<'_>) {
         if let Some(delta) = choice.delta.or_else(|| choice.message.map(|message| *message)) {
             self.delta(delta, out);
         }
@@ -71,7 +70,7 @@ impl Decoder {
         self.finish_reason = reason.or_else(|| self.finish_reason.take());
     }
 
-    fn delta(&mut self, delta: Delta<'_>, out: &mut Out<'_>) {
+    fn delta(&mut self, delta: Delta<'_>, out: &mut Output<'_>) {
         // Some servers send the reasoning under both names.
         let (thought, same) = (delta.reasoning_content.into_text(), delta.reasoning.into_text());
         out.push(if thought.is_empty() { same } else { thought }, ModelDelta::Thinking);

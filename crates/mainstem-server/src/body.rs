@@ -96,6 +96,7 @@ pub(crate) struct ReadBody {
     pub(crate) parts: Parts,
     pub(crate) bytes: Bytes,
     /// Released with the bytes, so that bodies of waiting requests count, too.
+    #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "held until the body is dropped"))]
     pub(crate) share: Option<Share>,
 }
 

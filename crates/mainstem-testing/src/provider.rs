@@ -170,6 +170,7 @@ macro_rules! provider_contract {
             a_model_shows_no_secrets_and_can_be_sent
             cuts_change_nothing
             pieces_of_any_size_mean_the_same
+            what_payloads_have_in_common_means_the_same
             a_stream_that_breaks_off_is_never_taken_for_complete
             nothing_panics
         }

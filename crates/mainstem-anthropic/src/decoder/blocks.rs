@@ -6,7 +6,7 @@ use mainstem_message::Opaque;
 use mainstem_model::ModelDelta;
 use serde_json::{Map, Value};
 
-use super::Deltas;
+use super::Output;
 use crate::{
     event::{self, Delta},
     opaque::{REDACTED, SERVER, SIGNATURE, store},
@@ -47,15 +47,15 @@ impl Blocks {
     }
 
     /// Begins a block, perhaps with content.
-    pub(super) fn start(&mut self, index: u64, block: event::Block, deltas: &mut Deltas) {
-        self.stop(index, deltas);
+    pub(super) fn start(&mut self, index: u64, block: event::Block, out: &mut Output<'_>) {
+        self.stop(index, out);
         let block = match block {
             event::Block::Text { text } => {
-                push(text, ModelDelta::Text, deltas);
+                out.push(text.into(), ModelDelta::Text);
                 Block::Text
             }
             event::Block::Thinking { thinking, signature } => {
-                push(thinking, ModelDelta::Thinking, deltas);
+                out.push(thinking.into(), ModelDelta::Thinking);
                 Block::Thinking { signature }
             }
             event::Block::RedactedThinking { data } => Block::Redacted { data },
@@ -63,7 +63,7 @@ impl Blocks {
                 let slot = self.calls;
                 self.calls += 1;
                 let id = id.filter(|id| !id.is_empty()).map(Into::into);
-                deltas.push_back(ModelDelta::CallStart { slot, id, name });
+                out.push_whole(ModelDelta::CallStart { slot, id, name });
                 Block::Call { slot, input: whole(input) }
             }
             event::Block::Server(block) => Block::Server { block, input: String::new() },
@@ -73,14 +73,14 @@ impl Blocks {
     }
 
     /// Continues a block. If a server has not begun the block, the delta tells text from thinking.
-    pub(super) fn delta(&mut self, index: u64, delta: Delta<'_>, deltas: &mut Deltas) {
+    pub(super) fn delta(&mut self, index: u64, delta: Delta<'_>, out: &mut Output<'_>) {
         let block = self.open.iter_mut().find(|(open, _)| *open == index).map(|(_, block)| block);
         match (delta, block) {
             (Delta::Text { text }, None | Some(Block::Text)) => {
-                push(text.into_owned(), ModelDelta::Text, deltas);
+                out.push(text, ModelDelta::Text);
             }
             (Delta::Thinking { thinking }, None | Some(Block::Thinking { .. })) => {
-                push(thinking.into_owned(), ModelDelta::Thinking, deltas);
+                out.push(thinking, ModelDelta::Thinking);
             }
             (Delta::Signature { signature }, Some(Block::Thinking { signature: kept })) => *kept = signature,
             (Delta::InputJson { partial_json }, Some(Block::Server { input, .. })) => {
@@ -91,34 +91,34 @@ impl Blocks {
                     *input = None;
                 }
                 let slot = *slot;
-                push(partial_json.into_owned(), |delta| ModelDelta::CallArguments { slot, delta }, deltas);
+                out.push(partial_json, |delta| ModelDelta::CallArguments { slot, delta });
             }
             _ => {}
         }
     }
 
     /// Ends a block; ignores one that is not open.
-    pub(super) fn stop(&mut self, index: u64, deltas: &mut Deltas) {
+    pub(super) fn stop(&mut self, index: u64, out: &mut Output<'_>) {
         if let Some(at) = self.open.iter().position(|(open, _)| *open == index) {
-            self.open.remove(at).1.end(deltas);
+            self.open.remove(at).1.end(out);
         }
     }
 
     /// Ends all blocks.
-    pub(super) fn end(&mut self, deltas: &mut Deltas) {
-        mem::take(&mut self.open).into_iter().for_each(|(_, block)| block.end(deltas));
+    pub(super) fn end(&mut self, out: &mut Output<'_>) {
+        mem::take(&mut self.open).into_iter().for_each(|(_, block)| block.end(out));
     }
 }
 
 impl Block {
-    fn end(self, deltas: &mut Deltas) {
+    fn end(self, out: &mut Output<'_>) {
         let opaque = match self {
             Self::Text => Opaque::new(),
             Self::Thinking { signature } => store(SIGNATURE, &signature),
             Self::Redacted { data } => store(REDACTED, &data),
             Self::Call { slot, input } => {
-                push(input.unwrap_or_default(), |delta| ModelDelta::CallArguments { slot, delta }, deltas);
-                deltas.push_back(ModelDelta::CallEnd { slot, opaque: Opaque::new() });
+                out.push(input.unwrap_or_default().into(), |delta| ModelDelta::CallArguments { slot, delta });
+                out.push_whole(ModelDelta::CallEnd { slot, opaque: Opaque::new() });
                 return;
             }
             Self::Server { mut block, input } => {
@@ -129,14 +129,7 @@ impl Block {
             }
             Self::Ignored => return,
         };
-        deltas.push_back(ModelDelta::BlockEnd { opaque });
-    }
-}
-
-/// Returns a delta of a text, unless it is empty.
-fn push(text: String, delta: impl FnOnce(String) -> ModelDelta, deltas: &mut Deltas) {
-    if !text.is_empty() {
-        deltas.push_back(delta(text));
+        out.push_whole(ModelDelta::BlockEnd { opaque });
     }
 }
 

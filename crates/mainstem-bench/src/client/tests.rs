@@ -7,10 +7,10 @@ use crate::{sample::block_on, server};
 
 async fn heard(kind: ClientKind, load: &Load) -> Result<u64> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
-    let url = format!("http://{}/v1", listener.local_addr()?);
+    let url = format!("http://{}", listener.local_addr()?);
     let (mut started, mut deltas) = (0, 0);
     let read = async {
-        let client = Client::connect(kind, &url).await?;
+        let client = Client::connect(kind, &url, load.wire).await?;
         let mut seen = |seen: Observation<'_>| match seen {
             Observation::Start(_) => started += 1,
             Observation::Delta(text) => deltas += u64::from(text.trim().parse::<u64>().is_ok()),
@@ -33,8 +33,10 @@ fn each_delta_is_heard() {
             assert_eq!(heard, load.deltas(), "{kind:?} {load:?}");
         }
     };
-    check(Load::new(1, 1));
-    check(Load::new(3, 200));
+    for wire in Wire::ALL {
+        check(Load::new(1, 1).over(wire));
+        check(Load::new(3, 200).over(wire));
+    }
     check(Load::new(2, 65).at_depth(3));
     check(Load::new(20, 5).paced(Duration::from_millis(1)));
 }

@@ -5,24 +5,26 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::Bench;
-use crate::{client::ClientKind, sample::Sample, script::Load, table::Figure};
+use crate::{client::ClientKind, sample::Sample, script::Load, table::Figure, wire::Wire};
 
 pub(super) fn few(bench: &Bench) -> Result<Vec<Figure>> {
-    compared(bench, 30, &[Load::new(10, 1000), Load::new(100, 200)])
+    of_all_wires(bench, 20, &[Load::new(10, 1000), Load::new(100, 200)])
 }
 
 pub(super) fn many(bench: &Bench) -> Result<Vec<Figure>> {
-    compared(bench, 10, &[Load::new(1000, 50)])
+    of_all_wires(bench, 10, &[Load::new(1000, 50)])
 }
 
 pub(super) fn paced(bench: &Bench) -> Result<Vec<Figure>> {
     let pace = Duration::from_millis(1);
     let deltas = bench.scaled(1000);
-    compared(bench, 5, &[Load::new(10, deltas).paced(pace), Load::new(100, deltas).paced(pace)])
+    let loads = [Load::new(10, deltas).paced(pace), Load::new(100, deltas).paced(pace)];
+    loads.iter().map(|load| ratio(bench, 5, load)).collect()
 }
 
-fn compared(bench: &Bench, times: u32, loads: &[Load]) -> Result<Vec<Figure>> {
-    loads.iter().map(|load| ratio(bench, times, load)).collect()
+fn of_all_wires(bench: &Bench, times: u32, loads: &[Load]) -> Result<Vec<Figure>> {
+    let each = loads.iter().flat_map(|load| Wire::ALL.map(|wire| load.over(wire)));
+    each.map(|load| ratio(bench, times, &load)).collect()
 }
 
 fn ratio(bench: &Bench, times: u32, load: &Load) -> Result<Figure> {
@@ -30,6 +32,7 @@ fn ratio(bench: &Bench, times: u32, load: &Load) -> Result<Figure> {
     let pairs = bench.pairs(times, || measure(ClientKind::Mainstem), || measure(ClientKind::Bare))?;
     let pace = if load.say.pace > 0 { ", paced 1 ms" } else { "" };
     let (ours, bare) = (pairs.ours(), pairs.theirs());
-    let label = format!("CPU per event ÷ bare, K = {}{pace}: {ours:.2} ÷ {bare:.2} µs", load.children);
-    Ok(Figure::new(label, pairs.ratio(), "").at_most(1.3))
+    let (wire, children) = (load.wire.label(), load.children);
+    let label = format!("CPU per event ÷ bare, {wire}, K = {children}{pace}: {ours:.2} ÷ {bare:.2} µs");
+    Ok(Figure::new(label, pairs.ratio(), "").at_most(1.15))
 }

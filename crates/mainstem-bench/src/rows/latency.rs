@@ -33,7 +33,7 @@ pub(super) fn measure(bench: &Bench) -> Result<Vec<Figure>> {
 /// Returns the microseconds from the server's write to the client.
 fn delays(bench: &Bench, kind: ClientKind, load: &Load) -> Result<Vec<f64>> {
     block_on(async {
-        let client = Client::connect(kind, bench.server.url()).await?;
+        let client = Client::connect(kind, bench.server.url(), load.wire).await?;
         let mut delays = Vec::new();
         let mut seen = |seen: Observation<'_>| {
             if let Observation::Delta(text) = seen {

@@ -1,6 +1,8 @@
 //! The content so far: the open block, and its opaque fields.
 
-use mainstem_http::Deltas;
+use std::borrow::Cow;
+
+use mainstem_http::Output;
 use mainstem_message::Opaque;
 use mainstem_model::ModelDelta;
 
@@ -46,7 +48,7 @@ impl Content {
     }
 
     /// Adds a part.
-    pub(super) fn part(&mut self, part: Part<'_>, deltas: &mut Deltas) {
+    pub(super) fn part(&mut self, part: Part<'_>, out: &mut Output<'_>) {
         if part.is_the_services() {
             return;
         }
@@ -54,21 +56,21 @@ impl Content {
         let thought = thought.unwrap_or(false);
         let signature = thought_signature.filter(|signature| !signature.is_empty());
         match (function_call, inline_data) {
-            (Some(call), _) => self.call(call, signature.as_deref(), deltas),
-            (None, Some(blob)) => self.data(blob, thought, signature.as_deref(), deltas),
-            (None, None) => self.text(text.unwrap_or_default(), thought, signature.as_deref(), deltas),
+            (Some(call), _) => self.call(call, signature.as_deref(), out),
+            (None, Some(blob)) => self.data(blob, thought, signature.as_deref(), out),
+            (None, None) => self.text(text.unwrap_or_default().0, thought, signature.as_deref(), out),
         }
     }
 
     /// Adds text. A signed part ends its block: later parts must not be merged with it.
-    fn text(&mut self, text: String, thought: bool, signature: Option<&str>, deltas: &mut Deltas) {
+    fn text(&mut self, text: Cow<'_, str>, thought: bool, signature: Option<&str>, out: &mut Output<'_>) {
         if text.is_empty() && signature.is_none() {
             return;
         }
         let from = match self.open {
             Some(open) if open.thought == thought => open.len,
             Some(_) => {
-                self.end(deltas);
+                self.end(out);
                 0
             }
             None => 0,
@@ -77,28 +79,34 @@ impl Content {
         self.thought |= thought || text.is_empty();
         let len = from + text.len();
         if !text.is_empty() {
-            let delta = if thought { ModelDelta::Thinking(text) } else { ModelDelta::Text(text) };
-            deltas.push_back(delta);
+            out.push(text, if thought { ModelDelta::Thinking } else { ModelDelta::Text });
             self.open = Some(Open { thought, len });
         }
         if let Some(signature) = signature {
             let stored = Stored { thought_signature: Some(signature), thought, from, id: None };
-            deltas.push_back(ModelDelta::BlockEnd { opaque: stored.into_opaque() });
+            out.push_whole(ModelDelta::BlockEnd { opaque: stored.into_opaque() });
             self.open = None;
         }
     }
 
-    fn data(&mut self, blob: Blob, thought: bool, signature: Option<&str>, deltas: &mut Deltas) {
+    /// Counts text that was added to the open block.
+    pub(super) fn grew(&mut self, by: usize) {
+        if let Some(open) = &mut self.open {
+            open.len += by;
+        }
+    }
+
+    fn data(&mut self, blob: Blob, thought: bool, signature: Option<&str>, out: &mut Output<'_>) {
         self.open = None;
         self.answered = true;
         let Blob { mime_type: media_type, data } = blob;
         let opaque = Stored { thought_signature: signature, thought, ..Stored::default() }.into_opaque();
-        deltas.push_back(ModelDelta::DataStart { media_type });
-        deltas.push_back(ModelDelta::Data(data));
-        deltas.push_back(ModelDelta::BlockEnd { opaque });
+        out.push_whole(ModelDelta::DataStart { media_type });
+        out.push_whole(ModelDelta::Data(data));
+        out.push_whole(ModelDelta::BlockEnd { opaque });
     }
 
-    fn call(&mut self, call: FunctionCall<'_>, signature: Option<&str>, deltas: &mut Deltas) {
+    fn call(&mut self, call: FunctionCall<'_>, signature: Option<&str>, out: &mut Output<'_>) {
         self.open = None;
         let slot = self.calls;
         self.calls += 1;
@@ -106,15 +114,15 @@ impl Content {
         let stored = Stored { id: id.as_deref(), thought_signature: signature, ..Stored::default() };
         let opaque = stored.into_opaque();
         let (id, name) = (id.map(Into::into), call.name.unwrap_or_default());
-        deltas.push_back(ModelDelta::CallStart { slot, id, name });
+        out.push_whole(ModelDelta::CallStart { slot, id, name });
         if let Some(args) = call.args {
-            deltas.push_back(ModelDelta::CallArguments { slot, delta: args.get().to_owned() });
+            out.push_whole(ModelDelta::CallArguments { slot, delta: args.get().to_owned() });
         }
-        deltas.push_back(ModelDelta::CallEnd { slot, opaque });
+        out.push_whole(ModelDelta::CallEnd { slot, opaque });
     }
 
-    fn end(&mut self, deltas: &mut Deltas) {
+    fn end(&mut self, out: &mut Output<'_>) {
         self.open = None;
-        deltas.push_back(ModelDelta::BlockEnd { opaque: Opaque::new() });
+        out.push_whole(ModelDelta::BlockEnd { opaque: Opaque::new() });
     }
 }

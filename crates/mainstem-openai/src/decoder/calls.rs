@@ -10,7 +10,7 @@ use std::mem;
 use mainstem_message::Opaque;
 use mainstem_model::ModelDelta;
 
-use super::{Deltas, template::Out};
+use super::{Deltas, Output};
 use crate::chunk::{Function, ToolCall};
 
 /// The calls of one response; a call's index here is its slot.
@@ -34,7 +34,7 @@ impl Calls {
     }
 
     /// Adds a fragment, or a whole call.
-    pub(super) fn push(&mut self, fragment: ToolCall<'_>, out: &mut Out<'_>) {
+    pub(super) fn push(&mut self, fragment: ToolCall<'_>, out: &mut Output<'_>) {
         let ToolCall { index, id, function, extra_content } = fragment;
         let Function { name, arguments } = function.unwrap_or_default();
         let (id, name) = (id.filter(|id| !id.is_empty()), name.filter(|name| !name.is_empty()));

@@ -4,7 +4,7 @@ mod items;
 
 use std::{fmt::Display, sync::Arc};
 
-use mainstem_http::{Api, Decode, Deltas, Server, ServerError};
+use mainstem_http::{Api, Decode, Deltas, Output, Server, ServerError, Template};
 use mainstem_message::{StopReason, Usage};
 use mainstem_model::{ErrorKind, ModelDelta, ModelError};
 use serde::Deserialize;
@@ -16,9 +16,13 @@ use super::{
     event::{Ending, Fragment, Head, ItemEvent, Response, SummaryPart},
 };
 
+/// What differs in each event and is not read.
+const VARYING: [&str; 2] = ["sequence_number", "obfuscation"];
+
 /// The state of one response.
 pub(crate) struct Decoder {
     server: Arc<Server>,
+    template: Template,
     items: Items,
     usage: Option<Usage>,
     stop: Option<StopReason>,
@@ -26,43 +30,44 @@ pub(crate) struct Decoder {
 
 impl Decoder {
     pub(crate) fn new(server: Arc<Server>) -> Self {
-        Self { server, items: Items::default(), usage: None, stop: None }
+        let template = Template::new(&VARYING);
+        Self { server, template, items: Items::default(), usage: None, stop: None }
     }
 
-    fn event(&mut self, kind: &str, data: &str, deltas: &mut Deltas) -> Result<(), ModelError> {
+    fn event(&mut self, kind: &str, data: &str, out: &mut Output<'_>) -> Result<(), ModelError> {
         match kind {
             "response.output_text.delta" | "response.output_text.done" => {
-                self.fragment(kind, data, Items::text, deltas)?;
+                self.fragment(kind, data, Items::text, out)?;
             }
             "response.refusal.delta" | "response.refusal.done" => {
-                self.fragment(kind, data, Items::refusal, deltas)?;
+                self.fragment(kind, data, Items::refusal, out)?;
             }
             "response.function_call_arguments.delta" | "response.function_call_arguments.done" => {
-                self.fragment(kind, data, Items::arguments, deltas)?;
+                self.fragment(kind, data, Items::arguments, out)?;
             }
             "response.reasoning_summary_text.delta"
             | "response.reasoning_summary_text.done"
             | "response.reasoning_text.delta"
-            | "response.reasoning_text.done" => self.fragment(kind, data, Items::thinking, deltas)?,
+            | "response.reasoning_text.done" => self.fragment(kind, data, Items::thinking, out)?,
             "response.reasoning_summary_part.added" => {
                 let SummaryPart { output_index, summary_index } = self.read(data)?;
                 // Parts are paragraphs.
                 if summary_index > 0 {
-                    self.items.thinking(Fragment { output_index, delta: "\n\n".into() }, deltas);
+                    self.items.thinking(Fragment { output_index, delta: "\n\n".into() }, out);
                 }
             }
             "response.output_item.added" => {
                 let ItemEvent { output_index, item } = self.read(data)?;
-                self.items.begin(output_index, &item, deltas);
+                self.items.begin(output_index, &item, out);
             }
             "response.output_item.done" => {
                 let ItemEvent { output_index, item } = self.read(data)?;
-                self.items.end(output_index, item, deltas);
+                self.items.end(output_index, item, out);
             }
             "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" => {
                 let Ending { response } = self.read(data)?;
                 let status = kind.trim_start_matches("response.");
-                self.conclude(Response { status: Some(status.to_owned()), ..response }, data, deltas)?;
+                self.conclude(Response { status: Some(status.to_owned()), ..response }, data, out)?;
             }
             "error" => return Err(self.failure(&self.read(data)?)),
             _ => {}
@@ -75,25 +80,25 @@ impl Decoder {
         &mut self,
         kind: &str,
         data: &str,
-        add: fn(&mut Items, Fragment<'_>, &mut Deltas),
-        deltas: &mut Deltas,
+        add: fn(&mut Items, Fragment<'_>, &mut Output<'_>),
+        out: &mut Output<'_>,
     ) -> Result<(), ModelError> {
         let fragment: Fragment<'_> = self.read(data)?;
         if !kind.ends_with(".done") || !self.items.is_written(fragment.output_index) {
-            add(&mut self.items, fragment, deltas);
+            add(&mut self.items, fragment, out);
         }
         Ok(())
     }
 
     /// Ends the response with its status.
-    fn conclude(&mut self, response: Response, data: &str, deltas: &mut Deltas) -> Result<(), ModelError> {
+    fn conclude(&mut self, response: Response, data: &str, out: &mut Output<'_>) -> Result<(), ModelError> {
         if response.status.as_deref() == Some("failed") || response.error.is_some() {
             return Err(self.failure(&json!({ "error": response.error })));
         }
         // Items that were not streamed are read now.
         if self.items.is_empty() {
             for (index, item) in (0..).zip(response.output.unwrap_or_default()) {
-                self.items.end(index, item, deltas);
+                self.items.end(index, item, out);
             }
         }
         let reason = response.incomplete_details.and_then(|details| details.reason);
@@ -136,9 +141,23 @@ impl Decode for Decoder {
         if matches!(data.trim(), "" | "[DONE]") {
             return Ok(());
         }
+        if let Some(delta) = self.template.read(data) {
+            deltas.push_back(delta);
+            return Ok(());
+        }
         let Head { kind } = self.read(data)?;
         match kind {
-            Some(kind) => self.event(&kind, data, deltas),
+            Some(kind) => {
+                let mut out = Output::new(deltas);
+                self.event(&kind, data, &mut out)?;
+                // What is complete is read once.
+                if kind.ends_with(".delta") {
+                    out.teach(&mut self.template, data);
+                } else {
+                    self.template.forget();
+                }
+                Ok(())
+            }
             // An error of a gateway has no type.
             None if ServerError::read(&self.read(data)?).is_some() => Err(self.failure(&self.read(data)?)),
             None => Ok(()),
@@ -150,7 +169,7 @@ impl Decode for Decoder {
         if response.output.is_none() && response.error.is_none() {
             return Err(self.malformed(body, &"it has no output"));
         }
-        self.conclude(response, body, deltas)?;
+        self.conclude(response, body, &mut Output::new(deltas))?;
         self.finish(deltas)
     }
 

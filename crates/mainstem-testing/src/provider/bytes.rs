@@ -86,6 +86,48 @@ pub fn pieces_of_any_size_mean_the_same<A: Api>(sample: Sample) {
     });
 }
 
+/// Texts of JSON strings, and what ends one.
+const TEXTS: [&str; 7] = ["", "a", "two words", "é\\n", "\\\"", "\\u00e9", "a\",\"content\":\"b"];
+
+/// The names of fields that have text.
+const FIELDS: [&str; 6] = ["text", "content", "delta", "thinking", "partial_json", "arguments"];
+
+/// A decoder may parse what payloads have in common once: for any payloads in any order, it brings
+/// what it brings if it parses each of them, which spaces make it do.
+pub fn what_payloads_have_in_common_means_the_same<A: Api>(sample: Sample) {
+    let known: Vec<_> = sample.recorded.iter().flat_map(|bytes| payloads::<A>([*bytes])).collect();
+    let texts = prop::collection::vec((prop::sample::select(&TEXTS[..]), 0..100_u8), 1..4);
+    let changed = (prop::sample::select(known), texts).prop_map(|(payload, texts)| {
+        texts.into_iter().map(|(text, number)| with(&payload, text, number)).collect::<Vec<_>>()
+    });
+    proptest!(ProptestConfig::with_cases(3_000), |(payloads in prop::collection::vec(changed, 0..8))| {
+        let payloads = payloads.concat();
+        // Two payloads in a row differ behind their first bracket, so none follows the one before.
+        let spaced = payloads.iter().enumerate().map(|(index, payload)| {
+            payload.replacen('{', if index % 2 == 0 { "{ " } else { "{  " }, 1)
+        });
+        let shown = |(deltas, end): (Deltas, Result<(), String>)| (deltas, end.is_ok());
+        prop_assert_eq!(shown(decoded::<A>(&payloads)), shown(decoded::<A>(&spaced.collect::<Vec<_>>())));
+    });
+}
+
+/// Returns a payload with another text and another number.
+fn with(payload: &str, text: &str, number: u8) -> String {
+    let place = FIELDS.iter().find_map(|name| {
+        let at = payload.find(&format!("\"{name}\":"))? + name.len() + 3;
+        let start = at + payload[at..].strip_prefix(' ').map_or(0, |_| 1);
+        let length = payload[start..].strip_prefix('"')?.find('"')?;
+        Some(start + 1..start + 1 + length)
+    });
+    let mut changed = payload.to_owned();
+    if let Some(place) = place {
+        changed.replace_range(place, text);
+    }
+    [":1,", ": 1,", ":4,", ": 4,"].iter().fold(changed, |payload, old| {
+        payload.replace(old, &old.replace(|digit: char| digit.is_ascii_digit(), &number.to_string()))
+    })
+}
+
 /// A response is complete once its end was read, and at no byte before.
 pub fn a_stream_that_breaks_off_is_never_taken_for_complete<A: Api>(sample: Sample) {
     for bytes in sample.recorded {

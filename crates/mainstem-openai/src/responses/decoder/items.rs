@@ -5,7 +5,9 @@
 //!
 //! [some servers]: https://github.com/vercel/ai/tree/main/packages/openai/src/responses/__fixtures__
 
-use mainstem_http::Deltas;
+use std::borrow::Cow;
+
+use mainstem_http::{Deltas, Output};
 use mainstem_message::{Opaque, StopReason};
 use mainstem_model::ModelDelta;
 
@@ -65,46 +67,46 @@ impl Items {
     }
 
     /// Begins an item. From here on a call's id and name are known.
-    pub(super) fn begin(&mut self, index: u64, item: &Item, deltas: &mut Deltas) {
+    pub(super) fn begin(&mut self, index: u64, item: &Item, out: &mut Output<'_>) {
         self.items.push(ItemState { index, ..ItemState::default() });
         if item.kind() == "function_call" {
-            self.call(self.items.len() - 1, item, deltas);
+            self.call(self.items.len() - 1, item, out);
         }
     }
 
-    pub(super) fn text(&mut self, fragment: Fragment<'_>, deltas: &mut Deltas) {
+    pub(super) fn text(&mut self, fragment: Fragment<'_>, out: &mut Output<'_>) {
         let slot = self.slot(fragment.output_index);
-        self.write(slot, ModelDelta::Text(fragment.delta.into_owned()), deltas);
+        self.write(slot, fragment.delta, ModelDelta::Text, out);
     }
 
-    pub(super) fn refusal(&mut self, fragment: Fragment<'_>, deltas: &mut Deltas) {
+    pub(super) fn refusal(&mut self, fragment: Fragment<'_>, out: &mut Output<'_>) {
         self.refused |= !fragment.delta.is_empty();
-        self.text(fragment, deltas);
+        self.text(fragment, out);
     }
 
-    pub(super) fn thinking(&mut self, fragment: Fragment<'_>, deltas: &mut Deltas) {
+    pub(super) fn thinking(&mut self, fragment: Fragment<'_>, out: &mut Output<'_>) {
         let slot = self.slot(fragment.output_index);
-        self.write(slot, ModelDelta::Thinking(fragment.delta.into_owned()), deltas);
+        self.write(slot, fragment.delta, ModelDelta::Thinking, out);
     }
 
     /// Adds a piece of a call's arguments; ignored without the call, which comes whole then.
-    pub(super) fn arguments(&mut self, fragment: Fragment<'_>, deltas: &mut Deltas) {
+    pub(super) fn arguments(&mut self, fragment: Fragment<'_>, out: &mut Output<'_>) {
         let slot = self.slot(fragment.output_index);
         let place = &mut self.items[slot];
         if place.stage == Stage::Calling && !fragment.delta.is_empty() {
             place.written = true;
-            deltas.push_back(ModelDelta::CallArguments { slot, delta: fragment.delta.into_owned() });
+            out.push(fragment.delta, |delta| ModelDelta::CallArguments { slot, delta });
         }
     }
 
     /// Ends an item, with everything that was not streamed before.
-    pub(super) fn end(&mut self, index: u64, item: Item, deltas: &mut Deltas) {
+    pub(super) fn end(&mut self, index: u64, item: Item, out: &mut Output<'_>) {
         let slot = self.slot(index);
         let called = item.kind() == "function_call";
         match item.kind() {
-            "message" => self.end_message(slot, &item, deltas),
-            "reasoning" => self.end_reasoning(slot, item, deltas),
-            "function_call" => self.end_call(slot, &item, deltas),
+            "message" => self.end_message(slot, &item, out),
+            "reasoning" => self.end_reasoning(slot, item, out),
+            "function_call" => self.end_call(slot, &item, out),
             _ => {}
         }
         self.items[slot].stage = Stage::Ended { called };
@@ -120,74 +122,80 @@ impl Items {
         }
     }
 
-    fn end_message(&mut self, slot: usize, item: &Item, deltas: &mut Deltas) {
+    fn end_message(&mut self, slot: usize, item: &Item, out: &mut Output<'_>) {
         let written = self.items[slot].written;
         for (name, text) in item.texts("content").filter(|_| !written) {
             self.refused |= name == "refusal";
-            self.write(slot, ModelDelta::Text(text.to_owned()), deltas);
+            self.write(slot, text.to_owned().into(), ModelDelta::Text, out);
         }
         // The phase is stored with a text block, so an item without text has none.
         let phase = item.field("phase").filter(|_| self.open == Some(slot));
-        self.end_block(slot, opaque::phase(phase), deltas);
+        self.end_block(slot, opaque::phase(phase), out);
     }
 
-    fn end_reasoning(&mut self, slot: usize, item: Item, deltas: &mut Deltas) {
+    fn end_reasoning(&mut self, slot: usize, item: Item, out: &mut Output<'_>) {
         if !self.items[slot].written {
             let summary: Vec<_> = item.texts("summary").map(|(_, text)| text).collect();
-            let text = if summary.is_empty() {
+            let text: String = if summary.is_empty() {
                 item.texts("content").map(|(_, text)| text).collect()
             } else {
                 summary.join("\n\n")
             };
-            self.write(slot, ModelDelta::Thinking(text), deltas);
+            self.write(slot, text.into(), ModelDelta::Thinking, out);
         }
-        self.end_block(slot, opaque::reasoning(item.0), deltas);
+        self.end_block(slot, opaque::reasoning(item.0), out);
     }
 
-    fn end_call(&mut self, slot: usize, item: &Item, deltas: &mut Deltas) {
+    fn end_call(&mut self, slot: usize, item: &Item, out: &mut Output<'_>) {
         if self.items[slot].stage != Stage::Calling {
-            self.call(slot, item, deltas);
+            self.call(slot, item, out);
         }
         if !self.items[slot].written
             && let Some(arguments) = item.field("arguments").filter(|arguments| !arguments.is_empty())
         {
-            deltas.push_back(ModelDelta::CallArguments { slot, delta: arguments.to_owned() });
+            out.push_whole(ModelDelta::CallArguments { slot, delta: arguments.to_owned() });
         }
-        deltas.push_back(ModelDelta::CallEnd { slot, opaque: Opaque::new() });
+        out.push_whole(ModelDelta::CallEnd { slot, opaque: Opaque::new() });
     }
 
-    fn call(&mut self, slot: usize, item: &Item, deltas: &mut Deltas) {
+    fn call(&mut self, slot: usize, item: &Item, out: &mut Output<'_>) {
         self.items[slot].stage = Stage::Calling;
         self.open = None;
         let id = item.field("call_id").filter(|id| !id.is_empty()).map(Into::into);
         let name = item.field("name").unwrap_or_default().to_owned();
-        deltas.push_back(ModelDelta::CallStart { slot, id, name });
+        out.push_whole(ModelDelta::CallStart { slot, id, name });
     }
 
     /// Adds text or thinking to an item's block.
-    fn write(&mut self, slot: usize, delta: ModelDelta, deltas: &mut Deltas) {
-        if matches!(&delta, ModelDelta::Text(text) | ModelDelta::Thinking(text) if text.is_empty()) {
+    fn write(
+        &mut self,
+        slot: usize,
+        text: Cow<'_, str>,
+        delta: fn(String) -> ModelDelta,
+        out: &mut Output<'_>,
+    ) {
+        if text.is_empty() {
             return;
         }
-        self.close_others(slot, deltas);
+        self.close_others(slot, out);
         self.open = Some(slot);
         self.items[slot].written = true;
-        deltas.push_back(delta);
+        out.push(text, delta);
     }
 
     /// Ends an item's block; creates one if there is none and opaque data to store.
-    fn end_block(&mut self, slot: usize, opaque: Opaque, deltas: &mut Deltas) {
+    fn end_block(&mut self, slot: usize, opaque: Opaque, out: &mut Output<'_>) {
         if self.open != Some(slot) && opaque.is_empty() {
             return;
         }
-        self.close_others(slot, deltas);
+        self.close_others(slot, out);
         self.open = None;
-        deltas.push_back(ModelDelta::BlockEnd { opaque });
+        out.push_whole(ModelDelta::BlockEnd { opaque });
     }
 
-    fn close_others(&mut self, slot: usize, deltas: &mut Deltas) {
+    fn close_others(&mut self, slot: usize, out: &mut Output<'_>) {
         if self.open.take_if(|open| *open != slot).is_some() {
-            deltas.push_back(ModelDelta::BlockEnd { opaque: Opaque::new() });
+            out.push_whole(ModelDelta::BlockEnd { opaque: Opaque::new() });
         }
     }
 
