@@ -9,7 +9,7 @@ use tokio::{sync::mpsc, task::JoinSet};
 use tokio_util::codec::{Decoder as _, LinesCodec};
 
 use crate::{
-    client::Observation,
+    client::{Observation, Seen},
     measure,
     script::{Load, Script},
     wire::Wire,
@@ -27,15 +27,14 @@ pub(crate) struct Bare {
 
 impl Bare {
     pub(crate) fn new(root: &str, wire: Wire) -> Result<Self> {
-        // Fails if one is installed already, which is fine.
-        let _ = rustls::crypto::ring::default_provider().install_default();
+        crate::install_crypto();
         // Decompression would cost, and plain bodies pass through it, too.
         let http = Client::builder().no_gzip().build()?;
         Ok(Self { http, url: format!("{root}{}", wire.path()), wire })
     }
 
     /// Runs all children of the load concurrently, each in a task of its own.
-    pub(crate) async fn run(&self, load: &Load, seen: &mut dyn FnMut(Observation<'_>)) -> Result<()> {
+    pub(crate) async fn run(&self, load: &Load, seen: Seen<'_>) -> Result<()> {
         let task = Script::Say(load.say).to_task();
         let body = self.wire.body(&task).to_string();
         let (sender, mut receiver) = mpsc::channel(CHANNEL);

@@ -15,6 +15,9 @@ pub(crate) enum Observation<'a> {
     Delta(&'a str),
 }
 
+/// What a client reports to.
+pub(crate) type Seen<'s> = &'s mut (dyn FnMut(Observation<'_>) + Send);
+
 /// The kind of a client.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 pub(crate) enum ClientKind {
@@ -34,17 +37,21 @@ pub(crate) enum Client {
 impl Client {
     /// Builds its HTTP client, and runs a short load as a warm-up.
     pub(crate) async fn connect(kind: ClientKind, url: &str, wire: Wire) -> Result<Self> {
-        let client = match kind {
-            ClientKind::Bare => Self::Bare(Bare::new(url, wire)?),
-            ClientKind::Provider => Self::Provider(Provider::new(wire.model(url)?)),
-            ClientKind::Mainstem => Self::Fleet(Fleet::over_http(url, wire)?),
-        };
+        let client = Self::new(kind, url, wire)?;
         client.run(&Load::new(1, 1), &mut |_| {}).await?;
         Ok(client)
     }
 
+    pub(crate) fn new(kind: ClientKind, url: &str, wire: Wire) -> Result<Self> {
+        Ok(match kind {
+            ClientKind::Bare => Self::Bare(Bare::new(url, wire)?),
+            ClientKind::Provider => Self::Provider(Provider::new(wire.model(url)?)),
+            ClientKind::Mainstem => Self::Fleet(Fleet::over_http(url, wire)?),
+        })
+    }
+
     /// Reads a load to its end.
-    pub(crate) async fn run(&self, load: &Load, seen: &mut dyn FnMut(Observation<'_>)) -> Result<()> {
+    pub(crate) async fn run(&self, load: &Load, seen: Seen<'_>) -> Result<()> {
         match self {
             Self::Bare(bare) => bare.run(load, seen).await,
             Self::Provider(provider) => provider.run(load, seen).await,

@@ -12,7 +12,7 @@ use mainstem::{
 use serde_json::json;
 
 use crate::{
-    client::Observation,
+    client::{Observation, Seen},
     script::{LEAD, Load, Script, TEXT, WORKER},
     wire::Wire,
 };
@@ -69,8 +69,19 @@ impl Fleet {
         self.0.stream_events(load.script().to_task())
     }
 
+    /// Lets the root itself say what a child of this load says, to the end.
+    pub(crate) async fn say(&self, load: &Load, seen: Seen<'_>) -> Result<()> {
+        let mut run = self.0.stream_events(Script::Say(load.say).to_task());
+        while let Some(event) = run.next().await {
+            if let EventKind::TextBlockDelta { delta, .. } = &event.kind {
+                seen(Observation::Delta(delta));
+            }
+        }
+        Ok(())
+    }
+
     /// Runs a load to its end.
-    pub(crate) async fn run(&self, load: &Load, seen: &mut dyn FnMut(Observation<'_>)) -> Result<()> {
+    pub(crate) async fn run(&self, load: &Load, seen: Seen<'_>) -> Result<()> {
         let mut run = self.start(load);
         let mut ends = 0;
         while let Some(event) = run.next().await {

@@ -18,7 +18,7 @@ mod table;
 mod turns;
 mod wire;
 
-use std::process::ExitCode;
+use std::{path::PathBuf, process::ExitCode};
 
 use clap::{Parser, Subcommand};
 
@@ -47,7 +47,7 @@ enum Part {
     Serve,
     /// A server of agents whose models are at this address, until its standard input ends
     #[command(hide = true)]
-    Agents { models: String },
+    Agents { models: String, journal: Option<PathBuf> },
     /// A measurement that must not see what others left in memory
     #[command(hide = true, subcommand)]
     Probe(Probe),
@@ -71,7 +71,7 @@ fn run(options: Options) -> anyhow::Result<bool> {
     measure::allow_many_connections()?;
     match options.part {
         Some(Part::Serve) => server::serve().map(|()| true),
-        Some(Part::Agents { models }) => agents::serve(&models).map(|()| true),
+        Some(Part::Agents { models, journal }) => agents::serve(&models, journal.as_deref()).map(|()| true),
         Some(Part::Probe(probe)) => probe.run().map(|()| true),
         Some(Part::Repeat(repeat)) => repeat.run().map(|()| true),
         None => {
@@ -80,4 +80,10 @@ fn run(options: Options) -> anyhow::Result<bool> {
             Ok(options.quick || !figures.iter().any(table::Figure::fails))
         }
     }
+}
+
+/// Installs the crypto provider that every client of reqwest needs.
+fn install_crypto() {
+    // Fails if one is installed already, which is fine.
+    let _ = rustls::crypto::ring::default_provider().install_default();
 }

@@ -1,8 +1,8 @@
 //! Measurements that need a process of their own: memory freed by earlier ones would hide theirs.
 
 use std::{
-    cell::Cell,
     process::{Command, Stdio},
+    sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
 
@@ -16,7 +16,7 @@ use tokio::time::sleep;
 use crate::{
     client::{Client, ClientKind, Observation},
     fleet::{Fleet, is_leaf},
-    measure::resident,
+    measure::{self, resident},
     sample::block_on,
     script::Load,
 };
@@ -26,6 +26,8 @@ use crate::{
 pub(crate) enum Probe {
     /// Memory that children take which wait for their models
     Waiting { kind: ClientKind, children: u32, url: String },
+    /// The time to the first delta of a process, with all that is built for it
+    First { kind: ClientKind, url: String },
     /// What happens while the caller does not read
     Stall { seconds: u64, children: u32, deltas: u32, url: String },
 }
@@ -43,6 +45,12 @@ pub(crate) struct Stalled {
 pub(crate) fn waiting(kind: ClientKind, children: u32, url: &str) -> Result<i64> {
     let kind = kind.to_possible_value().context("a kind has a name")?;
     ask(&["waiting", kind.get_name(), &children.to_string(), url])
+}
+
+/// Returns the microseconds to the first delta of a process.
+pub(crate) fn first(kind: ClientKind, url: &str) -> Result<f64> {
+    let kind = kind.to_possible_value().context("a kind has a name")?;
+    ask(&["first", kind.get_name(), url])
 }
 
 /// Stops reading in the middle of a load, then continues.
@@ -64,6 +72,11 @@ impl Probe {
             Self::Waiting { kind, children, url } => {
                 serde_json::to_string(&block_on(wait(kind, &Load::new(children, 1).hanging(), &url))?)?
             }
+            Self::First { kind, url } => {
+                let begun = measure::now();
+                let seen = block_on(first_delta(kind, &url))?;
+                serde_json::to_string(&((seen - begun).as_secs_f64() * 1e6))?
+            }
             Self::Stall { seconds, children, deltas, url } => {
                 let pause = Duration::from_secs(seconds);
                 serde_json::to_string(&block_on(pause_reading(pause, &Load::new(children, deltas), &url))?)?
@@ -76,14 +89,14 @@ impl Probe {
 
 async fn wait(kind: ClientKind, load: &Load, url: &str) -> Result<i64> {
     let client = Client::connect(kind, url, load.wire).await?;
-    let (before, deltas) = (resident()?, Cell::new(0));
+    let (before, deltas) = (resident()?, AtomicU64::new(0));
     let mut seen = |seen: Observation<'_>| {
         if let Observation::Delta(_) = seen {
-            deltas.set(deltas.get() + 1);
+            deltas.fetch_add(1, Ordering::Relaxed);
         }
     };
     let all_wait = async {
-        while deltas.get() < load.deltas() {
+        while deltas.load(Ordering::Relaxed) < load.deltas() {
             sleep(Duration::from_millis(50)).await;
         }
         sleep(Duration::from_millis(200)).await;
@@ -92,6 +105,22 @@ async fn wait(kind: ClientKind, load: &Load, url: &str) -> Result<i64> {
         ended = client.run(load, &mut seen) => bail!("the children did not wait: {ended:?}"),
         () = all_wait => Ok(resident()?.cast_signed() - before.cast_signed()),
     }
+}
+
+/// Returns the time of the first delta of a run of one agent.
+async fn first_delta(kind: ClientKind, url: &str) -> Result<Duration> {
+    let load = Load::new(1, 1);
+    let mut first = None;
+    let mut seen = |seen: Observation<'_>| {
+        if let Observation::Delta(_) = seen {
+            first.get_or_insert_with(measure::now);
+        }
+    };
+    match kind {
+        ClientKind::Mainstem => Fleet::over_http(url, load.wire)?.say(&load, &mut seen).await?,
+        _ => Client::new(kind, url, load.wire)?.run(&load, &mut seen).await?,
+    }
+    first.context("a delta arrives")
 }
 
 async fn pause_reading(pause: Duration, load: &Load, url: &str) -> Result<Stalled> {

@@ -13,7 +13,7 @@ use tokio::{sync::mpsc, task::JoinSet};
 
 use crate::{
     bare::CHANNEL,
-    client::Observation,
+    client::{Observation, Seen},
     measure,
     script::{Load, Script},
 };
@@ -27,7 +27,7 @@ impl Provider {
     }
 
     /// Runs all children of the load concurrently, each in a task of its own.
-    pub(crate) async fn run(&self, load: &Load, seen: &mut dyn FnMut(Observation<'_>)) -> Result<()> {
+    pub(crate) async fn run(&self, load: &Load, seen: Seen<'_>) -> Result<()> {
         let task = Message::user(Script::Say(load.say).to_task());
         let request = ModelRequest { messages: vec![Arc::new(task)], ..ModelRequest::default() };
         let (sender, mut receiver) = mpsc::channel(CHANNEL);

@@ -7,9 +7,11 @@ mod fairness;
 mod in_process;
 mod latency;
 mod memory;
+mod readers;
 mod remote;
 mod stall;
 mod start;
+mod threads;
 
 use anyhow::{Result, ensure};
 
@@ -33,7 +35,7 @@ struct Row {
     measure: fn(&Bench) -> Result<Vec<Figure>>,
 }
 
-const ROWS: [Row; 12] = [
+const ROWS: [Row; 15] = [
     Row { number: 1, hard: false, measure: events::few },
     Row { number: 2, hard: false, measure: events::many },
     Row { number: 3, hard: false, measure: events::paced },
@@ -46,6 +48,9 @@ const ROWS: [Row; 12] = [
     Row { number: 10, hard: true, measure: stall::measure },
     Row { number: 11, hard: true, measure: fairness::measure },
     Row { number: 13, hard: false, measure: remote::measure },
+    Row { number: 14, hard: false, measure: threads::measure },
+    Row { number: 15, hard: false, measure: start::first_run },
+    Row { number: 16, hard: false, measure: readers::measure },
 ];
 
 impl Bench {

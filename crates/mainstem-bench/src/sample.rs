@@ -34,6 +34,14 @@ impl Sample {
         block_on(async { Self::of(&Client::connect(kind, url, load.wire).await?, load).await })
     }
 
+    /// Measures a load over HTTP whose run is a task of a runtime with so many worker threads.
+    pub(crate) fn on_threads(threads: usize, kind: ClientKind, url: &str, load: &Load) -> Result<Self> {
+        let runtime = runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build()?;
+        let (url, load) = (url.to_owned(), *load);
+        let run = async move { Self::of(&Client::connect(kind, &url, load.wire).await?, &load).await };
+        runtime.block_on(runtime.spawn(run))?
+    }
+
     /// Measures a load whose children run at a server of agents.
     pub(crate) fn remote(models: &str, agents: &str, load: &Load) -> Result<Self> {
         block_on(async {

@@ -33,6 +33,11 @@ impl Server {
         Self::spawn(&["agents", models])
     }
 
+    /// Starts it as a server of agents with a journal in this file, as `mainstem serve` has one.
+    pub(crate) fn of_recorded_agents(models: &str, journal: &str) -> Result<Self> {
+        Self::spawn(&["agents", models, journal])
+    }
+
     fn spawn(args: &[&str]) -> Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
         command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -41,6 +46,11 @@ impl Server {
         let stdout = process.stdout.as_mut().context("its output is piped")?;
         BufReader::new(stdout).read_line(&mut url)?;
         Ok(Self { process, url: url.trim().to_owned() })
+    }
+
+    /// Returns the id of its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.process.id()
     }
 
     /// Returns its URL, without a path.
