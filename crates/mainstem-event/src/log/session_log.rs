@@ -81,6 +81,8 @@ pub struct SessionLog {
     ahead: Ahead,
     /// The number of the last event, which `settle` reads without the lock.
     head: AtomicU64,
+    /// The number of producers in the queue.
+    waiting: Arc<AtomicU64>,
     recorded: Option<Box<Recorded>>,
     state: Mutex<State>,
 }
@@ -122,13 +124,15 @@ impl SessionLog {
         recorded: Option<Box<Recorded>>,
     ) -> Self {
         let session = Arc::new(Origin::session(session_id.clone(), None));
+        let state = State::new(session, options.ring.max(1), position.clone());
         Self {
             session_id,
             clock,
             ahead: Ahead::new(options.buffer, options.buffer_bytes),
             head: AtomicU64::new(position.last),
+            waiting: state.queue.waiting(),
             recorded,
-            state: Mutex::new(State::new(session, options.ring.max(1), position)),
+            state: Mutex::new(state),
         }
     }
 
@@ -253,10 +257,12 @@ impl SessionLog {
         self.recorded.as_ref().is_none_or(|recorded| recorded.has_room(self.last_seq()))
     }
 
-    /// Returns `true` if the caller keeps up with foreground producers, or if a producer's batch,
-    /// which reaches up to the event `until`, is not complete.
+    /// Returns `true` if a producer may go on whose batch reaches up to the event `until`; after it,
+    /// if the caller keeps up with foreground producers and none of them waits for its turn.
     pub(crate) fn has_room(&self, until: u64) -> bool {
-        self.ahead.has_room(self.last_seq(), until)
+        let head = self.last_seq();
+        let may = head < until || self.waiting.load(Ordering::Acquire) == 0;
+        may && self.ahead.has_room(head, until)
     }
 
     /// Returns the event up to which a batch reaches that begins now.

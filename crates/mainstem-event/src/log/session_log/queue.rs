@@ -1,10 +1,14 @@
 //! Producers that wait for the caller, first come, first served. Every step costs the same for a
 //! queue of any length.
 
-use std::{collections::VecDeque, task::Waker};
+use std::{
+    collections::VecDeque,
+    sync::{Arc, atomic::Ordering},
+    task::Waker,
+};
 
 use super::state::Wakers;
-use crate::log::mode::Mode;
+use crate::log::{mode::Mode, sync::AtomicU64};
 
 /// A place in the queue; a producer whose place is removed may continue.
 pub(crate) type Ticket = u64;
@@ -15,6 +19,8 @@ pub(crate) struct Queue {
     first: Ticket,
     /// A producer that has left the queue leaves an empty place.
     places: VecDeque<Option<Waiting>>,
+    /// The number of producers that wait, to be read without the lock.
+    waiting: Arc<AtomicU64>,
     /// Those whose turn has come, and who have not continued yet. They are few.
     woken: Vec<Ticket>,
 }
@@ -25,7 +31,17 @@ pub(crate) struct Waiting {
 }
 
 impl Queue {
+    /// Returns the number of producers that wait, which stays up to date.
+    pub(crate) fn waiting(&self) -> Arc<AtomicU64> {
+        self.waiting.clone()
+    }
+
+    fn left(&self, producers: usize) {
+        self.waiting.fetch_sub(producers as u64, Ordering::AcqRel);
+    }
+
     pub(crate) fn join(&mut self, waker: &Waker, mode: &Mode) -> Ticket {
+        self.waiting.fetch_add(1, Ordering::AcqRel);
         self.places.push_back(Some(Waiting { waker: waker.clone(), mode: mode.clone() }));
         self.first + self.places.len() as Ticket - 1
     }
@@ -43,7 +59,9 @@ impl Queue {
 
     /// Removes a producer that stops waiting; `None` if it had been woken.
     pub(crate) fn leave(&mut self, ticket: Ticket) -> Option<Waiting> {
-        self.place(ticket)?.take()
+        let left = self.place(ticket)?.take()?;
+        self.left(1);
+        Some(left)
     }
 
     /// Returns how many producers were woken for their turn, and have not continued yet.
@@ -64,6 +82,7 @@ impl Queue {
             self.first += 1;
             if let Some(waiting) = place {
                 self.woken.push(ticket);
+                self.left(1);
                 return Some(waiting.waker);
             }
         }
@@ -74,12 +93,17 @@ impl Queue {
     pub(crate) fn grant_all(&mut self) -> Wakers {
         self.woken.clear();
         self.first += self.places.len() as Ticket;
-        self.places.drain(..).flatten().map(|waiting| waiting.waker).collect()
+        let all: Wakers = self.places.drain(..).flatten().map(|waiting| waiting.waker).collect();
+        self.left(all.len());
+        all
     }
 
     /// Removes the producers that are in the background by now.
     pub(crate) fn grant_moved(&mut self) -> Wakers {
         let has_moved = |waiting: &mut Waiting| waiting.mode.task().is_some();
-        self.places.iter_mut().filter_map(|place| Some(place.take_if(has_moved)?.waker)).collect()
+        let places = self.places.iter_mut();
+        let moved: Wakers = places.filter_map(|place| Some(place.take_if(has_moved)?.waker)).collect();
+        self.left(moved.len());
+        moved
     }
 }

@@ -140,6 +140,42 @@ fn a_turn_leads_to_the_next() {
     assert!(waiting[2].is_woken());
 }
 
+/// Emits until it has to wait; returns how often.
+fn emit_on<'s>(sink: &'s EventSink, waiting: &mut Option<Waiting<'s>>) -> u32 {
+    if waiting.as_mut().is_some_and(|waiting| !waiting.is_woken() || waiting.poll().is_pending()) {
+        return 0;
+    }
+    for emitted in 1.. {
+        sink.emit(kind());
+        let mut settle = task::spawn(sink.settle());
+        if settle.poll().is_pending() {
+            *waiting = Some(settle);
+            return emitted;
+        }
+    }
+    unreachable!("a producer yields")
+}
+
+#[test]
+fn producers_that_always_have_events_take_turns() {
+    for buffer in [1, 20, 64] {
+        let log = fixture::log(64, buffer);
+        let sinks: [_; 20] = children(&log);
+        let mut caller = log.attach();
+        let (mut waiting, mut emitted): ([Option<Waiting<'_>>; 20], _) = (Default::default(), [0; 20]);
+        for _round in 0..2000 {
+            for one in 0..20 {
+                emitted[one] += emit_on(&sinks[one], &mut waiting[one]);
+            }
+            while caller.try_next().is_some() {}
+            if emitted.iter().sum::<u32>() >= 20 * 100 {
+                break;
+            }
+        }
+        assert!(emitted.iter().all(|emitted| (80..=120).contains(emitted)), "{buffer}: {emitted:?}");
+    }
+}
+
 #[test]
 fn a_producer_waits_when_the_caller_is_too_many_bytes_behind() {
     let options = LogOptions { buffer_bytes: 100, ..LogOptions::default() };
