@@ -1,7 +1,7 @@
-//! The wires of five vendors, in the form that their servers send: how the scripted server writes an
-//! answer, and how the bare client asks for it and reads its text.
+//! The wires of five vendors, in the form that their servers send: how the scripted server writes
+//! an answer, and how the bare client asks for it and reads its text.
 //!
-//! Each part of an answer is an HTTP chunk of its own (RFC 9112, section 7.1), as vendors send them.
+//! Each part of an answer is an HTTP chunk of its own (RFC 9112, section 7.1), as at the vendors.
 
 mod chat;
 mod gemini;

@@ -109,7 +109,7 @@ impl Template {
 }
 
 impl Kind {
-    /// Returns the length of the value at the beginning of `rest`; `None` if there is no such value.
+    /// Returns the length of the value at the beginning of `rest`; `None` if there is none.
     fn length(self, rest: &str) -> Option<usize> {
         let mut bytes = rest.bytes();
         match self {

@@ -34,9 +34,9 @@ use crate::Server;
 ///
 /// By default, all models of a tokio runtime share their connections. A server whose address begins
 /// with `http://` is asked with HTTP/1.1, without a task for the connection. Any other server, and
-/// one behind a proxy, is asked through clients of reqwest, of which each carries up to 100 calls at
-/// once, as many as vendors allow on a connection of HTTP/2. The first is built by the first request
-/// that needs it, so that a failure to build it is that request's error.
+/// one behind a proxy, is asked through clients of reqwest. Each of these carries up to 100 calls
+/// at once, as many as vendors allow on a connection of HTTP/2. The first is built by the first
+/// request that needs it, so that a failure to build it is that request's error.
 ///
 /// A client that is made [from](From) one of reqwest sends all requests through that.
 #[derive(Clone)]

@@ -1,5 +1,5 @@
-//! Rows 8, 9 and 15: the cost of starting a child, and the time to the first delta, of many children
-//! and of a process.
+//! Rows 8, 9 and 15: the cost of starting a child, and the time to the first delta, of many
+//! children and of a process.
 
 use anyhow::Result;
 

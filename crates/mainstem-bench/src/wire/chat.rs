@@ -1,5 +1,6 @@
-//! OpenAI's [chat completion chunks](https://platform.openai.com/docs/api-reference/chat/streaming),
-//! about 250 bytes each.
+//! OpenAI's [chunks], about 250 bytes each.
+//!
+//! [chunks]: https://platform.openai.com/docs/api-reference/chat/streaming
 
 use std::borrow::Cow;
 

@@ -1,5 +1,6 @@
-//! Ollama's [lines](https://github.com/ollama/ollama/blob/main/docs/api.md#generate-a-chat-completion),
-//! about 150 bytes each.
+//! Ollama's [lines], about 150 bytes each.
+//!
+//! [lines]: https://github.com/ollama/ollama/blob/main/docs/api.md#generate-a-chat-completion
 
 use std::borrow::Cow;
 

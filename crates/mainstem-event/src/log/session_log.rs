@@ -257,8 +257,8 @@ impl SessionLog {
         self.recorded.as_ref().is_none_or(|recorded| recorded.has_room(self.last_seq()))
     }
 
-    /// Returns `true` if a producer may go on whose batch reaches up to the event `until`; after it,
-    /// if the caller keeps up with foreground producers and none of them waits for its turn.
+    /// Returns `true` if a producer may go on whose batch reaches up to the event `until`. After
+    /// its batch it may if the caller keeps up and no producer waits for its turn.
     pub(crate) fn has_room(&self, until: u64) -> bool {
         let head = self.last_seq();
         let may = head < until || self.waiting.load(Ordering::Acquire) == 0;
@@ -270,8 +270,8 @@ impl SessionLog {
         self.ahead.end_of_batch(self.last_seq())
     }
 
-    /// Ends the wait of a producer that was woken, for it continues or gives up; returns the next
-    /// producer to wake. Nothing else might wake that one: the first may have nothing to emit.
+    /// Ends the wait of a producer that was woken, because it continues or gives up. Returns the
+    /// next producer to wake: the first may have nothing to emit, so that no read would wake it.
     pub(crate) fn end_turn(&self, state: &mut State, ticket: Ticket) -> Option<Waker> {
         if state.queue.take_turn(ticket) { self.next_turn(state) } else { None }
     }

@@ -103,5 +103,5 @@ fn templates_that_no_payload_follows_are_given_up() {
     assert!(decode(&mut template, &payload(ATTEMPTS - 1)).0, "the last one holds");
     (0..ATTEMPTS).for_each(|n| _ = decode(&mut template, &payload(n)));
     decode(&mut template, &payload(ATTEMPTS));
-    assert!(!decode(&mut template, &payload(ATTEMPTS)).0, "none is made any more");
+    assert!(!decode(&mut template, &payload(ATTEMPTS)).0, "none is made again");
 }

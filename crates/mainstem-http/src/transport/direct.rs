@@ -1,8 +1,7 @@
-//! Plain HTTP/1.1 without tasks: who reads a response drives its connection.
+//! Plain HTTP/1.1 without tasks: the poll of a response drives its connection.
 //!
-//! Clients that share connections usually drive each one in a task, which hands over one chunk for
-//! each wake-up of its reader. Here one wake-up brings all chunks that a read of the socket brought,
-//! and a request needs no second task.
+//! Other clients drive each connection in a task, which hands over one chunk for each wake-up of
+//! the reader. Here one wake-up brings all chunks that a read of the socket brought.
 
 use std::{
     future::poll_fn,

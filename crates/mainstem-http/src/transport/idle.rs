@@ -55,7 +55,7 @@ impl Idle {
         }
     }
 
-    /// Drops the connections that nobody should use; returns `true` if any is left.
+    /// Drops the connections that are too old or closed; returns `true` if any is left.
     fn sweep(&self) -> bool {
         let mut state = self.lock();
         state.connections.retain(|_, connections| {

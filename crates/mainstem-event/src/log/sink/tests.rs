@@ -445,11 +445,11 @@ proptest! {
             }
             prop_assert!(ahead(&log, &caller) <= buffer + (buffer / 4).clamp(1, 16) + sinks.len());
         }
-        // Whoever waits is woken in the end, if those that are woken continue.
+        // Each that waits is woken in the end, if those that are woken continue.
         while caller.try_next().is_some() {}
         while waiting.iter().any(Option::is_some) {
             let next = waiting.iter().position(|one| one.as_ref().is_some_and(task::Spawn::is_woken));
-            prop_assert!(next.is_some(), "nobody is woken");
+            prop_assert!(next.is_some(), "none is woken");
             waiting[next.unwrap()].take_if(|one| one.poll().is_ready());
         }
     }
