@@ -33,8 +33,13 @@ use tower::ServiceExt;
 
 use super::{Body, TransportError, idle::Idle};
 
-/// When the system probes a silent connection.
+/// When the system probes a silent connection, and how often it repeats that, as reqwest has it.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
+const PROBES: u32 = 3;
+
+/// How long a server may leave bytes that were sent to it unconfirmed, as reqwest has it.
+#[cfg(target_os = "linux")]
+const UNCONFIRMED: Duration = Duration::from_secs(30);
 
 /// Sends requests to servers that are reached without TLS and without a proxy.
 pub(super) struct Direct {
@@ -47,6 +52,7 @@ pub(super) struct Direct {
 pub(super) struct Connection {
     sender: http1::SendRequest<Full<Bytes>>,
     driver: http1::Connection<TokioIo<TcpStream>, Full<Bytes>>,
+    is_over: bool,
 }
 
 /// The body of a response. Its connection can be used again once it has ended.
@@ -66,6 +72,9 @@ impl Direct {
         connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
         connector.set_keepalive(Some(KEEP_ALIVE));
         connector.set_keepalive_interval(Some(KEEP_ALIVE));
+        connector.set_keepalive_retries(Some(PROBES));
+        #[cfg(target_os = "linux")]
+        connector.set_tcp_user_timeout(Some(UNCONFIRMED));
         Self { connector, proxies: Matcher::from_system(), idle: Arc::default() }
     }
 
@@ -109,7 +118,7 @@ impl Direct {
         let connected = self.connector.clone().oneshot(server).await;
         let socket = connected.map_err(|error| TransportError::Connect(Box::new(error)))?;
         let (sender, driver) = http1::handshake(socket).await.map_err(TransportError::Head)?;
-        Ok(Connection { sender, driver })
+        Ok(Connection { sender, driver, is_over: false })
     }
 
     fn with_body(&self, server: Uri, connection: Connection, response: Response<Incoming>) -> Response<Body> {
@@ -136,8 +145,10 @@ fn request(
 }
 
 impl Connection {
-    fn poll_drive(&mut self, cx: &mut Context<'_>) -> Poll<hyper::Result<()>> {
-        Pin::new(&mut self.driver).poll(cx)
+    /// Reads and writes; ready once the connection has ended. A failure is that of the response.
+    fn poll_drive(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.is_over = self.is_over || Pin::new(&mut self.driver).poll(cx).is_ready();
+        if self.is_over { Poll::Ready(()) } else { Poll::Pending }
     }
 
     /// Returns `true` if the server has closed it; reads what has arrived meanwhile.
@@ -150,13 +161,8 @@ impl Connection {
         request: Request<Full<Bytes>>,
     ) -> Result<Response<Incoming>, TrySendError<Request<Full<Bytes>>>> {
         let mut response = pin!(self.sender.try_send_request(request));
-        let (driver, mut is_open) = (&mut self.driver, true);
         poll_fn(|cx| {
-            if is_open && let Poll::Ready(ended) = Pin::new(&mut *driver).poll(cx) {
-                // A failure is the response's.
-                is_open = false;
-                drop(ended);
-            }
+            let _ = self.poll_drive(cx);
             response.as_mut().poll(cx)
         })
         .await
@@ -169,7 +175,6 @@ impl DirectBody {
             if let Some(connection) = &mut self.connection
                 && connection.poll_drive(cx).is_ready()
             {
-                // A failure is the body's.
                 self.connection = None;
             }
             let Some(incoming) = &mut self.incoming else { return Poll::Ready(None) };

@@ -105,7 +105,7 @@ fn agents() -> Vec<Row> {
 }
 
 fn others() -> Vec<Row> {
-    let LogOptions { ring, buffer, lag, .. } = LogOptions::default();
+    let LogOptions { ring, buffer, buffer_bytes, lag, .. } = LogOptions::default();
     vec![
         row(
             "a tool result, and a child's reply",
@@ -136,6 +136,12 @@ fn others() -> Vec<Row> {
             buffer,
             "agents wait",
             "a_producer_waits_when_the_caller_is_a_buffer_behind",
+        ),
+        row(
+            "bytes of content ahead of the caller (`LogOptions::buffer_bytes`)",
+            bytes(buffer_bytes),
+            "agents wait",
+            "a_producer_waits_when_the_caller_is_too_many_bytes_behind",
         ),
         row(
             "events that wait for the journal (`LogOptions::lag`)",

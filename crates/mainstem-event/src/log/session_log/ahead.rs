@@ -53,7 +53,8 @@ impl Ahead {
         self.passed(event.seq);
         let bytes = bytes(event);
         if bytes > 0 {
-            self.bytes.fetch_sub(bytes, Ordering::AcqRel);
+            let left = self.bytes.load(Ordering::Acquire).saturating_sub(bytes);
+            self.bytes.store(left, Ordering::Release);
         }
     }
 
