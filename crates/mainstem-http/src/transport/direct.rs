@@ -5,6 +5,7 @@
 
 use std::{
     future::poll_fn,
+    io,
     pin::{Pin, pin},
     sync::Arc,
     task::{Context, Poll, Waker, ready},
@@ -28,7 +29,7 @@ use reqwest::{
     Url,
     header::{self, HOST, HeaderMap, HeaderValue},
 };
-use tokio::net::TcpStream;
+use tokio::{net::TcpStream, time::timeout};
 use tower::ServiceExt;
 
 use super::{Body, TransportError, idle::Idle};
@@ -51,8 +52,8 @@ pub(super) struct Direct {
 /// A connection, and what drives it.
 pub(super) struct Connection {
     sender: http1::SendRequest<Full<Bytes>>,
-    driver: http1::Connection<TokioIo<TcpStream>, Full<Bytes>>,
-    is_over: bool,
+    /// `None` once it has ended: dropping it returns a request that was not sent.
+    driver: Option<http1::Connection<TokioIo<TcpStream>, Full<Bytes>>>,
 }
 
 /// The body of a response. Its connection can be used again once it has ended.
@@ -115,10 +116,12 @@ impl Direct {
     }
 
     async fn connect(&self, server: Uri) -> Result<Connection, TransportError> {
-        let connected = self.connector.clone().oneshot(server).await;
+        // The connector's own limit leaves out the resolution of the name.
+        let connected = timeout(CONNECT_TIMEOUT, self.connector.clone().oneshot(server)).await;
+        let connected = connected.map_err(|late| TransportError::Connect(Box::new(io::Error::from(late))))?;
         let socket = connected.map_err(|error| TransportError::Connect(Box::new(error)))?;
         let (sender, driver) = http1::handshake(socket).await.map_err(TransportError::Head)?;
-        Ok(Connection { sender, driver, is_over: false })
+        Ok(Connection { sender, driver: Some(driver) })
     }
 
     fn with_body(&self, server: Uri, connection: Connection, response: Response<Incoming>) -> Response<Body> {
@@ -147,8 +150,12 @@ fn request(
 impl Connection {
     /// Reads and writes; ready once the connection has ended. A failure is that of the response.
     fn poll_drive(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        self.is_over = self.is_over || Pin::new(&mut self.driver).poll(cx).is_ready();
-        if self.is_over { Poll::Ready(()) } else { Poll::Pending }
+        if let Some(driver) = &mut self.driver {
+            // A failure is the response's.
+            let _ = ready!(Pin::new(driver).poll(cx));
+            self.driver = None;
+        }
+        Poll::Ready(())
     }
 
     /// Returns `true` if the server has closed it; reads what has arrived meanwhile.

@@ -39,7 +39,14 @@ struct Kept {
 impl Idle {
     /// Removes and returns the connection to this server that was used last.
     pub(super) fn take(&self, server: &Uri) -> Option<Connection> {
-        Some(self.lock().connections.get_mut(server.authority()?)?.pop()?.connection)
+        let mut state = self.lock();
+        let connections = state.connections.get_mut(server.authority()?)?;
+        let latest = connections.pop().filter(Kept::is_fresh);
+        if latest.is_none() {
+            // The others are older.
+            connections.clear();
+        }
+        latest.map(|kept| kept.connection)
     }
 
     /// Keeps a connection to this server, unless there are many.
@@ -50,7 +57,7 @@ impl Idle {
         if connections.len() < MOST {
             connections.push(Kept { connection, since: Instant::now() });
         }
-        if state.sweeper.is_none() {
+        if state.sweeper.as_ref().is_none_or(AbortOnDropHandle::is_finished) {
             state.sweeper = sweeper(Arc::downgrade(self));
         }
     }
@@ -59,7 +66,7 @@ impl Idle {
     fn sweep(&self) -> bool {
         let mut state = self.lock();
         state.connections.retain(|_, connections| {
-            connections.retain_mut(|kept| kept.since.elapsed() < LONGEST && !kept.connection.is_closed());
+            connections.retain_mut(|kept| kept.is_fresh() && !kept.connection.is_closed());
             !connections.is_empty()
         });
         if state.connections.is_empty() {
@@ -70,6 +77,12 @@ impl Idle {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Kept {
+    fn is_fresh(&self) -> bool {
+        self.since.elapsed() < LONGEST
     }
 }
 
