@@ -244,10 +244,12 @@ impl SessionLog {
             None => state.recorded(recorded.committed()),
             Some(why) => state.unrecorded(why),
         };
-        if self.record_has_room() {
+        if self.is_idle() {
+            woken.extend(state.queue.grant_all());
+        } else if self.record_has_room() {
             woken.extend(state.queue.grant_moved());
+            woken.extend(self.next_turn(&mut state));
         }
-        woken.extend(self.next_turn(&mut state));
         drop(state);
         woken.into_iter().for_each(Waker::wake);
     }
@@ -255,6 +257,11 @@ impl SessionLog {
     /// Returns `true` if the record, if there is one, keeps up with all producers.
     pub(crate) fn record_has_room(&self) -> bool {
         self.recorded.as_ref().is_none_or(|recorded| recorded.has_room(self.last_seq()))
+    }
+
+    /// Returns `true` if neither the caller nor the record has events to read.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.record_has_room() && self.ahead.is_empty(self.last_seq())
     }
 
     /// Returns `true` if a producer may go on whose batch reaches up to the event `until`. After

@@ -16,7 +16,7 @@ pub(crate) enum TransportError {
     /// The request is invalid.
     #[error(transparent)]
     Request(#[from] hyper::http::Error),
-    /// There is no connection.
+    /// The connection could not be established.
     #[error("can't connect")]
     Connect(#[source] Box<dyn Error + Send + Sync>),
     /// The connection failed before the head of the response.

@@ -2,6 +2,7 @@
 
 use std::{
     sync::Arc,
+    task::Poll,
     time::{Duration, Instant},
 };
 
@@ -9,7 +10,10 @@ use futures_util::StreamExt;
 use mainstem_http::{Api, Client, Form};
 use mainstem_message::{StopReason, Usage};
 use mainstem_model::{ErrorKind, Model, ModelDelta, ModelRequest};
-use tokio::time::{sleep, timeout};
+use tokio::{
+    task::coop,
+    time::{sleep, timeout},
+};
 
 use super::{Sample, answer, check, model, question, streamed};
 use crate::raw::{Seen, Server, Step, head, whole};
@@ -79,16 +83,34 @@ pub async fn one_connection_serves_one_call_after_another<A: Api>(sample: Sample
     assert!(matches!(server.next().await, Seen::Request(_)), "no second connection");
 }
 
-/// A connection that the server closes between two calls is replaced.
+/// A connection that the server closes between two calls is replaced, also if the task may read no
+/// socket at the beginning of the next call, because its share of tokio's budget is used up.
 pub async fn a_connection_that_was_closed_meanwhile_is_replaced<A: Api>(sample: Sample) {
-    let mut server = Server::start(vec![streamed::<A>(&sample.answer()); 2]).await;
+    let mut script = streamed::<A>(&sample.answer());
+    // It closes the connection when that waits for the next call.
+    script.push(Step::Pause(Duration::from_millis(10)));
+    let mut server = Server::start(vec![script; 3]).await;
     let model = model::<A>(&server);
-    for _ in 0..2 {
-        assert_eq!(answer(model.stream(question())).await, "Hi |stop");
-        sleep(Duration::from_millis(10)).await;
+    for call in 0..3 {
+        if call == 2 {
+            use_up_budget().await;
+        }
+        let answered = timeout(Duration::from_secs(10), answer(model.stream(question()))).await;
+        assert_eq!(answered.expect("the call ends"), "Hi |stop");
+        sleep(Duration::from_millis(50)).await;
         assert_eq!(server.next().await, Seen::Connected);
         assert!(matches!(server.next().await, Seen::Request(_)));
     }
+}
+
+async fn use_up_budget() {
+    std::future::poll_fn(|cx| {
+        while let Poll::Ready(progress) = coop::poll_proceed(cx) {
+            progress.made_progress();
+        }
+        Poll::Ready(())
+    })
+    .await;
 }
 
 /// The vendor's end ends a response, not the end of the body.

@@ -78,8 +78,13 @@ impl Ahead {
         (self.buffer.load(Ordering::Relaxed) / 4).clamp(1, BATCH)
     }
 
-    /// Returns `true` if there is room for a batch, beside those of `woken` producers. There always
-    /// is if nothing is ahead and none is woken, because then no later read wakes a producer.
+    /// Returns `true` if the caller has read all events, or if there is no caller.
+    pub(super) fn is_empty(&self, head: u64) -> bool {
+        self.events(head) == 0
+    }
+
+    /// Returns `true` if there is room for a batch beside the batches of `woken` producers, or if
+    /// all events are read and no producer is woken: then no later read wakes one.
     pub(super) fn has_room_for_batch(&self, head: u64, woken: usize) -> bool {
         let planned = self.batch().saturating_mul(woken as u64 + 1);
         let events = self.events(head);

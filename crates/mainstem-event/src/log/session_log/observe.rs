@@ -79,11 +79,14 @@ impl SessionLog {
             (Read::Nothing, Some(waker)) => state.park(reader, waker),
             _ => state.unpark(reader),
         };
-        let granted = match &found {
-            Read::Event(event) if state.is_caller(reader) => {
+        let granted = match (&found, waker) {
+            (Read::Event(event), _) if state.is_caller(reader) => {
                 self.ahead.read(event);
                 self.next_turn(&mut state)
             }
+            // Producers whose turn it is may not be polled before another one continues, which
+            // their task awaits: a caller that waits lets one more go on, each time it is polled.
+            (Read::Nothing, Some(_)) if state.is_caller(reader) && self.is_idle() => state.queue.grant(),
             _ => None,
         };
         drop(state);

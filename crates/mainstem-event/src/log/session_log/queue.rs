@@ -21,7 +21,7 @@ pub(crate) struct Queue {
     places: VecDeque<Option<Waiting>>,
     /// The number of producers that wait, to be read without the lock.
     waiting: Arc<AtomicU64>,
-    /// Those whose turn has come, and who have not continued yet. They are few.
+    /// The tickets of producers that were woken for their turn and have not continued yet; few.
     woken: Vec<Ticket>,
 }
 

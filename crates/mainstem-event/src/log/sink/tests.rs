@@ -140,6 +140,22 @@ fn a_turn_leads_to_the_next() {
     assert!(waiting[2].is_woken());
 }
 
+#[test]
+fn a_caller_that_waits_lets_producers_go_on_behind_those_that_are_not_polled() {
+    for buffer in [1, 64] {
+        let log = fixture::log(64, buffer);
+        let sinks: [_; 6] = children(&log);
+        let mut caller = log.attach();
+        (0..buffer).for_each(|_| _ = sinks[0].emit(kind()));
+        let waiting = sinks.each_ref().map(queue);
+        while caller.try_next().is_some() {}
+        assert!(!waiting[5].is_woken(), "{buffer}: the room is that of the others");
+        let mut next = task::spawn(caller);
+        (0..6).for_each(|_| assert_pending!(next.poll_next()));
+        assert_eq!(woken(&waiting), [true; 6], "{buffer}");
+    }
+}
+
 /// Emits until it has to wait; returns how often.
 fn emit_on<'s>(sink: &'s EventSink, waiting: &mut Option<Waiting<'s>>) -> u32 {
     if waiting.as_mut().is_some_and(|waiting| !waiting.is_woken() || waiting.poll().is_pending()) {
