@@ -192,7 +192,7 @@ async fn check_each_cut(speaks: Speaks) {
             .unwrap()
             .kind
         {
-            EventKind::AgentEnd { usage, .. } => *usage,
+            EventKind::AgentEnd { usage, .. } => **usage,
             other => panic!("{other:?}"),
         };
         assert_eq!(usage(&events), usage(&whole.events), "cut after {cut}");

@@ -44,7 +44,7 @@ fn script() -> ScriptedModel {
     let limits = |left| {
         let mut limits = RateLimits::default();
         limits.requests = Some(Allowance::new(left).with_limit(1).with_reset_ms(1_000));
-        Turn::new().delta(ModelDelta::RateLimits(limits))
+        Turn::new().delta(ModelDelta::RateLimits(Box::new(limits)))
     };
     ScriptedModel::new().agent("main", [limits(0).call("look", json!({})), limits(1).text("42 it is.")])
 }

@@ -9,8 +9,7 @@ use mainstem_message::{
 use serde_json::Value;
 
 use crate::{
-    AgentEvent, Clock, EventKind, EventSink, EventSource, LogOptions, Origin, Outcome, Rollup, SessionLog,
-    Timestamp,
+    AgentEvent, Clock, EventKind, EventSink, EventSource, LogOptions, Origin, Outcome, SessionLog, Timestamp,
 };
 
 pub(crate) const NOW: Timestamp = Timestamp::from_micros(1_795_000_000_000_000);
@@ -119,7 +118,7 @@ pub(crate) fn result(text: &str) -> EventKind {
 }
 
 pub(crate) fn end(outcome: Outcome) -> EventKind {
-    EventKind::AgentEnd { outcome, error: None, usage: Rollup::default(), duration_ms: 0 }
+    EventKind::AgentEnd { outcome, error: None, usage: Box::default(), duration_ms: 0 }
 }
 
 pub(crate) fn ask() -> EventKind {
@@ -183,7 +182,7 @@ pub(crate) fn output(id: &str, delta: &str) -> EventKind {
 }
 
 pub(crate) fn output_data(id: &str, data: ContentBlock) -> EventKind {
-    EventKind::ToolResultDataDelta { tool_call_id: id.into(), data }
+    EventKind::ToolResultDataDelta { tool_call_id: id.into(), data: Box::new(data) }
 }
 
 pub(crate) fn tool_end(id: &str, state: ToolState) -> EventKind {

@@ -91,7 +91,7 @@ impl<D: Decode> Exchange<D> {
 
     fn begin(&mut self, limits: RateLimits, body: ResponseBody) -> Result<(), ModelError> {
         if !limits.is_empty() {
-            self.deltas.push_back(ModelDelta::RateLimits(limits));
+            self.deltas.push_back(ModelDelta::RateLimits(Box::new(limits)));
         }
         match body {
             ResponseBody::Payloads(payloads) => {

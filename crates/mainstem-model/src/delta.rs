@@ -91,7 +91,7 @@ pub enum ModelDelta {
         waited: Duration,
     },
     /// What the service still allows, as the head of its response reports.
-    RateLimits(RateLimits),
+    RateLimits(Box<RateLimits>),
     /// The answer comes in one piece, and why.
     NotStreaming {
         /// Why the model or the server cannot stream.

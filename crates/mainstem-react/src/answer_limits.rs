@@ -74,6 +74,11 @@ impl Length {
         Self { limits, before, answer: 0, blocks: 0 }
     }
 
+    /// Begins anew with the answer.
+    pub(crate) fn reset(&mut self) {
+        (self.answer, self.blocks) = (0, 0);
+    }
+
     /// Counts more bytes of the answer.
     pub(crate) fn add(&mut self, bytes: usize) -> Result<(), AgentError> {
         self.answer += bytes;

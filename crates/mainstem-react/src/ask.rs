@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use futures_util::{StreamExt, stream};
+use futures_util::{FutureExt, StreamExt, stream};
 use mainstem_event::EventKind;
 use mainstem_message::{ContentBlock, DataSource, Message, Role, StopReason, ToolCallId, Usage};
 use mainstem_model::{Model, ModelDelta, ModelStream};
@@ -69,19 +69,15 @@ const MIDDLEWARE: &str = "middleware";
 
 /// Reads an answer and emits the call's events, from `MODEL_CALL_START` to `MODEL_CALL_END`.
 /// `model` is `None` for an answer of a middleware.
-pub(crate) async fn ask(
-    cx: &RunContext,
-    model: Option<&dyn Model>,
+pub(crate) fn ask<'a>(
+    cx: &'a RunContext,
+    model: Option<&'a dyn Model>,
     what: Call,
     stream: ModelStream,
-) -> Result<Answer, AgentError> {
+) -> impl Future<Output = Result<Answer, AgentError>> + Send + 'a {
     let (name, provider) = (model.map(Model::name), model.and_then(Model::provider));
-    let call = async {
-        let answer = run_call(cx, name, what, stream).await;
-        span::chatted(answer.as_ref());
-        answer
-    };
-    call.instrument(span::chat(name.unwrap_or(MIDDLEWARE), provider)).await
+    let call = run_call(cx, name, what, stream).inspect(|answer| span::chatted(answer.as_ref()));
+    call.instrument(span::chat(name.unwrap_or(MIDDLEWARE), provider))
 }
 
 async fn run_call(

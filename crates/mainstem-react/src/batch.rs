@@ -109,6 +109,6 @@ fn emit_block(cx: &RunContext, block: ContentBlock) {
         ContentBlock::Text { text: delta, opaque } if opaque.is_empty() => {
             cx.emit(EventKind::ToolResultTextDelta { tool_call_id, delta });
         }
-        data => _ = cx.emit(EventKind::ToolResultDataDelta { tool_call_id, data }),
+        data => _ = cx.emit(EventKind::ToolResultDataDelta { tool_call_id, data: Box::new(data) }),
     }
 }

@@ -17,7 +17,10 @@ use std::{
 use mainstem_model::{Model, ModelError, ModelOptions};
 use mainstem_policy::ContextWindows;
 
-pub(crate) use self::{compactor::Compactor, estimate::Cause};
+pub(crate) use self::{
+    compactor::Compactor,
+    estimate::{Cause, Size},
+};
 
 /// When and how an agent's conversation is compacted.
 ///
@@ -37,8 +40,9 @@ pub struct Compaction {
     keep: f64,
     model: Option<Arc<dyn Model>>,
     windows: Arc<ContextWindows>,
-    /// What vendors have named. Clones share it.
-    named: Arc<Mutex<HashMap<String, u64>>>,
+    /// The windows asked for so far, by model: what its vendor has named, or the table's. Clones
+    /// share it.
+    known: Arc<Mutex<HashMap<String, Option<u64>>>>,
 }
 
 /// The share of the window that a prompt may have, by default.
@@ -85,20 +89,25 @@ impl Compaction {
     /// Sets the context windows of models; the built-in list by default.
     #[must_use]
     pub fn with_windows(mut self, windows: ContextWindows) -> Self {
-        self.windows = Arc::new(windows);
+        (self.windows, self.known) = (Arc::new(windows), Arc::default());
         self
     }
 
     /// Returns the context window of a model in tokens, if it is known.
     pub(crate) fn window(&self, model: &str) -> Option<u64> {
-        let named = self.named.lock().unwrap_or_else(PoisonError::into_inner).get(model).copied();
-        named.or_else(|| self.windows.window(model)).filter(|window| *window > 0)
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get(model).copied().unwrap_or_else(|| {
+            let window = self.windows.window(model).filter(|window| *window > 0);
+            known.insert(model.to_owned(), window);
+            window
+        })
     }
 
     /// Remembers the context window in a refusal, if it has one.
     pub(crate) fn learn(&self, model: &str, refusal: &ModelError) {
         if let Some(window) = refusal.context_window().filter(|window| *window >= LEAST) {
-            self.named.lock().unwrap_or_else(PoisonError::into_inner).insert(model.to_owned(), window);
+            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            known.insert(model.to_owned(), Some(window));
         }
     }
 
@@ -112,7 +121,7 @@ impl Compaction {
 impl Default for Compaction {
     fn default() -> Self {
         let (is_on, threshold, keep) = (true, THRESHOLD, KEEP);
-        Self { is_on, threshold, keep, model: None, windows: Arc::default(), named: Arc::default() }
+        Self { is_on, threshold, keep, model: None, windows: Arc::default(), known: Arc::default() }
     }
 }
 

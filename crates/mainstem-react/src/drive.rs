@@ -22,7 +22,7 @@ use crate::{
     ask::recorded,
     batch,
     bracket::Bracket,
-    compaction::{Cause, Compactor},
+    compaction::{Cause, Compactor, Size},
     error::panic_message,
     middleware::NextModel,
     repetition::{Repetition, Verdict},
@@ -205,9 +205,8 @@ impl<'a> Work<'a> {
         if agent.tools.sources().next().is_some() {
             unless(self.cx.cancelled(), agent.tools.ready()).await;
         }
-        let request = self.fitting_request().await?;
+        let (request, size) = self.fitting_request().await?;
         let next = NextModel { agent, rest: &agent.middleware, calls: &self.calls };
-        let size = self.compactor.size(&request);
         let answer = match next.run(self.cx, request).await {
             Err(error) if self.compactor.is_refused(&error) => {
                 if !self.compactor.compact(&self.request(), Cause::Refused).await? {
@@ -226,13 +225,20 @@ impl<'a> Work<'a> {
         Ok(answer)
     }
 
-    /// Returns the next request, after the conversation was compacted if it is too long.
-    async fn fitting_request(&mut self) -> Result<ModelRequest, AgentError> {
-        let request = self.request();
-        if self.compactor.is_due(&request) && self.compactor.compact(&request, Cause::Full).await? {
-            return Ok(self.request());
+    /// Returns the next request and its size, after the conversation was compacted if it is too
+    /// long.
+    async fn fitting_request(&mut self) -> Result<(ModelRequest, Size), AgentError> {
+        let (request, size) = self.measured_request();
+        if self.compactor.is_due(&request, size) && self.compactor.compact(&request, Cause::Full).await? {
+            return Ok(self.measured_request());
         }
-        Ok(request)
+        Ok((request, size))
+    }
+
+    fn measured_request(&mut self) -> (ModelRequest, Size) {
+        let request = self.request();
+        let size = self.compactor.size(&request);
+        (request, size)
     }
 
     fn request(&self) -> ModelRequest {

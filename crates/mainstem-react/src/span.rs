@@ -109,6 +109,9 @@ pub(crate) fn chat(model: &str, provider: Option<&str>) -> Span {
 /// Records the end of the current model call.
 pub(crate) fn chatted(answer: Result<&Answer, &AgentError>) {
     let span = Span::current();
+    if span.is_disabled() {
+        return;
+    }
     match answer {
         Ok(Answer { stop, usage, .. }) => {
             span.record("gen_ai.response.finish_reasons", stop.to_string());

@@ -1,6 +1,6 @@
 //! Turns a model's deltas into events: one model call, decided without waiting.
 
-use std::{collections::HashSet, iter, sync::Arc, time::Duration};
+use std::{iter, sync::Arc, time::Duration};
 
 use mainstem_event::{Discarded, EventKind, fold::BlockKind};
 use mainstem_message::{BlockId, Opaque, RateLimits, StopReason, ToolCallId, Usage};
@@ -39,17 +39,15 @@ pub(crate) struct Turn {
     calls: Vec<Call>,
     /// The blocks of the present attempt.
     said: Vec<BlockId>,
-    /// The ids of all calls, also of those that were taken back.
-    taken: HashSet<ToolCallId>,
+    /// The ids of the calls that were taken back.
+    taken_back: Vec<ToolCallId>,
     length: Length,
-    /// The length before the first attempt.
-    before: Length,
     /// What the failed attempts have used, as far as it was reported.
     failed: Vec<Usage>,
     usage: Option<Usage>,
     pub(crate) stop: Option<StopReason>,
     /// What the service still allows.
-    pub(crate) rate_limits: Option<RateLimits>,
+    pub(crate) rate_limits: Option<Box<RateLimits>>,
 }
 
 #[derive(Debug)]
@@ -71,8 +69,7 @@ impl Turn {
             open: None,
             calls: Vec::new(),
             said: Vec::new(),
-            taken: HashSet::new(),
-            before: length.clone(),
+            taken_back: Vec::new(),
             length,
             failed: Vec::new(),
             usage: None,
@@ -207,7 +204,9 @@ impl Turn {
             calls.push(call.id);
         }
         self.failed.extend(self.usage.take());
-        (self.length, self.stop) = (self.before.clone(), None);
+        self.taken_back.extend(calls.iter().cloned());
+        self.length.reset();
+        self.stop = None;
         Discarded::new(std::mem::take(&mut self.said), calls)
     }
 
@@ -262,11 +261,11 @@ impl Turn {
     fn start_call(&mut self, slot: usize, id: Option<ToolCallId>, name: String, scope: &mut impl Scope) {
         self.close(Opaque::new(), scope);
         let wanted = id.filter(|id| !id.as_str().is_empty()).unwrap_or_else(|| scope.new_call_id());
-        let is_free = |id: &ToolCallId| !self.taken.contains(id) && !scope.is_taken(id);
+        let is_known = |id: &ToolCallId| self.calls.iter().any(|call| call.id == *id);
+        let is_free = |id: &ToolCallId| !is_known(id) && !self.taken_back.contains(id) && !scope.is_taken(id);
         let numbered = (2..).map(|n| ToolCallId::new(format!("{wanted}~{n}")));
         let id = iter::once(wanted.clone()).chain(numbered).find(is_free).unwrap_or(wanted);
         let name: Arc<str> = name.into();
-        self.taken.insert(id.clone());
         self.calls.push(Call { slot, id: id.clone(), name: name.clone(), bytes: 0, ended: false });
         scope.emit(EventKind::ToolCallStart { tool_call_id: id, tool_call_name: name });
     }

@@ -259,7 +259,7 @@ impl Translation {
     /// Continues the result of a call with data; nothing if it has not begun.
     pub fn result_data(&mut self, id: &ToolCallId, data: ContentBlock) {
         if self.place(id).is_some_and(|place| self.calls[place].stage == Stage::Running) {
-            self.emit(EventKind::ToolResultDataDelta { tool_call_id: id.clone(), data });
+            self.emit(EventKind::ToolResultDataDelta { tool_call_id: id.clone(), data: Box::new(data) });
         }
     }
 

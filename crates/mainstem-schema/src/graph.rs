@@ -22,6 +22,8 @@ pub(crate) struct Graph {
     nodes: Vec<Node>,
     /// Each node after those that it applies to the same value.
     order: Vec<usize>,
+    /// The steps along one path of each depth up to [`DEPTH`].
+    shallow: Vec<u64>,
 }
 
 /// A schema, by what it applies to the parts of a value.
@@ -65,6 +67,7 @@ impl Graph {
         }
         let mut graph = builder.graph;
         graph.sort()?;
+        graph.shallow = graph.steps_by_depth(DEPTH);
         let steps = graph.steps(DEPTH);
         check(SchemaLimit::Steps, clamp(steps), || format!("a value can take {steps} steps to check"))?;
         Ok(graph)
@@ -83,15 +86,22 @@ impl Graph {
 
     /// Returns an upper bound of schema applications along one path of this depth.
     fn steps(&self, depth: usize) -> u64 {
+        let known = self.shallow.get(depth).copied();
+        known.unwrap_or_else(|| self.steps_by_depth(depth).last().copied().unwrap_or(0))
+    }
+
+    /// Returns the same for each depth up to this one.
+    fn steps_by_depth(&self, deepest: usize) -> Vec<u64> {
         let mut below = vec![0; self.nodes.len()];
-        for _ in 0..=depth {
+        let level = |_| {
             let mut here = vec![0; self.nodes.len()];
             for index in &self.order {
                 here[*index] = self.nodes[*index].steps(&here, &below);
             }
             below = here;
-        }
-        below.first().copied().unwrap_or(0)
+            below.first().copied().unwrap_or(0)
+        };
+        (0..=deepest).map(level).collect()
     }
 
     /// Orders the nodes, each after those that it applies to the same value.

@@ -220,7 +220,7 @@ fn calls_are_in_a_message_and_have_their_result() {
     let image = ContentBlock::Data { media_type: "image/png".into(), source, opaque: Default::default() };
     check_root(
         vec![
-            EventKind::ToolResultDataDelta { tool_call_id: "c".into(), data: image },
+            EventKind::ToolResultDataDelta { tool_call_id: "c".into(), data: Box::new(image) },
             EventKind::tool_result_end("c", "look", ToolState::Success, 4),
         ],
         &[

@@ -165,7 +165,7 @@ impl Agui {
 
     fn end_root(&mut self, event: &AgentEvent, answer: Option<String>) {
         let EventKind::AgentEnd { outcome, error, usage, .. } = &event.kind else { return };
-        let (outcome, error, usage) = (*outcome, error.clone(), *usage);
+        let (outcome, error, usage) = (*outcome, error.clone(), **usage);
         self.ending = Some(Ending { outcome, error, usage, answer });
     }
 

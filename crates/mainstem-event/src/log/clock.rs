@@ -28,7 +28,7 @@ impl Clock for SystemClock {
     #[expect(clippy::disallowed_methods, reason = "the one place that asks the machine")]
     fn now(&self) -> Timestamp {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Timestamp::from_micros(since.as_micros() as u64)
+        Timestamp::from_micros(since.as_secs() * 1_000_000 + u64::from(since.subsec_micros()))
     }
 }
 

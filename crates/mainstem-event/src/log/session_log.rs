@@ -212,7 +212,7 @@ impl SessionLog {
             Some(recorded) => woken = state.push_recorded(event, recorded),
         }
         self.head.store(seq, Ordering::Release);
-        if !state.hold.is_on() {
+        if state.has_parked() && !state.hold.is_on() {
             let is_committed = self.committed().is_none_or(|committed| committed >= seq);
             woken.extend(state.take_parked(if is_committed { Readers::All } else { Readers::Eager }));
         }

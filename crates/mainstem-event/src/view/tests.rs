@@ -383,7 +383,7 @@ fn events_are_collected_by_instance() {
 
 fn failed(outcome: Outcome, why: &str) -> EventKind {
     let error = Some(Failure::new("code", why));
-    EventKind::AgentEnd { outcome, error, usage: crate::Rollup::default(), duration_ms: 0 }
+    EventKind::AgentEnd { outcome, error, usage: Box::default(), duration_ms: 0 }
 }
 
 #[test]

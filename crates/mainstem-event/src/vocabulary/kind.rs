@@ -53,7 +53,7 @@ kinds! {
         /// The error.
         error: Option<Failure> = "error" optional,
         /// Its usage and cost, alone and with its children.
-        usage: Rollup = "usage",
+        usage: Box<Rollup> = "usage",
         /// Milliseconds since its start.
         duration_ms: u64 = "durationMs",
     }
@@ -78,7 +78,7 @@ kinds! {
         /// Milliseconds since the call began.
         duration_ms: u64 = "durationMs",
         /// What the service still allows, as it reported when the answer began.
-        rate_limits: Option<RateLimits> = "rateLimits" optional,
+        rate_limits: Option<Box<RateLimits>> = "rateLimits" optional,
     }
     /// A model call waits for a limit on the rate of calls before it is sent. All agents with the
     /// same model and key share the limit.
@@ -230,7 +230,7 @@ kinds! {
         /// The call.
         tool_call_id: ToolCallId = "toolCallId",
         /// The part.
-        data: ContentBlock = "data",
+        data: Box<ContentBlock> = "data",
     }
     /// The result is complete. It is emitted when its tool ends, before the rest of its batch.
     ToolResultEnd = "TOOL_RESULT_END" #[non_exhaustive] {

@@ -32,7 +32,7 @@ async fn told(stream: ModelStream) -> Vec<String> {
 fn model(answers: usize, left: u64) -> ScriptedModel {
     let mut limits = RateLimits::default();
     limits.requests = Some(Allowance::new(left).with_limit(60).with_reset_ms((60 - left) * 1_000));
-    let turn = || Turn::new().delta(ModelDelta::RateLimits(limits)).text("a");
+    let turn = || Turn::new().delta(ModelDelta::RateLimits(Box::new(limits))).text("a");
     ScriptedModel::new().agent("", (0..answers).map(|_| turn()))
 }
 

@@ -9,7 +9,7 @@ use mainstem_message::{Message, StopReason};
 use mainstem_model::{ErrorKind, ModelError, ModelOptions, ModelRequest, ToolChoice, size_of};
 
 use super::{
-    estimate::{Cause, Estimate, Room, SMALL},
+    estimate::{Cause, Estimate, Room, SMALL, Size},
     plan, text,
 };
 use crate::{AgentError, Answer, RunContext, agent::Parts, middleware::NextModel};
@@ -35,14 +35,13 @@ impl<'a> Compactor<'a> {
         Self { agent, cx, input, estimate: Estimate::default(), has_failed: false, least: 0 }
     }
 
-    /// Returns `true` if the prompt exceeds the threshold.
-    pub(crate) fn is_due(&mut self, request: &ModelRequest) -> bool {
+    /// Returns `true` if a prompt of this size exceeds the threshold.
+    pub(crate) fn is_due(&self, request: &ModelRequest, size: Size) -> bool {
         let compaction = &self.agent.compaction;
         let window =
             compaction.window(self.agent.model.name()).filter(|_| compaction.is_on && !self.has_failed);
         let Some(window) = window else { return false };
-        let messages = plan::size(&request.messages);
-        messages >= self.least && self.estimate.exceeds(request, compaction.limit(window, &request.options))
+        size.messages >= self.least && self.estimate.exceeds(size, compaction.limit(window, &request.options))
     }
 
     /// Returns `true` if a model call failed because its prompt is too long, and may be made again
@@ -55,17 +54,17 @@ impl<'a> Compactor<'a> {
         compaction.is_on && overflow(error).is_some()
     }
 
-    /// Returns the size of a request in bytes.
-    pub(crate) fn size(&mut self, request: &ModelRequest) -> usize {
+    /// Measures a request.
+    pub(crate) fn size(&mut self, request: &ModelRequest) -> Size {
         self.estimate.size(request)
     }
 
-    /// Learns from an answer what the service counts for a prompt of so many bytes. An answer that
-    /// was repeated has the count of several prompts.
-    pub(crate) fn calibrate(&mut self, bytes: usize, answer: &Answer) {
+    /// Learns from an answer what the service counts for a prompt of this size. An answer that was
+    /// repeated has the count of several prompts.
+    pub(crate) fn calibrate(&mut self, size: Size, answer: &Answer) {
         let tokens = answer.usage.map_or(0, |usage| usage.input_tokens);
         if !answer.is_repeated {
-            self.estimate.calibrate(bytes, tokens);
+            self.estimate.calibrate(size, tokens);
         }
     }
 

@@ -38,6 +38,20 @@ pub(super) struct Room {
     pub(super) piece: usize,
 }
 
+/// The size of a prompt in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Size {
+    pub(super) messages: usize,
+    /// Instructions and tools.
+    pub(super) overhead: usize,
+}
+
+impl Size {
+    fn total(self) -> usize {
+        self.messages + self.overhead
+    }
+}
+
 /// Estimates the tokens of prompts from their bytes.
 #[derive(Debug)]
 pub(super) struct Estimate {
@@ -56,21 +70,22 @@ impl Default for Estimate {
 impl Estimate {
     /// Returns `true` if a prompt exceeds a limit in tokens. A limit that leaves its messages too
     /// little room is ignored: they can't be made short enough.
-    pub(super) fn exceeds(&mut self, request: &ModelRequest, limit: u64) -> bool {
-        let (limit, overhead) = (self.bytes(limit), self.overhead(request));
-        overhead + SMALL <= limit && plan::size(&request.messages) + overhead > limit
+    pub(super) fn exceeds(&self, size: Size, limit: u64) -> bool {
+        let limit = self.bytes(limit);
+        size.overhead + SMALL <= limit && size.total() > limit
     }
 
     /// Learns from the service's count of a prompt how many bytes a token has.
-    pub(super) fn calibrate(&mut self, bytes: usize, tokens: u64) {
+    pub(super) fn calibrate(&mut self, size: Size, tokens: u64) {
+        let bytes = size.total();
         if bytes > 0 && tokens > 0 {
             self.token = (as_f64(bytes as u64) / as_f64(tokens)).clamp(TOKEN / 2.0, TOKEN * 2.0);
         }
     }
 
-    /// Returns the size of a request in bytes.
-    pub(super) fn size(&mut self, request: &ModelRequest) -> usize {
-        plan::size(&request.messages) + self.overhead(request)
+    /// Measures a request.
+    pub(super) fn size(&mut self, request: &ModelRequest) -> Size {
+        Size { messages: plan::size(&request.messages), overhead: self.overhead(request) }
     }
 
     /// Returns the size of instructions and tools.
@@ -96,8 +111,9 @@ impl Estimate {
         compaction: &Compaction,
         known: Option<u64>,
     ) -> Room {
-        let (said, overhead) = (plan::size(&request.messages), self.overhead(request));
-        let sent = share(self.tokens(said + overhead), 0.9);
+        let size = self.size(request);
+        let (said, overhead) = (size.messages, size.overhead);
+        let sent = share(self.tokens(size.total()), 0.9);
         let window = match cause {
             Cause::Refused => known.map_or(sent, |window| window.min(sent)),
             Cause::Full | Cause::Asked => known.unwrap_or(sent),

@@ -306,7 +306,7 @@ fn a_wait_for_a_rate_limit_is_an_event() {
             wait(Some(Duration::from_millis(1500))),
             wait(None),
             ModelDelta::RateLimitPassed { waited: Duration::from_millis(2100) },
-            ModelDelta::RateLimits(RateLimits::default()),
+            ModelDelta::RateLimits(Box::default()),
             text("a"),
         ],
         r#"RATE_LIMIT_WAIT tokens behind 2, in 1500 ms (rate_limited: slow down), RATE_LIMIT_WAIT tokens behind 2, RATE_LIMIT_PASSED after 2100 ms, text 1.1, 1.1 "a" | 1.1 end"#,

@@ -116,7 +116,7 @@ impl Grammar {
             }
             ToolResultStart { tool_call_id, .. } => self.advance(tool_call_id, Stage::Called, Stage::Running),
             ToolResultDataDelta { data, .. }
-                if !matches!(data, ContentBlock::Text { .. } | ContentBlock::Data { .. }) =>
+                if !matches!(**data, ContentBlock::Text { .. } | ContentBlock::Data { .. }) =>
             {
                 Err("a result has text and data only".to_owned())
             }

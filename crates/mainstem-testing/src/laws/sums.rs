@@ -115,7 +115,7 @@ fn plus(a: Option<u64>, b: Option<u64>) -> Option<u64> {
 /// Returns the usage in its `AGENT_END`.
 fn usage(one: &Invocation<'_>) -> Rollup {
     match one.ending() {
-        EventKind::AgentEnd { usage, .. } => *usage,
+        EventKind::AgentEnd { usage, .. } => **usage,
         _ => Rollup::default(),
     }
 }

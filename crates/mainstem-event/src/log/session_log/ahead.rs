@@ -44,7 +44,7 @@ impl Ahead {
     pub(super) fn appended(&self, event: &AgentEvent) {
         let bytes = bytes(event);
         if bytes > 0 && self.caller.load(Ordering::Acquire) != u64::MAX {
-            self.bytes.fetch_add(bytes, Ordering::AcqRel);
+            self.bytes.store(self.bytes.load(Ordering::Acquire) + bytes, Ordering::Release);
         }
     }
 

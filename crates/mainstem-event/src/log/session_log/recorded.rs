@@ -83,7 +83,7 @@ pub(super) fn amended(event: AgentEvent, why: &Arc<str>) -> AgentEvent {
         EventKind::AgentEnd { outcome: Outcome::Error, .. } => event,
         EventKind::AgentEnd { usage, duration_ms, .. } if event.is_root() => {
             let error = Some(Failure::new("record", why.to_string()));
-            let (outcome, usage, duration_ms) = (Outcome::Error, *usage, *duration_ms);
+            let (outcome, usage, duration_ms) = (Outcome::Error, usage.clone(), *duration_ms);
             let kind = EventKind::AgentEnd { outcome, error, usage, duration_ms };
             AgentEvent::new(event.seq, event.at, event.origin.clone(), kind)
         }

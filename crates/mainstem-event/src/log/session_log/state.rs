@@ -240,6 +240,10 @@ impl State {
         stale
     }
 
+    pub(super) fn has_parked(&self) -> bool {
+        self.parked > 0
+    }
+
     pub(super) fn take_parked(&mut self, which: Readers) -> Wakers {
         if self.parked == 0 {
             return Wakers::new();

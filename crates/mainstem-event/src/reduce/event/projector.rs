@@ -93,7 +93,7 @@ impl State {
                 self.output(tool_call_id, incremental, |content| append_text(content, delta))
             }
             ToolResultDataDelta { tool_call_id, data } => {
-                self.output(tool_call_id, incremental, |content| content.push(data.clone()))
+                self.output(tool_call_id, incremental, |content| content.push((**data).clone()))
             }
             ToolResultEnd { tool_call_id, state, .. } => {
                 let result = self.outputs.remove(tool_call_id)?;

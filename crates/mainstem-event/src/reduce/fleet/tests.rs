@@ -121,7 +121,8 @@ fn limits_on_the_rate_of_calls_are_shown() {
         limits
     };
     let called = || EventKind::model_call_start("m", 1);
-    let ended = |left| EventKind::model_call_end(StopReason::Stop, 0).with_rate_limits(limits(left));
+    let ended =
+        |left| EventKind::model_call_end(StopReason::Stop, 0).with_rate_limits(Box::new(limits(left)));
     let waits = || EventKind::rate_limit_wait(RateLimit::Tokens, 0);
     let mut steps = vec![
         ("", start("go")),

@@ -27,7 +27,7 @@ impl EventKind {
 
     /// An [`AgentEnd`](Self::AgentEnd) without an error.
     pub fn agent_end(outcome: Outcome, usage: Rollup, duration_ms: u64) -> Self {
-        Self::AgentEnd { outcome, error: None, usage, duration_ms }
+        Self::AgentEnd { outcome, error: None, usage: Box::new(usage), duration_ms }
     }
 
     /// A [`ModelCallStart`](Self::ModelCallStart).
@@ -166,7 +166,7 @@ impl EventKind {
     /// Returns what a service still allows, from a `ModelCallEnd` with its report.
     pub(crate) fn rate_limits(&self) -> Option<RateLimits> {
         match self {
-            Self::ModelCallEnd { rate_limits, .. } => *rate_limits,
+            Self::ModelCallEnd { rate_limits, .. } => rate_limits.as_deref().copied(),
             _ => None,
         }
     }
@@ -218,7 +218,7 @@ optional! {
     /// Sets the usage of a `ModelCallEnd`; another kind stays as it is.
     with_usage => ModelCallEnd.usage: Usage
     /// Sets what the service still allows, of a `ModelCallEnd`; another kind stays as it is.
-    with_rate_limits => ModelCallEnd.rate_limits: RateLimits
+    with_rate_limits => ModelCallEnd.rate_limits: Box<RateLimits>
     /// Sets the milliseconds of a `RateLimitWait`; another kind stays as it is.
     with_wait_ms => RateLimitWait.wait_ms: u64
     /// Sets why the service refused the call of a `RateLimitWait`; another kind stays as it is.

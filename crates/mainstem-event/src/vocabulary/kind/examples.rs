@@ -48,12 +48,12 @@ fn lifecycle() -> Vec<EventKind> {
         AgentEnd {
             outcome: Outcome::Error,
             error: Some(failure()),
-            usage: Rollup {
+            usage: Box::new(Rollup {
                 own: usage,
                 inclusive: usage + usage,
                 own_cost: Some(36),
                 inclusive_cost: Some(72),
-            },
+            }),
             duration_ms: 1500,
         },
         EventKind::model_call_start("gpt-4o-mini", 1).with_context_window(128_000),
@@ -61,7 +61,7 @@ fn lifecycle() -> Vec<EventKind> {
             usage: Some(usage),
             stop_reason: StopReason::ToolCalls,
             duration_ms: 900,
-            rate_limits: Some(rate_limits()),
+            rate_limits: Some(Box::new(rate_limits())),
         },
         RateLimitWait { limit: RateLimit::Tokens, ahead: 2, wait_ms: Some(1500), refusal: Some(failure()) },
         RateLimitPassed { waited_ms: 2100 },
@@ -112,7 +112,7 @@ fn tools() -> Vec<EventKind> {
         },
         ToolResultStart { tool_call_id: id(), tool_call_name: name(), input: json!({ "query": "rust" }) },
         ToolResultTextDelta { tool_call_id: id(), delta: "42 hits".into() },
-        ToolResultDataDelta { tool_call_id: id(), data: ContentBlock::text("more") },
+        ToolResultDataDelta { tool_call_id: id(), data: Box::new(ContentBlock::text("more")) },
         ToolResultEnd {
             tool_call_id: id(),
             tool_call_name: name(),

@@ -23,6 +23,12 @@ fn every_word_is_written_as_it_is_said() {
     modes.iter().for_each(|one| assert_eq!(json!(one), one.as_str()));
 }
 
+/// A log holds thousands of events, and nearly all of them are deltas.
+#[test]
+fn a_delta_is_not_larger_for_the_sake_of_seldom_kinds() {
+    assert!(size_of::<EventKind>() <= 136, "{}", size_of::<EventKind>());
+}
+
 #[test]
 fn there_is_an_example_of_each_kind_in_the_order_of_the_table() {
     let mut names: Vec<_> = EventKind::examples().iter().map(|kind| kind.name().to_owned()).collect();

@@ -19,7 +19,7 @@ fn request(overhead: usize, messages: usize) -> ModelRequest {
 fn the_service_says_how_many_bytes_a_token_has() {
     let check = |bytes: usize, tokens: u64, expected: usize| {
         let mut estimate = Estimate::default();
-        estimate.calibrate(bytes, tokens);
+        estimate.calibrate(Size { messages: bytes, overhead: 0 }, tokens);
         assert_eq!(estimate.bytes(1_000), expected, "{bytes} bytes, {tokens} tokens");
     };
     check(4_000, 1_000, 4_000);
@@ -35,7 +35,9 @@ fn the_service_says_how_many_bytes_a_token_has() {
 #[test]
 fn a_prompt_is_too_long_if_its_messages_could_be_shorter() {
     let check = |overhead, messages, limit, expected: bool| {
-        assert_eq!(Estimate::default().exceeds(&request(overhead, messages), limit), expected);
+        let mut estimate = Estimate::default();
+        let size = estimate.size(&request(overhead, messages));
+        assert_eq!(estimate.exceeds(size, limit), expected, "{size:?} {limit}");
     };
     check(8_000, 8_000, 4_000, false);
     check(8_000, 8_001, 4_000, true);
