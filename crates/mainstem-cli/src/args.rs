@@ -32,6 +32,10 @@ pub(crate) struct Cli {
     /// The use of colours; NO_COLOR and CLICOLOR_FORCE apply, too.
     #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t, help_heading = GLOBAL)]
     pub(crate) color: Color,
+    /// Show replies as the markdown that they are; by default a terminal with colours gets
+    /// headings, lists, code and tables.
+    #[arg(long, global = true, help_heading = GLOBAL)]
+    pub(crate) raw: bool,
     #[command(subcommand)]
     pub(crate) command: Command,
 }

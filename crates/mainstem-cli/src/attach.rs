@@ -15,7 +15,7 @@ use crate::{
     args::{Attach, Format},
     exit::{Exit, Fault, OrExit},
     host::{self, Advise},
-    print::print,
+    print::print_reply,
     progress::{self, Progress},
     replies::Replies,
     signals,
@@ -83,7 +83,7 @@ impl<'a> SessionView<'a> {
         self.progress.finish(SystemClock.now());
         self.progress =
             progress::again_on_stderr(self.terminal, self.args.progress, self.args.session.as_str());
-        if reply.is_empty() { Ok(()) } else { print(&(reply + "\n")) }
+        if reply.is_empty() { Ok(()) } else { print_reply(&reply, self.terminal) }
     }
 }
 

@@ -18,7 +18,7 @@ use crate::{
     attachments::Attachments,
     exit::{Exit, Fault, OrExit, in_one_line},
     host::{Advise, CANCEL_TIMEOUT, advised},
-    print::print,
+    print::{print, print_reply},
     progress,
     replies::Replies,
     signals::{Signal, Signals},
@@ -209,7 +209,7 @@ impl Dialog<'_> {
     fn ended(&mut self, event: &AgentEvent, reply: String) -> Result<(), Fault> {
         if let EventKind::AgentEnd { outcome, error, .. } = &event.kind {
             if *outcome == Outcome::Success {
-                return print(&(reply + "\n"));
+                return print_reply(&reply, self.terminal);
             }
             let why =
                 error.as_ref().map_or_else(|| outcome.as_str().to_owned(), |error| error.message.clone());

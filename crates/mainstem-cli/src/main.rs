@@ -14,6 +14,7 @@ mod doctor;
 mod exit;
 mod harness;
 mod host;
+mod markdown;
 mod mcp;
 mod model;
 mod models;
@@ -60,7 +61,7 @@ fn main() -> ExitCode {
     #[cfg(unix)]
     mainstem::guard::init();
     let cli = Cli::try_parse().unwrap_or_else(|error| refuse(&suggested(error)));
-    let terminal = Terminal::detect(cli.color, config::var);
+    let terminal = Terminal::detect(cli.color, cli.raw, config::var);
     let exit = match &cli.command {
         Command::Run(args) => run::run(args, &cli.config, terminal),
         Command::Agents(args) => agents::run(args, &cli.config, terminal),

@@ -11,12 +11,15 @@ use mainstem_event::{AgentEvent, Diagnostics, FleetState, Outcome};
 use serde::Serialize;
 
 pub(crate) use self::stdout::Stdout;
-use crate::{args::Format, sanitize};
+use crate::{args::Format, sanitize, terminal::Terminal};
 
 /// The output format. Control sequences are removed from text and escaped in JSON, also for a pipe,
 /// because its output is often shown in a terminal.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Output(Format);
+pub(crate) struct Output {
+    format: Format,
+    terminal: Terminal,
+}
 
 /// How a run ended.
 pub(crate) struct Ending<'a> {
@@ -32,18 +35,18 @@ pub(crate) struct Ending<'a> {
 }
 
 impl Output {
-    pub(crate) fn new(format: Format) -> Self {
-        Self(format)
+    pub(crate) fn new(format: Format, terminal: Terminal) -> Self {
+        Self { format, terminal }
     }
 
     /// Returns the text before the first event.
     pub(crate) fn begin(self) -> Option<Bytes> {
-        (self.0 == Format::Sse).then(|| encoder().begin())
+        (self.format == Format::Sse).then(|| encoder().begin())
     }
 
     /// Returns the text of an event.
     pub(crate) fn event(self, event: &AgentEvent) -> Option<Bytes> {
-        match self.0 {
+        match self.format {
             Format::Text | Format::Json => None,
             Format::Ndjson => Some(json(&event.to_json())),
             Format::Sse => Some(encoder().event(event)),
@@ -52,8 +55,8 @@ impl Output {
 
     /// Returns the text of the run's end.
     pub(crate) fn end(self, ending: &Ending<'_>) -> Option<Bytes> {
-        match self.0 {
-            Format::Text => ending.reply.map(|reply| text(&reply.text())),
+        match self.format {
+            Format::Text => ending.reply.map(|reply| self.terminal.reply(&reply.text()).into()),
             Format::Json => Some(json(&Summary::new(ending).to_json())),
             Format::Ndjson => None,
             Format::Sse => Some(encoder().end()),
@@ -64,15 +67,6 @@ impl Output {
 /// Server-sent events without control characters.
 fn encoder() -> impl Encoder {
     Sse::with(|event: &AgentEvent| sanitize::escape_json(&event.to_json()))
-}
-
-/// Adds a line feed.
-fn text(text: &str) -> Bytes {
-    let mut text = sanitize::clean(text);
-    if !text.ends_with('\n') {
-        text.push('\n');
-    }
-    text.into()
 }
 
 fn json(json: &str) -> Bytes {

@@ -5,11 +5,17 @@ use std::io::{self, ErrorKind, Write};
 use crate::{
     exit::{Exit, Fault, OrExit},
     sanitize, table,
+    terminal::Terminal,
 };
 
 /// Writes text to stdout, without control sequences. A closed pipe is not an error.
 pub(crate) fn print(text: &str) -> Result<(), Fault> {
     write(&sanitize::clean(text))
+}
+
+/// Writes a reply to stdout, as the [terminal](Terminal::reply) shows it.
+pub(crate) fn print_reply(text: &str, terminal: Terminal) -> Result<(), Fault> {
+    write(&terminal.reply(text))
 }
 
 /// Writes a table to stdout, or a note to stderr if it has no rows, such as `no sessions`.

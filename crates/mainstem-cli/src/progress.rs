@@ -89,7 +89,8 @@ fn in_mode(mode: Mode, terminal: Terminal, prompt: &str) -> Box<dyn Progress> {
         Mode::Quiet => Box::new(Quiet(stderr, glyphs)),
         Mode::Plain => Box::new(Plain::new(stderr, glyphs, terminal.color)),
         Mode::Live | Mode::Auto => {
-            Box::new(Live::new(stderr, glyphs, terminal.color, prompt, live::size_of_stderr))
+            let live = Live::new(stderr, glyphs, terminal.color, prompt, live::size_of_stderr);
+            Box::new(live.with_markdown(terminal.markdown))
         }
     }
 }

@@ -12,7 +12,7 @@ use self::source::{Source, open};
 use crate::{
     args::{Format, Replay},
     exit::{Exit, Fault, OrExit},
-    print::print,
+    print::print_reply,
     progress::{self, Progress},
     replies::Replies,
     signals,
@@ -69,7 +69,7 @@ impl Player<'_> {
                 // Later frames are drawn below the reply.
                 self.progress = progress::again_on_stderr(self.terminal, self.args.progress, &self.args.what);
                 if !reply.is_empty() {
-                    print(&(reply + "\n"))?;
+                    print_reply(&reply, self.terminal)?;
                 }
             }
         }

@@ -148,7 +148,7 @@ fn sinks(args: &args::Run, terminal: Terminal, prompt: &str, warnings: Warnings)
     let title = if args.resume { args.session.as_ref().map_or("", SessionId::as_str) } else { prompt };
     Ok(Sinks {
         recorder: Recorder::new(record, args.diagnostics),
-        output: Output::new(args.output),
+        output: Output::new(args.output, terminal),
         stdout: Stdout::start(io::stdout()).or_exit(Exit::Failed)?,
         progress: progress::on_stderr(terminal, args.progress, args.output, title),
         signals: signals::watch().or_exit(Exit::Failed)?,

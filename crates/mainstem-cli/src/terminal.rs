@@ -4,7 +4,10 @@ use std::io::{self, IsTerminal};
 
 use anstream::{AutoStream, ColorChoice};
 
-use crate::args::{Color, Format, Mode};
+use crate::{
+    args::{Color, Format, Mode},
+    markdown, sanitize,
+};
 
 /// The facts about them, detected once.
 #[derive(Clone, Copy, Debug, Default)]
@@ -15,17 +18,21 @@ pub(crate) struct Terminal {
     /// Whether this is a CI system, or the terminal can't move its cursor.
     pub(crate) is_dumb: bool,
     pub(crate) color: bool,
+    /// Whether markdown is rendered, rather than shown as it is.
+    pub(crate) markdown: bool,
     /// Whether only ASCII is shown.
     pub(crate) ascii: bool,
 }
 
 impl Terminal {
-    pub(crate) fn detect(color: Color, var: impl Fn(&str) -> Option<String>) -> Self {
+    /// Detects them; with `raw`, markdown is shown as it is.
+    pub(crate) fn detect(color: Color, raw: bool, var: impl Fn(&str) -> Option<String>) -> Self {
         let color = match color {
             Color::Auto => AutoStream::choice(&io::stderr()) != ColorChoice::Never,
             Color::Always => true,
             Color::Never => false,
         };
+        let ascii = !cfg!(windows) && !is_utf8(&var);
         let in_ci = var("CI").is_some_and(|value| value != "false" && value != "0");
         Self {
             stdin: io::stdin().is_terminal(),
@@ -33,7 +40,9 @@ impl Terminal {
             stderr: io::stderr().is_terminal(),
             is_dumb: in_ci || var("TERM").is_some_and(|term| term == "dumb"),
             color,
-            ascii: !cfg!(windows) && !is_utf8(var),
+            // Without styles, the marks of the source say more.
+            markdown: color && !ascii && !raw,
+            ascii,
         }
     }
 
@@ -41,6 +50,16 @@ impl Terminal {
     pub(crate) fn columns(self) -> usize {
         let size = terminal_size::terminal_size_of(io::stdout());
         size.map_or(100, |(width, _)| usize::from(width.0).clamp(40, 100))
+    }
+
+    /// Returns a reply as stdout gets it, with a line feed at its end: rendered on a terminal,
+    /// without control sequences in any case.
+    pub(crate) fn reply(self, text: &str) -> String {
+        if self.stdout && self.markdown {
+            return markdown::ansi(&markdown::lines(text, self.columns()));
+        }
+        let text = sanitize::clean(text);
+        if text.ends_with('\n') { text } else { text + "\n" }
     }
 
     /// Returns `true` if a person can see a question and type an answer.

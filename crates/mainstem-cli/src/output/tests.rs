@@ -20,7 +20,7 @@ fn shown(bytes: Option<Bytes>) -> String {
 
 #[test]
 fn events_are_lines_or_frames() {
-    let shown = FORMATS.map(|format| shown(Output::new(format).event(&event())));
+    let shown = FORMATS.map(|format| shown(Output::new(format, Terminal::default()).event(&event())));
     let json = r#"{"type":"TEXT_BLOCK_DELTA","seq":1,"id":"s.1","sessionId":"s","createdAt":"1970-01-01T00:00:00.000000Z","replyId":"r","blockId":"b","delta":"Hi\u009b31m"}"#;
     let frame = format!("id: 1\nevent: TEXT_BLOCK_DELTA\ndata: {json}\n\n");
     assert_eq!(shown, ["-".to_owned(), "-".to_owned(), format!("{json}\n"), frame]);
@@ -28,7 +28,7 @@ fn events_are_lines_or_frames() {
 
 #[test]
 fn a_stream_of_frames_has_a_beginning() {
-    let shown = FORMATS.map(|format| shown(Output::new(format).begin()));
+    let shown = FORMATS.map(|format| shown(Output::new(format, Terminal::default()).begin()));
     assert_eq!(shown, ["-", "-", "-", "retry: 2000\n\n"]);
 }
 
@@ -47,12 +47,12 @@ fn the_end_has_the_reply() {
         diagnostics: None,
     };
     let ends =
-        [Format::Text, Format::Ndjson, Format::Sse].map(|format| shown(Output::new(format).end(&ending)));
+        [Format::Text, Format::Ndjson, Format::Sse].map(|format| shown(Output::new(format, Terminal::default()).end(&ending)));
     assert_eq!(ends, ["Red: \n", "-", "event: end\ndata: {}\n\n"]);
 
     (ending.reply, ending.outcome, ending.error) = (None, Outcome::Error, Some(Failure::new("auth", "no")));
-    assert_eq!(shown(Output::new(Format::Text).end(&ending)), "-");
-    let json = shown(Output::new(Format::Json).end(&ending));
+    assert_eq!(shown(Output::new(Format::Text, Terminal::default()).end(&ending)), "-");
+    let json = shown(Output::new(Format::Json, Terminal::default()).end(&ending));
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["agents"][0]["name"], "main");
     let expected = serde_json::json!({

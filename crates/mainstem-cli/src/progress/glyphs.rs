@@ -61,6 +61,11 @@ impl Glyphs {
         is_ascii: true,
     };
 
+    #[cfg(test)]
+    pub(super) fn is_ascii(self) -> bool {
+        self.is_ascii
+    }
+
     /// Returns the sign and the word of an ending.
     pub(super) fn ending(self, outcome: Outcome) -> (&'static str, &'static str) {
         match outcome {

@@ -1,6 +1,7 @@
 //! Progress as a tree that is redrawn in place: running agents with their activity; rows of ended
 //! agents scroll away above it.
 
+mod answer;
 mod screen;
 mod tree;
 mod view;
@@ -8,8 +9,9 @@ mod view;
 use std::io::{self, Write};
 
 use mainstem_event::{AgentEvent, Timestamp};
+use ratatui::text::Line;
 
-use self::{screen::Screen, tree::Tree, view::View};
+use self::{answer::Answer, screen::Screen, tree::{Row, Tree}, view::View};
 use super::{Progress, figures, glyphs::Glyphs};
 
 /// Columns and rows of a terminal.
@@ -21,8 +23,10 @@ const LEFT: u16 = 3;
 /// The tree on a terminal.
 pub(crate) struct Live<W> {
     tree: Tree,
+    answer: Answer,
     screen: Screen<W>,
     glyphs: Glyphs,
+    is_markdown: bool,
     title: String,
     size: fn() -> Size,
     started: Option<Timestamp>,
@@ -43,14 +47,22 @@ impl<W: Write> Live<W> {
         crossterm::style::force_color_output(is_colored);
         Self {
             tree: Tree::new(glyphs),
+            answer: Answer::default(),
             screen: Screen::new(out, is_colored),
             glyphs,
+            is_markdown: false,
             title: glyphs.line(prompt),
             size,
             started: None,
             now: Timestamp::default(),
             widest: 0,
         }
+    }
+
+    /// Sets whether the root's text is rendered as markdown.
+    pub(super) fn with_markdown(mut self, is_markdown: bool) -> Self {
+        self.is_markdown = is_markdown;
+        self
     }
 
     /// Lets notes and rows of ended agents scroll away, and draws the rest; at the end only the
@@ -68,9 +80,23 @@ impl<W: Write> Live<W> {
         let view = View { glyphs: self.glyphs, width, widest: self.widest, elapsed };
         let ended: Vec<_> = ended.iter().map(|row| view.row(row)).collect();
         let head = view.head(self.mark(is_over), &self.title, &self.totals(elapsed));
-        let rows = if is_over { &[] } else { &*running };
-        let frame = view.frame(head, rows, height.saturating_sub(LEFT));
+        let frame = if is_over { vec![head] } else { self.frame(view, head, &running, height) };
         self.screen.draw(notes, &[view::buffer(&ended, width), view::buffer(&frame, width)], columns);
+    }
+
+    /// Returns the tree, and below it the end of what the root has written, which gets half of the
+    /// height while it grows, and else what the tree leaves.
+    fn frame(&self, view: View, head: Line<'static>, rows: &[Row], height: u16) -> Vec<Line<'static>> {
+        let height = usize::from(height.saturating_sub(LEFT));
+        let answer = self.answer.last_lines(usize::from(view.width), height, self.is_markdown);
+        let reserved = if self.answer.is_open() { (answer.len() + 1).min(height / 2) } else { 0 };
+        let mut frame = view.frame(head, rows, height - reserved);
+        let room = height.saturating_sub(frame.len() + 1);
+        if room > 0 && !answer.is_empty() {
+            frame.push(Line::default());
+            frame.extend_from_slice(&answer[answer.len().saturating_sub(room)..]);
+        }
+        frame
     }
 
     fn mark(&self, is_over: bool) -> &'static str {
@@ -91,6 +117,7 @@ impl<W: Write> Progress for Live<W> {
         self.started.get_or_insert(event.at);
         self.now = event.at;
         self.tree.event(event);
+        self.answer.event(event);
     }
 
     fn tick(&mut self, now: Timestamp) {

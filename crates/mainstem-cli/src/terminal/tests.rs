@@ -37,7 +37,7 @@ fn the_locale_decides_on_ascii() {
 #[test]
 fn nobody_watches_in_ci() {
     let dumb = |name: &'static str, value: &'static str| {
-        Terminal::detect(Color::Never, |asked| (asked == name).then(|| value.to_owned())).is_dumb
+        Terminal::detect(Color::Never, false, |asked| (asked == name).then(|| value.to_owned())).is_dumb
     };
     assert!(dumb("CI", "true") && dumb("CI", "1") && dumb("TERM", "dumb"));
     assert!(!dumb("CI", "false") && !dumb("TERM", "xterm"));

@@ -109,7 +109,14 @@ impl<W: Write> Screen<W> {
             return Ok(());
         }
         queue!(bytes, SetAttribute(Attribute::Reset))?;
-        for (flag, attribute) in [(Modifier::BOLD, Attribute::Bold), (Modifier::DIM, Attribute::Dim)] {
+        let attributes = [
+            (Modifier::BOLD, Attribute::Bold),
+            (Modifier::DIM, Attribute::Dim),
+            (Modifier::ITALIC, Attribute::Italic),
+            (Modifier::UNDERLINED, Attribute::Underlined),
+            (Modifier::CROSSED_OUT, Attribute::CrossedOut),
+        ];
+        for (flag, attribute) in attributes {
             if modifier.contains(flag) {
                 queue!(bytes, SetAttribute(attribute))?;
             }

@@ -1,6 +1,8 @@
 //! The demo on an emulated terminal: its screen, and the lines that have scrolled away.
 
-use std::cell::Cell;
+use std::{cell::Cell, sync::Arc};
+
+use mainstem_event::{EventKind, Origin};
 
 use super::*;
 use crate::progress::fixture;
@@ -58,7 +60,8 @@ impl Terminal {
 
 /// Plays the demo; returns the screen at these seconds, and all lines at its end.
 fn demo(size: Size, glyphs: Glyphs, at: &[u64]) -> String {
-    let mut live = Live::new(Terminal::new(size), glyphs, false, "Review\u{1b}[2J it", || SIZE.get());
+    let mut live = Live::new(Terminal::new(size), glyphs, false, "Review\u{1b}[2J it", || SIZE.get())
+        .with_markdown(!glyphs.is_ascii());
     live.note("a note");
     let (mut at, mut shots, mut start, mut last) =
         (at.iter().peekable(), String::new(), None, Timestamp::default());
@@ -95,4 +98,65 @@ fn each_agent_that_ended_stays_once_at_any_size() {
         assert_eq!(end.matches('✔').count(), 7, "{size:?}\n{end}");
         assert!(!end.contains('⠋') && !end.contains("more running"), "{size:?}\n{end}");
     }
+}
+
+/// Draws a text of the root, in pieces, and returns the screen.
+fn written(size: Size, is_markdown: bool, events: Vec<EventKind>) -> String {
+    let mut live =
+        Live::new(Terminal::new(size), Glyphs::UNICODE, false, "Go", || SIZE.get()).with_markdown(is_markdown);
+    let origin = Arc::new(Origin {
+        reply_id: Some("r".parse().unwrap()),
+        ..Origin::session("s".parse().unwrap(), Some("run".parse().unwrap()))
+    });
+    for (seq, kind) in (1..).zip(events) {
+        live.event(&AgentEvent::new(seq, Timestamp::default(), origin.clone(), kind));
+    }
+    live.tick(Timestamp::default());
+    live.screen.out.screen()
+}
+
+#[test]
+fn the_answer_grows_below_the_tree() {
+    let id = || "1.1".parse().unwrap();
+    let text = |delta: &str| EventKind::TextBlockDelta { block_id: id(), delta: delta.to_owned() };
+    let begin = || {
+        vec![
+            EventKind::agent_start("main", mainstem::message::Role::Assistant, Vec::new()),
+            EventKind::model_call_start("m", 1),
+            EventKind::TextBlockStart { block_id: id() },
+        ]
+    };
+    let check = |size, is_markdown, pieces: &[&str], expected: &str| {
+        let events = begin().into_iter().chain(pieces.iter().map(|piece| text(piece))).collect();
+        let screen = written(size, is_markdown, events);
+        // Above it are the prompt, the head, the root's row and an empty line.
+        let below: Vec<_> = screen.lines().skip(4).collect();
+        assert_eq!(below.join("\n"), expected, "{size:?} {pieces:?}");
+    };
+    check((40, 24), true, &["# Ti", "tle\n- **a", "** b\n"], "Title\n\n• a b");
+    check((40, 24), false, &["# Ti", "tle\n- **a", "** b\n"], "# Title\n- **a** b");
+    check((40, 24), true, &["a\u{1b}[2Jb"], "ab");
+    check((30, 24), false, &["a line that is longer than the screen"], "a line that is longer than th\ne screen");
+    // Of a long text, the end is visible, and the tree stays.
+    let long: String = (0..50).map(|n| format!("- {n}\n")).collect();
+    check((40, 10), true, &[&long], "• 46\n• 47\n• 48\n• 49");
+}
+
+#[test]
+fn what_is_taken_back_disappears() {
+    let id = || "1.1".parse().unwrap();
+    let failure = mainstem::message::Failure::new("cut", "the connection was cut");
+    let discarded = mainstem_event::Discarded::new(vec![id()], Vec::new());
+    let text = |delta: &str| EventKind::TextBlockDelta { block_id: id(), delta: delta.to_owned() };
+    let events = vec![
+        EventKind::agent_start("main", mainstem::message::Role::Assistant, Vec::new()),
+        EventKind::model_call_start("m", 1),
+        EventKind::TextBlockStart { block_id: id() },
+        text("half an answer"),
+        EventKind::model_retry(1, 500, failure).with_taken_back(discarded),
+        EventKind::TextBlockStart { block_id: id() },
+        text("a whole"),
+    ];
+    let screen = written((60, 24), true, events);
+    assert!(screen.contains("a whole") && !screen.contains("half"), "{screen}");
 }

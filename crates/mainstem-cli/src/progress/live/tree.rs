@@ -147,7 +147,12 @@ impl Tree {
         let invocation = self.invocations.get(&agent.key().cloned());
         let (started_at, tokens) =
             invocation.map_or((agent.started_at, 0), |one| (one.started_at, one.tokens));
-        let is_talking = matches!(agent.phase, Phase::Speaking | Phase::Thinking);
+        // The root's text stands below the tree.
+        let is_talking = match agent.phase {
+            Phase::Thinking => true,
+            Phase::Speaking => agent.source.is_some(),
+            _ => false,
+        };
         let text = is_talking.then(|| self.last_line(agent)).filter(|line| !line.is_empty());
         Row {
             name: names.join(self.glyphs.below),

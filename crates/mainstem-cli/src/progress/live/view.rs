@@ -25,8 +25,8 @@ pub(super) struct View {
 impl View {
     /// Returns the head and as many rows as fit the height; with room left, the text under way as
     /// well.
-    pub(super) fn frame(self, head: Line<'static>, rows: &[Row], height: u16) -> Vec<Line<'static>> {
-        let room = usize::from(height).saturating_sub(1);
+    pub(super) fn frame(self, head: Line<'static>, rows: &[Row], height: usize) -> Vec<Line<'static>> {
+        let room = height.saturating_sub(1);
         // The last line has the number of hidden rows.
         let (shown, hidden) = if rows.len() > room { (room.saturating_sub(1), 1) } else { (rows.len(), 0) };
         let mut talk = room.saturating_sub(shown + hidden);

@@ -38,7 +38,7 @@ fn shown(width: u16, height: u16) -> String {
     let rows = rows();
     let view = View { glyphs: Glyphs::UNICODE, width, widest: widest(rows.iter()), elapsed: 250 };
     let head = view.head("+", "Compare Paris and Rome", "6 agents · 14.2k tok · 00:12");
-    let buffer = buffer(&view.frame(head, &rows, height), width);
+    let buffer = buffer(&view.frame(head, &rows, height.into()), width);
     let lines = buffer.content.chunks(usize::from(width)).map(|cells| {
         // A wide character stands in a cell and covers the next.
         let texts =

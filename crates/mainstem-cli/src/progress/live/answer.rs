@@ -1,0 +1,67 @@
+//! What the root writes, below the tree.
+
+use mainstem_event::{AgentEvent, EventKind};
+use ratatui::text::{Line, Span};
+
+use crate::{markdown, sanitize};
+
+/// The root's latest text. It stays while the root's tools run.
+#[derive(Debug, Default)]
+pub(super) struct Answer {
+    text: String,
+    /// Whether the next text replaces it.
+    is_over: bool,
+}
+
+impl Answer {
+    pub(super) fn event(&mut self, event: &AgentEvent) {
+        if !event.is_root() {
+            return;
+        }
+        match &event.kind {
+            EventKind::ModelCallEnd { .. } => self.is_over = true,
+            EventKind::ModelRetry { .. } | EventKind::ModelFallback { .. }
+                if event.kind.taken_back().is_some() =>
+            {
+                *self = Self::default();
+            }
+            EventKind::TextBlockStart { .. } if std::mem::take(&mut self.is_over) => self.text.clear(),
+            EventKind::TextBlockStart { .. } if !self.text.is_empty() => self.text.push_str("\n\n"),
+            EventKind::TextBlockDelta { delta, .. } => self.text.push_str(delta),
+            _ => {}
+        }
+    }
+
+    /// Returns `true` while the root writes it.
+    pub(super) fn is_open(&self) -> bool {
+        !self.is_over && !self.text.is_empty()
+    }
+
+    /// Returns up to `most` of its last lines.
+    pub(super) fn last_lines(&self, width: usize, most: usize, is_markdown: bool) -> Vec<Line<'static>> {
+        if is_markdown {
+            return markdown::last_lines(&self.text, width, most);
+        }
+        let text = sanitize::clean(&self.text);
+        let mut lines: Vec<_> = text.trim_end().lines().rev().take(most).collect();
+        lines.reverse();
+        let mut lines: Vec<_> = lines.into_iter().flat_map(|line| folded(line, width)).collect();
+        lines.drain(..lines.len().saturating_sub(most));
+        lines
+    }
+}
+
+/// Breaks a line where a terminal would.
+fn folded(line: &str, width: usize) -> Vec<Line<'static>> {
+    let mut lines = vec![String::new()];
+    for c in line.chars() {
+        let last = lines.len() - 1;
+        let is_full = !lines[last].is_empty() && Span::raw(format!("{}{c}", lines[last])).width() > width;
+        if is_full {
+            lines.push(c.to_string());
+        } else {
+            lines[last].push(c);
+        }
+    }
+    lines.into_iter().map(Line::from).collect()
+}
