@@ -48,7 +48,10 @@ fn tables_fit_the_width() {
     let text = "| city | inhabitants |\n|---|--:|\n| Paris | 2 million |\n| Rome | `2.8` million |\n\nend";
     let check = |width, expected: &str| assert_eq!(plain(text, width), expected);
     check(40, "city  │ inhabitants\n──────┼────────────\nParis │ 2 million\nRome  │ 2.8 million\n\nend\n");
-    check(16, "city  │ inhabita\n      │ nts\n──────┼─────────\nParis │ 2\n      │ million\nRome  │ 2.8\n      │ million\n\nend\n");
+    check(
+        16,
+        "city  │ inhabita\n      │ nts\n──────┼─────────\nParis │ 2\n      │ million\nRome  │ 2.8\n      │ million\n\nend\n",
+    );
 }
 
 #[test]
@@ -63,7 +66,10 @@ fn no_control_sequence_gets_through() {
 fn styles_are_escape_sequences() {
     let check = |text: &str, expected: &str| assert_eq!(ansi(&lines(text, 80)), expected, "{text}");
     check("plain", "plain\n");
-    check("**bold** and *both **b***", "\u{1b}[1mbold\u{1b}[0m and \u{1b}[3mboth \u{1b}[0m\u{1b}[1m\u{1b}[3mb\u{1b}[0m\n");
+    check(
+        "**bold** and *both **b***",
+        "\u{1b}[1mbold\u{1b}[0m and \u{1b}[3mboth \u{1b}[0m\u{1b}[1m\u{1b}[3mb\u{1b}[0m\n",
+    );
     check("`code`", "\u{1b}[36mcode\u{1b}[0m\n");
     check("## head", "\u{1b}[1mhead\u{1b}[0m\n");
 }

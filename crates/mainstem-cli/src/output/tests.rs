@@ -46,8 +46,8 @@ fn the_end_has_the_reply() {
         fleet: &fleet,
         diagnostics: None,
     };
-    let ends =
-        [Format::Text, Format::Ndjson, Format::Sse].map(|format| shown(Output::new(format, Terminal::default()).end(&ending)));
+    let ends = [Format::Text, Format::Ndjson, Format::Sse]
+        .map(|format| shown(Output::new(format, Terminal::default()).end(&ending)));
     assert_eq!(ends, ["Red: \n", "-", "event: end\ndata: {}\n\n"]);
 
     (ending.reply, ending.outcome, ending.error) = (None, Outcome::Error, Some(Failure::new("auth", "no")));

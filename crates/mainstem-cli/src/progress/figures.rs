@@ -52,6 +52,12 @@ pub(super) fn tokens(count: u64) -> String {
     format!("{:.1}{unit} tok", count as f64 / size)
 }
 
+/// Returns millionths of a dollar as `$0.0042`, `$1.27`.
+pub(super) fn cost(micros: u64) -> String {
+    let dollars = micros as f64 / 1e6;
+    if dollars < 0.1 { format!("${dollars:.4}") } else { format!("${dollars:.2}") }
+}
+
 /// Returns a count with its noun: `1 agent`, `3 agents`.
 pub(super) fn agents(count: usize) -> String {
     format!("{count} agent{}", if count == 1 { "" } else { "s" })

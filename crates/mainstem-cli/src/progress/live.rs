@@ -1,7 +1,8 @@
-//! Progress as a tree that is redrawn in place: running agents with their activity; rows of ended
-//! agents scroll away above it.
+//! Progress as a tree that is redrawn in place: each agent below its parent, with its activity or
+//! the beginning of its answer; below the tree the end of what the root writes.
 
 mod answer;
+mod rows;
 mod screen;
 mod tree;
 mod view;
@@ -11,7 +12,7 @@ use std::io::{self, Write};
 use mainstem_event::{AgentEvent, Timestamp};
 use ratatui::text::Line;
 
-use self::{answer::Answer, screen::Screen, tree::{Row, Tree}, view::View};
+use self::{answer::Answer, screen::Screen, tree::Tree, view::View};
 use super::{Progress, figures, glyphs::Glyphs};
 
 /// Columns and rows of a terminal.
@@ -19,6 +20,9 @@ pub(super) type Size = (u16, u16);
 
 /// Rows of the terminal that are left to earlier output.
 const LEFT: u16 = 3;
+
+/// The most lines of the tree that stay at the end, on a shorter terminal.
+const LONGEST: usize = 40;
 
 /// The tree on a terminal.
 pub(crate) struct Live<W> {
@@ -65,38 +69,37 @@ impl<W: Write> Live<W> {
         self
     }
 
-    /// Lets notes and rows of ended agents scroll away, and draws the rest; at the end only the
-    /// totals.
+    /// Lets notes scroll away, and draws the tree; at the end without the answer, which the result
+    /// has.
     fn draw(&mut self, notes: &[String], is_over: bool) {
         let (columns, height) = (self.size)();
         // A terminal may wrap at its last column, so that column stays empty.
         let width = columns.saturating_sub(1).max(1);
         let Some(started) = self.started else {
-            return self.screen.draw(notes, &[], columns);
+            return self.screen.draw(notes, &view::buffer(&[], width), columns);
         };
-        let (ended, running) = (self.tree.take_ended(self.now), self.tree.running(self.now));
-        self.widest = view::widest(ended.iter().chain(&running)).max(self.widest);
+        let height = usize::from(height.saturating_sub(LEFT));
+        let answer = if is_over { Vec::new() } else { self.answer(usize::from(width), height) };
+        // The answer gets half of the height while it grows, and else what the tree leaves.
+        let reserved = if self.answer.is_open() { (answer.len() + 1).min(height / 2) } else { 0 };
+        let most = if is_over { height.max(LONGEST) } else { height - reserved };
+        let tree = self.tree.entries(self.now, most.saturating_sub(1));
+        self.widest = view::widest(&tree).max(self.widest);
         let elapsed = self.now.millis_since(started);
         let view = View { glyphs: self.glyphs, width, widest: self.widest, elapsed };
-        let ended: Vec<_> = ended.iter().map(|row| view.row(row)).collect();
         let head = view.head(self.mark(is_over), &self.title, &self.totals(elapsed));
-        let frame = if is_over { vec![head] } else { self.frame(view, head, &running, height) };
-        self.screen.draw(notes, &[view::buffer(&ended, width), view::buffer(&frame, width)], columns);
-    }
-
-    /// Returns the tree, and below it the end of what the root has written, which gets half of the
-    /// height while it grows, and else what the tree leaves.
-    fn frame(&self, view: View, head: Line<'static>, rows: &[Row], height: u16) -> Vec<Line<'static>> {
-        let height = usize::from(height.saturating_sub(LEFT));
-        let answer = self.answer.last_lines(usize::from(view.width), height, self.is_markdown);
-        let reserved = if self.answer.is_open() { (answer.len() + 1).min(height / 2) } else { 0 };
-        let mut frame = view.frame(head, rows, height - reserved);
+        let mut frame = view.frame(head, &tree, most);
         let room = height.saturating_sub(frame.len() + 1);
         if room > 0 && !answer.is_empty() {
             frame.push(Line::default());
             frame.extend_from_slice(&answer[answer.len().saturating_sub(room)..]);
         }
-        frame
+        self.screen.draw(notes, &view::buffer(&frame, width), columns);
+    }
+
+    /// Returns the end of what the root has written.
+    fn answer(&self, width: usize, most: usize) -> Vec<Line<'static>> {
+        self.answer.last_lines(width, most, self.is_markdown)
     }
 
     fn mark(&self, is_over: bool) -> &'static str {
@@ -107,8 +110,8 @@ impl<W: Write> Live<W> {
     }
 
     fn totals(&self, elapsed: u64) -> String {
-        let (agents, tokens) = self.tree.totals();
-        [figures::agents(agents), figures::tokens(tokens), figures::clock(elapsed)].join(self.glyphs.dot)
+        let totals: Vec<_> = self.tree.totals().into_iter().chain([figures::clock(elapsed)]).collect();
+        totals.join(self.glyphs.dot)
     }
 }
 

@@ -1,9 +1,21 @@
-//! Names of agents for people: `main › tester › runner`, with numbers for twins.
+//! Names of agents for people: `reviewer`, and what tells it from others of its kind.
 
 use std::{collections::HashMap, sync::Arc};
 
 use mainstem::message::SessionId;
 use mainstem_event::{AgentEvent, EventKind, EventSource};
+
+/// The most characters of a task that tell an agent from others.
+const TASK: usize = 24;
+
+/// An agent's name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Name {
+    /// Its id; with a number, if nothing else tells it from a twin.
+    pub(super) id: String,
+    /// Its label, or else the first words of its task; empty if there are none.
+    pub(super) about: String,
+}
 
 /// The names of all agents so far. A twin's number appears with the second of its kind.
 #[derive(Debug)]
@@ -15,9 +27,9 @@ pub(super) struct Names {
 
 #[derive(Debug)]
 struct Known {
-    parent: SessionId,
-    id: Arc<str>,
+    /// Its number among the twins without a label.
     nth: u32,
+    task: String,
 }
 
 impl Default for Names {
@@ -30,38 +42,60 @@ impl Names {
     /// Applies an event.
     pub(super) fn event(&mut self, event: &AgentEvent) {
         match (event.source(), &event.kind) {
-            (Some(source), _) if !self.known.contains_key(&source.session_id) => self.meet(source),
+            (Some(source), kind) if !self.known.contains_key(&source.session_id) => self.meet(source, kind),
             (None, EventKind::AgentStart { name, .. }) => name.as_ref().clone_into(&mut self.root),
             _ => {}
         }
     }
 
-    fn meet(&mut self, source: &EventSource) {
-        let (parent, id) = (source.parent_session_id.clone(), source.agent_id.clone());
-        let count = self.twins.entry((parent.clone(), id.clone())).or_default();
-        *count += 1;
-        self.known.insert(source.session_id.clone(), Known { parent, id, nth: *count });
+    fn meet(&mut self, source: &EventSource, kind: &EventKind) {
+        let nth = if source.label.is_some() { 0 } else { self.count(source) };
+        let task = match kind {
+            EventKind::AgentStart { input, .. } => input.last().map(|message| words(&message.text())),
+            _ => None,
+        };
+        self.known.insert(source.session_id.clone(), Known { nth, task: task.unwrap_or_default() });
     }
 
-    /// Returns the path from the root to the agent.
-    pub(super) fn path(&self, source: Option<&EventSource>) -> Vec<String> {
-        let Some(source) = source else { return vec![self.root.clone()] };
-        let mut names = Vec::new();
-        let mut session = &source.session_id;
-        while let Some(known) = self.known.get(session) {
-            let twins =
-                self.twins.get(&(known.parent.clone(), known.id.clone())).copied().unwrap_or_default();
-            names.push(if twins > 1 { format!("{}#{}", known.id, known.nth) } else { known.id.to_string() });
-            session = &known.parent;
-        }
-        // The path has the ids of ancestors that were filtered out.
-        let above: Vec<_> = source.path.split('/').skip(1).collect();
-        let unseen = above.len().saturating_sub(names.len());
-        names.extend(above[..unseen].iter().rev().map(|id| (*id).to_owned()));
-        names.push(self.root.clone());
-        names.reverse();
-        names
+    fn count(&mut self, source: &EventSource) -> u32 {
+        let twins = self.twins.entry(twins(source)).or_default();
+        *twins += 1;
+        *twins
     }
+
+    /// Returns the name of an agent; `None` is the root.
+    pub(super) fn of(&self, source: Option<&EventSource>) -> Name {
+        let Some(source) = source else { return Name { id: self.root.clone(), about: String::new() } };
+        let known = self.known.get(&source.session_id);
+        if let Some(label) = &source.label {
+            return Name { id: source.agent_id.to_string(), about: label.to_string() };
+        }
+        let has_twins = self.twins.get(&twins(source)).is_some_and(|count| *count > 1);
+        let id = match known.filter(|_| has_twins) {
+            Some(known) => format!("{}#{}", source.agent_id, known.nth),
+            None => source.agent_id.to_string(),
+        };
+        Name { id, about: known.map_or_else(String::new, |known| known.task.clone()) }
+    }
+}
+
+fn twins(source: &EventSource) -> (SessionId, Arc<str>) {
+    (source.parent_session_id.clone(), source.agent_id.clone())
+}
+
+/// Returns the first words of a task.
+fn words(task: &str) -> String {
+    let mut words = String::new();
+    for word in task.split_whitespace() {
+        let space = usize::from(!words.is_empty());
+        if words.chars().count() + space + word.chars().count() > TASK {
+            // A single long word is cut.
+            return if words.is_empty() { word.chars().take(TASK).collect() } else { words };
+        }
+        words.push_str(&" "[..space]);
+        words.push_str(word);
+    }
+    words
 }
 
 #[cfg(test)]

@@ -42,3 +42,22 @@ fn nobody_watches_in_ci() {
     assert!(dumb("CI", "true") && dumb("CI", "1") && dumb("TERM", "dumb"));
     assert!(!dumb("CI", "false") && !dumb("TERM", "xterm"));
 }
+
+#[test]
+fn a_reply_is_rendered_where_it_is_read() {
+    let reply = "# Title\n**a**\u{1b}[2J";
+    let check = |stdout, markdown, expected: &str| {
+        let terminal = Terminal { stdout, markdown, ..Terminal::default() };
+        assert_eq!(terminal.reply(reply), expected);
+    };
+    check(true, true, "\u{1b}[1m\u{1b}[4mTitle\u{1b}[0m\n\n\u{1b}[1ma\u{1b}[0m\n");
+    check(false, true, "# Title\n**a**\n");
+    check(true, false, "# Title\n**a**\n");
+    let detect = |color, raw, lang: &str| {
+        Terminal::detect(color, raw, |name| (name == "LANG").then(|| lang.to_owned())).markdown
+    };
+    assert!(detect(Color::Always, false, "C.UTF-8"));
+    assert!(!detect(Color::Always, true, "C.UTF-8"));
+    assert!(!detect(Color::Never, false, "C.UTF-8"));
+    assert!(cfg!(windows) || !detect(Color::Always, false, "C"));
+}

@@ -34,12 +34,11 @@ impl<W: Write> Screen<W> {
         Self { out, is_colored, drawn: Vec::new() }
     }
 
-    /// Replaces the last frame in one write: by `notes`, which wrap and stay, and by the parts, of
-    /// which all but the last stay.
-    pub(super) fn draw(&mut self, notes: &[String], parts: &[Buffer], width: u16) {
+    /// Replaces the last frame in one write: by `notes`, which wrap and stay, and by the next one.
+    pub(super) fn draw(&mut self, notes: &[String], frame: &Buffer, width: u16) {
         let mut bytes = Vec::new();
         // Writing to a vector can't fail, and an error of the terminal has no reader.
-        let _ = self.compose(&mut bytes, notes, parts, width);
+        let _ = self.compose(&mut bytes, notes, frame, width);
         let _ = self.out.write_all(&bytes).and_then(|()| self.out.flush());
     }
 
@@ -52,7 +51,7 @@ impl<W: Write> Screen<W> {
         &mut self,
         bytes: &mut Vec<u8>,
         notes: &[String],
-        parts: &[Buffer],
+        frame: &Buffer,
         width: u16,
     ) -> io::Result<()> {
         queue!(bytes, BeginSynchronizedUpdate, Print("\r"))?;
@@ -64,10 +63,7 @@ impl<W: Write> Screen<W> {
             queue!(bytes, Print(note), Clear(ClearType::UntilNewLine), Print("\n"))?;
         }
         self.drawn.clear();
-        for part in parts {
-            self.drawn.clear();
-            self.lines(bytes, part)?;
-        }
+        self.lines(bytes, frame)?;
         queue!(bytes, Clear(ClearType::FromCursorDown), EndSynchronizedUpdate)
     }
 
@@ -78,8 +74,8 @@ impl<W: Write> Screen<W> {
         u16::try_from(lines).unwrap_or(u16::MAX)
     }
 
-    fn lines(&mut self, bytes: &mut Vec<u8>, part: &Buffer) -> io::Result<()> {
-        for cells in part.content.chunks(usize::from(part.area.width.max(1))) {
+    fn lines(&mut self, bytes: &mut Vec<u8>, frame: &Buffer) -> io::Result<()> {
+        for cells in frame.content.chunks(usize::from(frame.area.width.max(1))) {
             let end = cells.iter().rposition(|cell| cell.symbol() != " ").map_or(0, |last| last + 1);
             self.cells(bytes, &cells[..end])?;
             queue!(bytes, Clear(ClearType::UntilNewLine), Print("\n"))?;

@@ -102,8 +102,8 @@ fn each_agent_that_ended_stays_once_at_any_size() {
 
 /// Draws a text of the root, in pieces, and returns the screen.
 fn written(size: Size, is_markdown: bool, events: Vec<EventKind>) -> String {
-    let mut live =
-        Live::new(Terminal::new(size), Glyphs::UNICODE, false, "Go", || SIZE.get()).with_markdown(is_markdown);
+    let mut live = Live::new(Terminal::new(size), Glyphs::UNICODE, false, "Go", || SIZE.get())
+        .with_markdown(is_markdown);
     let origin = Arc::new(Origin {
         reply_id: Some("r".parse().unwrap()),
         ..Origin::session("s".parse().unwrap(), Some("run".parse().unwrap()))
@@ -136,7 +136,12 @@ fn the_answer_grows_below_the_tree() {
     check((40, 24), true, &["# Ti", "tle\n- **a", "** b\n"], "Title\n\n• a b");
     check((40, 24), false, &["# Ti", "tle\n- **a", "** b\n"], "# Title\n- **a** b");
     check((40, 24), true, &["a\u{1b}[2Jb"], "ab");
-    check((30, 24), false, &["a line that is longer than the screen"], "a line that is longer than th\ne screen");
+    check(
+        (30, 24),
+        false,
+        &["a line that is longer than the screen"],
+        "a line that is longer than th\ne screen",
+    );
     // Of a long text, the end is visible, and the tree stays.
     let long: String = (0..50).map(|n| format!("- {n}\n")).collect();
     check((40, 10), true, &[&long], "• 46\n• 47\n• 48\n• 49");

@@ -9,12 +9,33 @@ use mainstem_event::{
 };
 use serde_json::Value;
 
-use crate::progress::{figures, glyphs::Glyphs, names::Names};
+use super::rows::{Place, places};
+use crate::progress::{
+    figures,
+    glyphs::Glyphs,
+    names::{Name, Names},
+};
+
+/// The most characters of an answer.
+const ANSWER: usize = 80;
+
+/// A line of the tree.
+#[derive(Debug, PartialEq)]
+pub(super) enum Entry {
+    Agent(Row),
+    /// So many agents that have ended well.
+    Ended {
+        count: usize,
+        depth: usize,
+    },
+}
 
 /// An agent as text.
 #[derive(Debug, PartialEq)]
 pub(super) struct Row {
-    pub(super) name: String,
+    /// 0 is the root.
+    pub(super) depth: usize,
+    pub(super) name: Name,
     /// `None` while it runs.
     pub(super) outcome: Option<Outcome>,
     pub(super) is_asking: bool,
@@ -22,7 +43,7 @@ pub(super) struct Row {
     pub(super) is_in_background: bool,
     pub(super) time: String,
     pub(super) tokens: String,
-    /// Its activity, or how it ended.
+    /// Its activity; once it has ended, the beginning of its answer, or how it ended.
     pub(super) activity: String,
     /// The line that it is writing.
     pub(super) text: Option<String>,
@@ -54,15 +75,17 @@ pub(super) struct Tree {
     invocations: HashMap<Option<AgentKey>, Invocation>,
     /// The last failure, until the next activity.
     troubles: HashMap<Option<AgentKey>, Trouble>,
-    /// Agents that have ended since the rows were last taken, in the order of their ends.
-    ended: Vec<Option<AgentKey>>,
+    /// The beginnings of answers.
+    answers: HashMap<Option<AgentKey>, String>,
+    /// What the run has cost, in millionths of a dollar, once it has ended.
+    cost: Option<u64>,
 }
 
 impl Tree {
     pub(super) fn new(glyphs: Glyphs) -> Self {
         let (fleet, names) = (FleetState::default(), Names::default());
-        let (invocations, troubles) = (HashMap::new(), HashMap::new());
-        Self { glyphs, fleet, names, invocations, troubles, ended: Vec::new() }
+        let (invocations, troubles, answers) = (HashMap::new(), HashMap::new(), HashMap::new());
+        Self { glyphs, fleet, names, invocations, troubles, answers, cost: None }
     }
 
     pub(super) fn event(&mut self, event: &AgentEvent) {
@@ -70,8 +93,13 @@ impl Tree {
         self.names.event(event);
         self.trouble(event);
         self.invocation(event);
-        if matches!(event.kind, EventKind::AgentEnd { .. }) {
-            self.ended.push(event.agent_key().cloned());
+        match &event.kind {
+            EventKind::AgentResult { result } if !event.is_root() => {
+                let answer = self.glyphs.short(&result.text(), ANSWER);
+                self.answers.insert(event.agent_key().cloned(), answer);
+            }
+            EventKind::AgentEnd { usage, .. } if event.is_root() => self.cost = usage.inclusive_cost,
+            _ => {}
         }
     }
 
@@ -117,9 +145,11 @@ impl Tree {
         }
     }
 
-    /// Returns the number of agents, and their tokens.
-    pub(super) fn totals(&self) -> (usize, u64) {
-        (self.fleet.agents.len(), self.fleet.usage.total_tokens())
+    /// Returns how many agents there are, their tokens, and once it is known what they have cost.
+    pub(super) fn totals(&self) -> Vec<String> {
+        let cost = self.cost.filter(|cost| *cost > 0).map(figures::cost);
+        let agents = figures::agents(self.fleet.agents.len());
+        [agents, figures::tokens(self.fleet.usage.total_tokens())].into_iter().chain(cost).collect()
     }
 
     /// Returns how the root ended.
@@ -127,23 +157,20 @@ impl Tree {
         self.fleet.root().and_then(|root| root.outcome)
     }
 
-    /// Takes the rows of agents that have ended; an agent that runs again is not among them.
-    pub(super) fn take_ended(&mut self, now: Timestamp) -> Vec<Row> {
-        let ended = std::mem::take(&mut self.ended);
-        let ended =
-            ended.iter().filter_map(|key| self.fleet.agents.iter().find(|agent| agent.key() == key.as_ref()));
-        ended.filter(|agent| agent.outcome.is_some()).map(|agent| self.row(agent, now)).collect()
+    /// Returns the lines of the tree, each agent below its parent. If there are more than `most`,
+    /// agents that have ended well are counted instead.
+    pub(super) fn entries(&self, now: Timestamp, most: usize) -> Vec<Entry> {
+        let entry = |place| match place {
+            Place::Agent { agent, depth } => Entry::Agent(self.row(agent, depth, now)),
+            Place::Ended { count, depth } => Entry::Ended { count, depth },
+        };
+        places(&self.fleet, most).into_iter().map(entry).collect()
     }
 
-    /// Returns the rows of running agents, parents before their children.
-    pub(super) fn running(&self, now: Timestamp) -> Vec<Row> {
-        self.fleet.running().map(|agent| self.row(agent, now)).collect()
-    }
-
-    fn row(&self, agent: &AgentState, now: Timestamp) -> Row {
+    fn row(&self, agent: &AgentState, depth: usize, now: Timestamp) -> Row {
         let until = agent.ended_at.unwrap_or(now);
-        let names: Vec<_> =
-            self.names.path(agent.source.as_ref()).iter().map(|name| self.glyphs.line(name)).collect();
+        let Name { id, about } = self.names.of(agent.source.as_ref());
+        let name = Name { id: self.glyphs.line(&id), about: self.glyphs.line(&about) };
         let invocation = self.invocations.get(&agent.key().cloned());
         let (started_at, tokens) =
             invocation.map_or((agent.started_at, 0), |one| (one.started_at, one.tokens));
@@ -155,7 +182,8 @@ impl Tree {
         };
         let text = is_talking.then(|| self.last_line(agent)).filter(|line| !line.is_empty());
         Row {
-            name: names.join(self.glyphs.below),
+            depth,
+            name,
             outcome: agent.outcome,
             is_asking: agent.phase == Phase::Asking,
             is_in_background: agent.task().is_some(),
@@ -177,6 +205,10 @@ impl Tree {
 
     fn activity(&self, agent: &AgentState, now: Timestamp) -> String {
         if let Some(outcome) = agent.outcome {
+            let answer = self.answers.get(&agent.key().cloned()).filter(|answer| !answer.is_empty());
+            if let Some(answer) = answer.filter(|_| outcome == Outcome::Success) {
+                return answer.clone();
+            }
             let (_, word) = self.glyphs.ending(outcome);
             let error = agent.error.as_ref().filter(|_| outcome != Outcome::Cancelled);
             return error.map_or_else(|| word.to_owned(), |error| format!("{word}: {}", error.message));

@@ -1,6 +1,7 @@
 //! The tree as lines of cells: columns that fit the width, rows that fit the height.
 
 use anstyle::AnsiColor;
+use mainstem_event::Outcome;
 use ratatui::{
     buffer::Buffer,
     layout::Rect,
@@ -8,8 +9,11 @@ use ratatui::{
     text::{Line, Span},
 };
 
-use super::tree::Row;
-use crate::progress::glyphs::{self, Glyphs};
+use super::tree::{Entry, Row};
+use crate::progress::{
+    glyphs::{self, Glyphs},
+    names::Name,
+};
 
 /// How the tree is shown.
 #[derive(Clone, Copy, Debug)]
@@ -23,26 +27,41 @@ pub(super) struct View {
 }
 
 impl View {
-    /// Returns the head and as many rows as fit the height; with room left, the text under way as
-    /// well.
-    pub(super) fn frame(self, head: Line<'static>, rows: &[Row], height: usize) -> Vec<Line<'static>> {
+    /// Returns the head and as many lines of the tree as fit the height; with room left, the text
+    /// under way as well.
+    pub(super) fn frame(self, head: Line<'static>, tree: &[Entry], height: usize) -> Vec<Line<'static>> {
         let room = height.saturating_sub(1);
-        // The last line has the number of hidden rows.
-        let (shown, hidden) = if rows.len() > room { (room.saturating_sub(1), 1) } else { (rows.len(), 0) };
+        // The last line has the number of hidden ones.
+        let (shown, hidden) = if tree.len() > room { (room.saturating_sub(1), 1) } else { (tree.len(), 0) };
         let mut talk = room.saturating_sub(shown + hidden);
         let mut lines = vec![head];
-        for row in &rows[..shown] {
-            lines.push(self.row(row));
-            if let Some(text) = row.text.as_ref().filter(|_| talk > 0) {
-                talk -= 1;
-                lines.push(self.text(text));
+        for entry in &tree[..shown] {
+            match entry {
+                Entry::Agent(row) => {
+                    lines.push(self.row(row));
+                    if let Some(text) = row.text.as_ref().filter(|_| talk > 0) {
+                        talk -= 1;
+                        lines.push(self.text(row.depth, text));
+                    }
+                }
+                Entry::Ended { count, depth } => lines.push(self.ended(*count, *depth)),
             }
         }
         if hidden > 0 && room > 0 {
-            let more = format!(" {} {} more running", self.glyphs.more, rows.len() - shown);
+            let more = format!(" {} {} more", self.glyphs.more, tree.len() - shown);
             lines.push(Line::from(more).dim());
         }
         lines
+    }
+
+    /// Returns the cells before the sign of an agent; deep ones stand as far right as others.
+    fn indent(self, depth: usize) -> usize {
+        1 + (INDENT * depth).min(usize::from(self.width) / 4)
+    }
+
+    fn ended(self, count: usize, depth: usize) -> Line<'static> {
+        let lead = " ".repeat(self.indent(depth));
+        Line::from(format!("{lead}{} {count} done", self.glyphs.ok)).dim()
     }
 
     /// Returns the title at the left and the totals at the right; without room for both, the
@@ -67,24 +86,39 @@ impl View {
             None if row.is_in_background => (self.glyphs.background, Style::new().cyan()),
             None => (self.glyphs.spinner(self.elapsed), Style::new().cyan()),
         };
-        let name = self.fit_end(&row.name, columns.name);
-        let mut spans = vec![" ".into(), Span::styled(glyph, style), " ".into()];
-        spans.extend([name.clone().into(), gap(&name, columns.name)]);
+        let lead = self.indent(row.depth);
+        let mut spans = vec![" ".repeat(lead).into(), Span::styled(glyph, style), " ".into()];
+        spans.extend(self.name(&row.name, columns.name.saturating_sub(lead - 1)));
         for (text, width) in [(&row.time, columns.time), (&row.tokens, columns.tokens)] {
             if width > 0 {
                 spans.extend([gap(text, width), text.clone().dim()]);
             }
         }
         if columns.activity > 0 {
-            let style = if row.outcome.is_some() { style } else { Style::new() };
+            let style = match row.outcome {
+                Some(Outcome::Success) => Style::new().dim(),
+                Some(_) => style,
+                None => Style::new(),
+            };
             spans.extend(["  ".into(), Span::styled(self.fit(&row.activity, columns.activity), style)]);
         }
         Line::from(spans)
     }
 
+    /// Returns an agent's id, and behind it what tells it from others, padded to the width.
+    fn name(self, name: &Name, width: usize) -> [Span<'static>; 3] {
+        let whole =
+            if name.about.is_empty() { name.id.clone() } else { format!("{} {}", name.id, name.about) };
+        let whole = self.fit(&whole, width);
+        let about = whole.strip_prefix(&*name.id).unwrap_or_default().to_owned();
+        let id = whole[..whole.len() - about.len()].to_owned();
+        let gap = gap(&whole, width);
+        [id.into(), about.dim(), gap]
+    }
+
     /// Returns the end of a text, so that the newest words are visible.
-    fn text(self, text: &str) -> Line<'static> {
-        let lead = format!("     {} ", self.glyphs.quote);
+    fn text(self, depth: usize, text: &str) -> Line<'static> {
+        let lead = format!("{}{} ", " ".repeat(self.indent(depth) + 2), self.glyphs.quote);
         let room = usize::from(self.width).saturating_sub(cells(&lead) + 1);
         Line::from(format!("{lead}{}", self.fit_end(text, room))).dim()
     }
@@ -111,6 +145,9 @@ impl View {
     }
 }
 
+/// The cells by which a child stands further right than its parent.
+const INDENT: usize = 2;
+
 const TIME: usize = 7;
 const TOKENS: usize = 11;
 /// The narrowest useful column.
@@ -126,26 +163,33 @@ struct Columns {
 }
 
 impl Columns {
-    /// Without room, the tokens are hidden first, then the activity, then the time.
+    /// Without room, the tokens are hidden first, then the time, then the activity.
     fn of(widest: usize, width: u16) -> Self {
         let room = usize::from(width).saturating_sub(3);
         let with_activity = |time: usize, tokens: usize| {
             let room = room.checked_sub(time + tokens + 2)?;
-            let name = widest.max(12).min(room * 3 / 5);
+            let name = widest.max(12).min(room / 2);
             let activity = Some(room - name).filter(|activity| *activity >= ACTIVITY)?;
             Some(Self { name, time, tokens, activity })
         };
-        let time = if room >= 24 { TIME } else { 0 };
-        with_activity(TIME, TOKENS).or_else(|| with_activity(TIME, 0)).unwrap_or_else(|| {
-            let name = widest.min(room - time);
-            Self { name, time, tokens: 0, activity: 0 }
+        let all = with_activity(TIME, TOKENS).or_else(|| with_activity(TIME, 0));
+        all.or_else(|| with_activity(0, 0)).unwrap_or_else(|| {
+            let time = if room >= 24 { TIME } else { 0 };
+            Self { name: widest.min(room - time), time, tokens: 0, activity: 0 }
         })
     }
 }
 
-/// Returns the cells of the widest name.
-pub(super) fn widest<'a>(rows: impl Iterator<Item = &'a Row>) -> usize {
-    rows.map(|row| cells(&row.name)).max().unwrap_or_default()
+/// Returns the cells of the widest name, with what stands before it.
+pub(super) fn widest(tree: &[Entry]) -> usize {
+    let cells = |entry: &Entry| match entry {
+        Entry::Agent(Row { depth, name, .. }) => {
+            let about = if name.about.is_empty() { 0 } else { 1 + cells(&name.about) };
+            INDENT * depth + cells(&name.id) + about
+        }
+        Entry::Ended { .. } => 0,
+    };
+    tree.iter().map(cells).max().unwrap_or_default()
 }
 
 /// Converts lines to cells.

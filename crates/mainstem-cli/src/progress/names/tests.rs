@@ -1,5 +1,6 @@
-//! Names of twins, of grandchildren, and of children whose parents are not shown.
+//! Names of twins, with and without labels.
 
+use mainstem::message::{Message, Role};
 use mainstem_event::{Origin, Timestamp};
 
 use super::*;
@@ -22,32 +23,49 @@ fn source(id: &str, session: &str, parent: &str, path: &str) -> EventSource {
 }
 
 /// Returns the names of all agents after the last event.
-fn check(sources: &[EventSource], expected: &[&str]) {
+fn check(starts: &[(EventSource, &str)], expected: &[&str]) {
     let mut names = Names::default();
-    for source in sources {
+    for (source, task) in starts {
         let origin =
             Origin { source: Some(source.clone().into()), ..Origin::session("s".parse().unwrap(), None) };
-        let kind = EventKind::Custom { name: String::new(), value: 1.into() };
+        let input = vec![Arc::new(Message::user(*task))];
+        let kind = EventKind::agent_start(&*source.agent_id, Role::Assistant, input);
         names.event(&AgentEvent::new(1, Timestamp::default(), origin.into(), kind));
     }
-    let shown: Vec<_> = sources.iter().map(|source| names.path(Some(source)).join(" › ")).collect();
+    let shown: Vec<_> = starts.iter().map(|(source, _)| names.of(Some(source))).collect();
+    let shown: Vec<_> = shown.iter().map(|name| format!("{} {}", name.id, name.about)).collect();
     assert_eq!(shown, expected);
 }
 
+fn labelled(label: &str, source: EventSource) -> EventSource {
+    EventSource { label: Some(label.into()), ..source }
+}
+
 #[test]
-fn twins_have_numbers_and_others_have_none() {
+fn a_label_or_the_task_tells_twins_apart() {
     check(
         &[
-            source("a", "1", "s", "s/a"),
-            source("b", "2", "s", "s/b"),
-            source("a", "3", "s", "s/a"),
-            source("b", "4", "3", "s/a/b"),
+            (source("a", "1", "s", "s/a"), "Compare  Paris\nand Rome by their size"),
+            (labelled("first", source("b", "2", "s", "s/b")), "Do it"),
+            (source("a", "3", "s", "s/a"), "Compare Paris and Oslo"),
+            (source("b", "4", "3", "s/a/b"), ""),
+            (labelled("second", source("b", "5", "s", "s/b")), "Do it"),
+            (source("c", "6", "s", "s/c"), "https://example.com/a/long/address"),
         ],
-        &["main › a#1", "main › b", "main › a#2", "main › a#2 › b"],
+        &[
+            "a#1 Compare Paris and Rome",
+            "b first",
+            "a#2 Compare Paris and Oslo",
+            "b ",
+            "b second",
+            "c https://example.com/a/lo",
+        ],
     );
 }
 
 #[test]
-fn parents_that_were_filtered_out_are_named_by_the_path() {
-    check(&[source("c", "9", "8", "s/a/b/c")], &["main › a › b › c"]);
+fn the_root_has_its_name() {
+    assert_eq!(Names::default().of(None).id, "main");
+    let unknown = source("x", "9", "8", "s/x");
+    assert_eq!(Names::default().of(Some(&unknown)), Name { id: "x".to_owned(), about: String::new() });
 }

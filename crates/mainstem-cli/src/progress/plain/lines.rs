@@ -83,7 +83,9 @@ impl Lines {
             (None, EventKind::AgentStart { name, .. }) => name,
             _ => event.agent_label(),
         };
-        self.agents.push(AgentState::new(session, self.glyphs.line(name)));
+        let label = source.and_then(|source| source.label.as_ref());
+        let name = label.map_or_else(|| name.to_owned(), |label| format!("{name} {label}"));
+        self.agents.push(AgentState::new(session, self.glyphs.line(&name)));
         self.lanes.insert(event.agent_key().cloned(), self.agents.len() - 1);
         self.agents.len() - 1
     }

@@ -11,7 +11,7 @@ use crate::progress::live::view::buffer;
 fn drawn(is_colored: bool, line: Line<'_>) -> String {
     crossterm::style::force_color_output(true);
     let mut screen = Screen::new(Vec::new(), is_colored);
-    screen.draw(&[], &[buffer(&[line], 12)], 12);
+    screen.draw(&[], &buffer(&[line], 12), 12);
     String::from_utf8(screen.out).unwrap()
 }
 
@@ -28,9 +28,9 @@ fn a_frame_is_one_update_and_ends_below_itself() {
 fn the_next_frame_goes_up_by_what_was_drawn() {
     let mut screen = Screen::new(Vec::new(), false);
     let frame = buffer(&[Line::from("0123456789"), Line::from("x")], 12);
-    let mut ups = |width, notes: &[String], parts: &[Buffer]| {
+    let mut ups = |width, notes: &[String], frame: &Buffer| {
         screen.out.clear();
-        screen.draw(notes, parts, width);
+        screen.draw(notes, frame, width);
         let text = String::from_utf8(screen.out.clone()).unwrap();
         let up = text
             .split_once("\r\x1b[")
@@ -38,10 +38,10 @@ fn the_next_frame_goes_up_by_what_was_drawn() {
             .map(|(up, _)| up.to_owned());
         up.filter(|up| up.len() < 3).unwrap_or_else(|| "0".to_owned())
     };
-    assert_eq!(ups(12, &[], std::slice::from_ref(&frame)), "0");
-    assert_eq!(ups(12, &[], std::slice::from_ref(&frame)), "2");
-    assert_eq!(ups(4, &[], std::slice::from_ref(&frame)), "4", "the first line takes three lines of four");
-    assert_eq!(ups(12, &["note".to_owned()], &[frame.clone(), frame]), "2");
-    assert_eq!(ups(12, &["note".to_owned()], &[]), "2", "only the last part is drawn over");
-    assert_eq!(ups(12, &[], &[]), "0");
+    assert_eq!(ups(12, &[], &frame), "0");
+    assert_eq!(ups(12, &[], &frame), "2");
+    assert_eq!(ups(4, &[], &frame), "4", "the first line takes three lines of four");
+    let nothing = buffer(&[], 12);
+    assert_eq!(ups(12, &["note".to_owned()], &nothing), "2");
+    assert_eq!(ups(12, &[], &nothing), "0", "a note is not drawn over");
 }

@@ -10,8 +10,19 @@ fn activities(seconds: f64) -> Vec<String> {
     let events = fixture::demo();
     let now = Timestamp::from_micros(events[0].at.as_micros() + (seconds * 1e6) as u64);
     events.iter().take_while(|event| event.at <= now).for_each(|event| tree.event(event));
-    let rows = tree.running(now);
-    rows.into_iter().map(|row| format!("{}: {}", row.name, row.activity)).collect()
+    shown(&tree, now, 100)
+}
+
+fn shown(tree: &Tree, now: Timestamp, most: usize) -> Vec<String> {
+    let line = |entry: Entry| match entry {
+        Entry::Agent(row) => {
+            let (lead, Name { id, about }) = ("  ".repeat(row.depth), row.name);
+            let about = if about.is_empty() { about } else { format!(" ({about})") };
+            format!("{lead}{id}{about}: {}", row.activity)
+        }
+        Entry::Ended { count, depth } => format!("{}{count} ended", "  ".repeat(depth)),
+    };
+    tree.entries(now, most).into_iter().map(line).collect()
 }
 
 #[test]
@@ -22,14 +33,15 @@ fn a_row_says_what_its_agent_waits_for() {
         activities(1.65),
         [
             "main: waits for 3 agents",
-            "main › reviewer#1: thinks",
-            "main › reviewer#2: waits for its model",
-            "main › tester: writes",
-            "main › reviewer#3: waits for its model",
+            "  reviewer (correctness): thinks",
+            "  reviewer (security): waits for its model",
+            "  tester (tests): writes",
+            "  reviewer (promises): waits for its model",
         ]
     );
     let later = activities(3.5);
-    assert!(later.contains(&"main › tester › runner: ✖ run_tests failed".to_owned()), "{later:#?}");
+    let runner = "    runner (Run the tests of the): ✖ run_tests failed".to_owned();
+    assert!(later.contains(&runner), "{later:#?}");
 }
 
 #[test]
@@ -43,32 +55,47 @@ fn a_row_says_that_its_agent_waits_for_a_rate_limit() {
         events.push(AgentEvent::new(seq, last.at, last.origin.clone(), kind));
         let mut tree = Tree::new(Glyphs::UNICODE);
         events.iter().for_each(|event| tree.event(event));
-        tree.running(last.at).into_iter().map(|row| row.activity).collect::<Vec<_>>()
+        shown(&tree, last.at, 100)
     };
-    assert_eq!(next(wait), ["waits for the rate limit of tokens, 1.5s, behind 3 calls"]);
-    assert_eq!(next(EventKind::rate_limit_passed(2_000)), ["waits for its model"]);
+    assert_eq!(next(wait), ["main: waits for the rate limit of tokens, 1.5s, behind 3 calls"]);
+    assert_eq!(next(EventKind::rate_limit_passed(2_000)), ["main: waits for its model"]);
 }
 
 #[test]
-fn who_ended_is_told_once() {
+fn who_has_ended_stays_in_its_place_or_is_counted() {
+    let events = fixture::demo();
+    let now = events.last().unwrap().at;
     let mut tree = Tree::new(Glyphs::UNICODE);
-    let mut ended = Vec::new();
-    for event in fixture::demo() {
-        tree.event(&event);
-        ended.extend(
-            tree.take_ended(event.at).into_iter().map(|row| format!("{} {}", row.name, row.activity)),
-        );
-    }
-    ended.sort();
-    assert_eq!(
-        ended,
-        [
-            "main done",
-            "main › reviewer#1 done",
-            "main › reviewer#2 done",
-            "main › reviewer#3 done",
-            "main › tester done",
-            "main › tester › runner done"
-        ]
-    );
+    events.iter().for_each(|event| tree.event(event));
+    insta::assert_snapshot!(shown(&tree, now, 6).join("\n"), @r"
+    main: done
+      reviewer (correctness): src/cart.rs:14 two discounts of 60 % make the total underflow and panic → cap th…
+      reviewer (security): src/cart.rs:18 an empty code redeems the first discount it finds → compare whole…
+      tester (tests): Three pass; redeem_twice fails: the total underflows at src/cart.rs:14.
+        runner (Run the tests of the): redeem_twice failed with an overflow at src/cart.rs:14, the other three passed.
+      reviewer (promises): No comment says which percents are valid, so the change violates none of them.
+    ");
+    insta::assert_snapshot!(shown(&tree, now, 5).join("\n"), @r"
+    main: done
+      5 ended
+    ");
+}
+
+#[test]
+fn only_what_has_ended_well_is_counted() {
+    let mut events = fixture::demo();
+    let is_end = |event: &AgentEvent| matches!(event.kind, EventKind::AgentEnd { .. });
+    let end = events.iter().position(|event| event.agent_id() == "runner" && is_end(event)).unwrap();
+    let failed = EventKind::agent_end(Outcome::Error, Default::default(), 1)
+        .with_error(mainstem::message::Failure::new("auth", "no key"));
+    let last = &events[end];
+    events[end] = AgentEvent::new(last.seq, last.at, last.origin.clone(), failed);
+    let mut tree = Tree::new(Glyphs::UNICODE);
+    events.iter().for_each(|event| tree.event(event));
+    insta::assert_snapshot!(shown(&tree, events.last().unwrap().at, 1).join("\n"), @r"
+    main: done
+      tester (tests): Three pass; redeem_twice fails: the total underflows at src/cart.rs:14.
+        runner (Run the tests of the): failed: no key
+      3 ended
+    ");
 }

@@ -5,10 +5,12 @@ use ratatui::buffer::CellWidth;
 
 use super::*;
 
-fn row(name: &str, outcome: Option<Outcome>, activity: &str, text: Option<&str>) -> Row {
-    let (name, activity, text) = (name.to_owned(), activity.to_owned(), text.map(str::to_owned));
+fn row(depth: usize, name: &str, outcome: Option<Outcome>, activity: &str, text: Option<&str>) -> Row {
+    let (id, about) = name.split_once(' ').unwrap_or((name, ""));
+    let (activity, text) = (activity.to_owned(), text.map(str::to_owned));
     Row {
-        name,
+        depth,
+        name: Name { id: id.to_owned(), about: about.to_owned() },
         outcome,
         is_asking: false,
         is_in_background: false,
@@ -19,26 +21,29 @@ fn row(name: &str, outcome: Option<Outcome>, activity: &str, text: Option<&str>)
     }
 }
 
-fn rows() -> [Row; 5] {
-    [
-        row("main › reviewer", Some(Outcome::Success), "done", None),
+fn tree() -> Vec<Entry> {
+    let rows = [
+        row(0, "main", None, "waits for 3 agents", None),
+        row(1, "reviewer security", Some(Outcome::Success), "Nothing is wrong with", None),
         row(
-            "main › rechercheur-日本",
+            1,
+            "rechercheur-日本 Which metro is longer",
             None,
             "search \"Paris metro\" (2.1s)",
             Some("…line 14 at 48 stations, so the"),
         ),
-        row("main › tester", Some(Outcome::Error), "failed: no key", None),
-        Row { is_asking: true, ..row("main › writer", None, "needs input", Some("May I?")) },
-        Row { is_in_background: true, ..row("main › digger", None, "writes", None) },
-    ]
+        row(2, "tester", Some(Outcome::Error), "failed: no key", None),
+        Row { is_asking: true, ..row(1, "writer", None, "needs input", Some("May I?")) },
+        Row { is_in_background: true, ..row(9, "digger", None, "writes", None) },
+    ];
+    rows.into_iter().map(Entry::Agent).chain([Entry::Ended { count: 12, depth: 1 }]).collect()
 }
 
 fn shown(width: u16, height: u16) -> String {
-    let rows = rows();
-    let view = View { glyphs: Glyphs::UNICODE, width, widest: widest(rows.iter()), elapsed: 250 };
+    let tree = tree();
+    let view = View { glyphs: Glyphs::UNICODE, width, widest: widest(&tree), elapsed: 250 };
     let head = view.head("+", "Compare Paris and Rome", "6 agents · 14.2k tok · 00:12");
-    let buffer = buffer(&view.frame(head, &rows, height.into()), width);
+    let buffer = buffer(&view.frame(head, &tree, height.into()), width);
     let lines = buffer.content.chunks(usize::from(width)).map(|cells| {
         // A wide character stands in a cell and covers the next.
         let texts =
