@@ -44,7 +44,7 @@ fn tail(text: &str) -> &str {
 pub(crate) fn ansi(lines: &[Line<'_>]) -> String {
     let mut text = String::new();
     for line in lines {
-        for span in &line.spans {
+        for span in line.spans.iter().filter(|span| !span.content.is_empty()) {
             let style = sgr(line.style.patch(span.style));
             text += &format!("{style}{}{style:#}", span.content);
         }

@@ -152,7 +152,7 @@ impl Flow {
     }
 }
 
-/// Breaks spans at spaces into lines of at most `width` cells. A word that is longer is broken, too.
+/// Breaks spans at spaces into lines of at most `width` cells. A longer word is broken, too.
 pub(super) fn wrap(spans: &[Span<'static>], width: usize) -> Vec<Vec<Span<'static>>> {
     let mut lines = vec![Vec::new()];
     let (mut used, mut word, mut gap) = (0, Vec::<(String, Style)>::new(), None::<Style>);
