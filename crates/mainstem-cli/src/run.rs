@@ -3,6 +3,7 @@
 mod drive;
 mod end;
 mod filter;
+mod prompt;
 mod recorder;
 mod request;
 mod setup;
@@ -25,7 +26,7 @@ use self::{
     setup::Setup,
 };
 use crate::{
-    args::{self, Background, Format, Log, Source},
+    args::{self, Background, Format, Log, Mode, Source},
     exit::{Exit, Fault, OrExit},
     host::{self, new_session},
     output::{Output, Stdout},
@@ -84,7 +85,7 @@ fn here(args: &args::Run, source: &Source, terminal: Terminal, runtime: &Runtime
 
 fn on_server(args: &args::Run, server: &Server, terminal: Terminal) -> Result<Plan, Fault> {
     let options = request::options(args, &args.budget, terminal).or_exit(Exit::Usage)?;
-    let prompt = setup::prompt(args, false).or_exit(Exit::Usage)?;
+    let prompt = prompt::prompt(args, false, terminal).or_exit(Exit::Usage)?;
     let id = args.session.clone().unwrap_or_else(new_session);
     let mut session = server.open(id).or_exit(Exit::Usage)?;
     if let Some(agent) = &args.agent {
@@ -145,12 +146,13 @@ fn refused(args: &args::Run, error: Error) -> Fault {
 /// Opens the sinks of a run of this prompt.
 fn sinks(args: &args::Run, terminal: Terminal, prompt: &str, warnings: Warnings) -> Result<Sinks, Fault> {
     let record = args.record.as_deref().map(create).transpose().or_exit(Exit::Usage)?;
+    let mode = if args.quiet { Mode::Quiet } else { args.progress };
     let title = if args.resume { args.session.as_ref().map_or("", SessionId::as_str) } else { prompt };
     Ok(Sinks {
         recorder: Recorder::new(record, args.diagnostics),
         output: Output::new(args.output, terminal),
         stdout: Stdout::start(io::stdout()).or_exit(Exit::Failed)?,
-        progress: progress::on_stderr(terminal, args.progress, args.output, title),
+        progress: progress::on_stderr(terminal, mode, args.output, title),
         signals: signals::watch().or_exit(Exit::Failed)?,
         warnings,
     })

@@ -15,8 +15,8 @@ use crate::{
 
 #[derive(Debug, Args)]
 pub(crate) struct Run {
-    /// The task; `-` reads it from stdin.
-    pub(crate) prompt: Option<String>,
+    /// The task, in any number of words. What is piped to stdin follows it, or is the task itself.
+    pub(crate) prompt: Vec<String>,
 
     /// Attach FILE to the PROMPT: an image, a PDF, audio or text. Can be given several times.
     #[arg(long, value_name = "FILE", conflicts_with = "resume")]
@@ -57,6 +57,9 @@ pub(crate) struct Run {
     /// How stderr shows progress.
     #[arg(long, value_name = "MODE", value_enum, default_value_t, help_heading = "Output")]
     pub(crate) progress: Mode,
+    /// Show only warnings and errors on stderr, as `--progress quiet` does.
+    #[arg(short, long, conflicts_with = "progress", help_heading = "Output")]
+    pub(crate) quiet: bool,
     /// Write each event of the run to FILE as it happens, a line of JSON each, without filters.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) record: Option<PathBuf>,
@@ -167,7 +170,7 @@ const EXAMPLES: &str = "\
 Examples:
   mainstem run                                     the demo, unless a model is configured
   mainstem run -m openai:gpt-4o-mini \"Compare Paris and Rome\"
-  git diff | mainstem run -w docs/examples/review -
+  git diff | mainstem run -w docs/examples/review \"Review this change\"
   mainstem run --output json \"…\" | jq -r .reply
   mainstem run --output ndjson --only-agent reviewer \"…\"
 

@@ -27,7 +27,7 @@ const SCHEMA: u64 = 1 << 20;
 pub(super) fn options(args: &args::Run, budget: &Budget, terminal: Terminal) -> anyhow::Result<RunOptions> {
     Ok(RunOptions {
         plan_mode: plan_mode(args),
-        approval: Some(terminal.has_person() && args.prompt.as_deref() != Some("-")),
+        approval: Some(terminal.has_person() && args.prompt != ["-"]),
         background: match args.background {
             Background::Wait => event::Background::Wait,
             Background::Detach => event::Background::Detach,

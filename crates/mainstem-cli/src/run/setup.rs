@@ -1,11 +1,12 @@
 //! Builds the harness and the prompt of a run from its settings.
 
-use anyhow::{Context, bail, ensure};
+use anyhow::ensure;
 use mainstem::{Harness, provider};
 
+use super::prompt::prompt;
 use crate::{
     args,
-    config::{Config, Setting, read::bounded, var},
+    config::{Config, Setting, var},
     demo,
     exit::{Exit, Fault, OrExit},
     harness::{self, Requirements, check_agent},
@@ -45,7 +46,7 @@ pub(super) fn setup(args: &args::Run, config: &Config, terminal: Terminal) -> Re
     if let Some(id) = &args.agent {
         check_agent(&harness, id).or_exit(Exit::Usage)?;
     }
-    let prompt = prompt(args, is_demo).or_exit(Exit::Usage)?;
+    let prompt = prompt(args, is_demo, terminal).or_exit(Exit::Usage)?;
     Ok(Setup { harness, prompt, notes })
 }
 
@@ -80,7 +81,7 @@ fn check_demo(args: &args::Run, notes: &mut Vec<String>) -> anyhow::Result<()> {
     );
     ensure!(args.attach.is_empty(), "--attach: the demo plays a script, which reads no files");
     ensure!(args.session.is_none(), "--session: the demo plays a script, which can't continue");
-    if args.prompt.is_some() {
+    if !args.prompt.is_empty() {
         notes.push("warning: the demo plays a script; the PROMPT is not used".to_owned());
     }
     Ok(())
@@ -91,25 +92,4 @@ fn unknown_agent_note(harness: &Harness, id: &str) -> Option<String> {
     let agents = harness.agents();
     let is_known = **agents.root().id() == *id || agents.catalog().get(id).is_some();
     (!is_known).then(|| format!("warning: --only-agent: there is no agent {id:?}"))
-}
-
-pub(super) fn prompt(args: &args::Run, is_demo: bool) -> anyhow::Result<String> {
-    if args.resume {
-        return Ok(String::new());
-    }
-    let prompt = match args.prompt.as_deref() {
-        Some("-") => stdin()?,
-        Some(prompt) => prompt.to_owned(),
-        None if is_demo => demo::PROMPT.to_owned(),
-        None => bail!("no PROMPT is given; `-` reads it from stdin"),
-    };
-    ensure!(!prompt.trim().is_empty(), "the PROMPT is empty");
-    Ok(prompt)
-}
-
-/// The longest prompt from stdin, in bytes.
-const PROMPT: u64 = 16 << 20;
-
-fn stdin() -> anyhow::Result<String> {
-    bounded(std::io::stdin(), PROMPT).context("the PROMPT can't be read from stdin")
 }

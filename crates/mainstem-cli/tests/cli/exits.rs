@@ -85,7 +85,7 @@ fn a_wrong_command_line_is_2() {
         assert_eq!(done.stderr.trim_end(), format!("error: {flag}: it is larger than 1048576 bytes"));
     }
     let done = mainstem("run").env("OPENAI_API_KEY", "k").run();
-    check(&done, 2, "error: no PROMPT is given; `-` reads it from stdin");
+    check(&done, 2, "error: no PROMPT is given; say what to do, or pipe it to stdin");
     for wrong in [
         "run --nonsense",
         "run --output xml",

@@ -2,8 +2,9 @@
 
 use std::{collections::HashSet, io::Write, process::Stdio};
 
+use mainstem::model::{ScriptedModel, scripted::Turn};
 use mainstem_event::EventKind;
-use mainstem_testing::laws;
+use mainstem_testing::{ModelServer, laws};
 use serde_json::Value;
 
 use crate::support::{demo, events, mainstem};
@@ -139,6 +140,31 @@ fn the_prompt_can_come_from_stdin() {
     assert!(
         matches!(&started.kind, EventKind::AgentStart { input, .. } if input[0].text() == "Größe\nprüfen")
     );
+}
+
+#[test]
+fn what_is_piped_follows_the_prompt_or_is_the_prompt() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let model = ScriptedModel::new().agent("m", [Turn::new().text("Done.")]);
+    let server = runtime.block_on(ModelServer::start(model)).unwrap();
+    let check = |arguments: &str, piped: &str, expected: &str| {
+        let mut running = mainstem(&format!("run -m openai:m -q --output ndjson {arguments}"))
+            .env("OPENAI_API_KEY", "k")
+            .env("OPENAI_BASE_URL", &server.base_url())
+            .stdin(Stdio::piped())
+            .start();
+        let mut stdin = running.child.stdin.take().unwrap();
+        stdin.write_all(piped.as_bytes()).unwrap();
+        drop(stdin);
+        let started = running.event();
+        let EventKind::AgentStart { input, .. } = &started.kind else { panic!("{started:?}") };
+        assert_eq!(input[0].text(), expected, "{arguments}");
+        assert_eq!(running.done().code, Some(0));
+    };
+    check("Review", "+1\n", "Review\n\n<stdin>\n+1\n</stdin>");
+    check("Fix the bug", "", "Fix the bug");
+    check("", "Do this\n", "Do this\n");
+    check("-", "Do that", "Do that");
 }
 
 #[test]

@@ -1,0 +1,96 @@
+//! The prompt of a run: words of the command line, and what is piped to it.
+
+use std::{
+    io,
+    sync::mpsc::channel,
+    thread,
+    time::Duration,
+};
+
+use anyhow::{Context, bail, ensure};
+
+use crate::{args, config::read::bounded, demo, progress, terminal::Terminal};
+
+/// The most bytes of stdin.
+const STDIN: u64 = 16 << 20;
+
+/// How long stdin may say nothing before a note says what the command waits for.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Returns the prompt, which is empty if a turn is resumed.
+///
+/// # Errors
+/// There is none, or stdin can't be read.
+pub(super) fn prompt(args: &args::Run, is_demo: bool, terminal: Terminal) -> anyhow::Result<String> {
+    if args.resume {
+        return Ok(String::new());
+    }
+    let words = args.prompt.join(" ");
+    let prompt = match (&*args.prompt, is_demo) {
+        ([dash], _) if dash == "-" => stdin(terminal)?,
+        ([], true) => demo::PROMPT.to_owned(),
+        (_, true) => words,
+        ([], _) if is_piped() => {
+            let piped = stdin(terminal)?;
+            ensure!(!piped.trim().is_empty(), "no PROMPT is given, and stdin is empty");
+            piped
+        }
+        ([], _) => bail!("no PROMPT is given; say what to do, or pipe it to stdin"),
+        _ if is_piped() => with_context(words, &stdin(terminal)?),
+        _ => words,
+    };
+    ensure!(!prompt.trim().is_empty(), "the PROMPT is empty");
+    Ok(prompt)
+}
+
+/// Adds what was piped to a prompt.
+fn with_context(prompt: String, piped: &str) -> String {
+    if piped.trim().is_empty() { prompt } else { format!("{prompt}\n\n<stdin>\n{}\n</stdin>", piped.trim_end()) }
+}
+
+/// Returns `true` if stdin is a pipe or a file, rather than a terminal or `/dev/null`.
+#[cfg(unix)]
+fn is_piped() -> bool {
+    use std::{
+        fs::File,
+        os::{fd::AsFd, unix::fs::FileTypeExt},
+    };
+    let kind = io::stdin().as_fd().try_clone_to_owned().and_then(|stdin| File::from(stdin).metadata());
+    kind.is_ok_and(|about| about.is_file() || about.file_type().is_fifo())
+}
+
+#[cfg(not(unix))]
+fn is_piped() -> bool {
+    use std::io::IsTerminal;
+    !io::stdin().is_terminal()
+}
+
+/// Reads stdin to its end.
+fn stdin(terminal: Terminal) -> anyhow::Result<String> {
+    let (sender, read) = channel();
+    thread::spawn(move || sender.send(bounded(io::stdin(), STDIN)));
+    let text = read.recv_timeout(PATIENCE).or_else(|_| {
+        let note = if terminal.stdin {
+            "reading the PROMPT from stdin until Ctrl-D"
+        } else {
+            "waiting for stdin to end; `< /dev/null` stands for none"
+        };
+        progress::say(note, terminal);
+        read.recv()
+    });
+    // The thread sends before it ends.
+    text.unwrap_or_else(|_| bail!("it is closed")).context("stdin can't be read")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_piped_comes_after_the_prompt() {
+        let check = |piped: &str, expected: &str| assert_eq!(with_context("Fix it".to_owned(), piped), expected);
+        check("", "Fix it");
+        check("\n", "Fix it");
+        check("a\nb\n", "Fix it\n\n<stdin>\na\nb\n</stdin>");
+    }
+}
