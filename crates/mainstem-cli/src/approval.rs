@@ -7,6 +7,7 @@ use std::{
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
+        mpsc as requests,
     },
     thread,
 };
@@ -25,7 +26,7 @@ use crate::progress::Progress;
 #[derive(Debug, Default)]
 pub(crate) struct Approvals {
     waiting: VecDeque<Pending>,
-    lines: Option<mpsc::Receiver<Line>>,
+    reader: Option<Reader>,
     /// The number of the question that was shown last.
     put: Arc<AtomicU64>,
     /// Whether stdin has ended.
@@ -37,6 +38,15 @@ struct Pending {
     id: ConfirmId,
     text: String,
     is_put: bool,
+}
+
+/// Reads stdin on a thread of its own, a line when one is asked for: an editor may read it in
+/// between.
+#[derive(Debug)]
+struct Reader {
+    requests: requests::Sender<()>,
+    lines: mpsc::Receiver<Line>,
+    is_asked: bool,
 }
 
 /// A line that was typed, and the question above it.
@@ -119,8 +129,13 @@ impl Approvals {
         if self.is_over {
             return None;
         }
-        // The thread may wait for a line until the process ends.
-        self.lines.get_or_insert_with(|| read(self.put.clone())).recv().await
+        self.reader.get_or_insert_with(|| Reader::start(self.put.clone())).line().await
+    }
+
+    /// Returns `true` if a thread waits for a line that is no longer awaited: the next one that is
+    /// typed is its.
+    pub(crate) fn is_reading(&self) -> bool {
+        self.reader.as_ref().is_some_and(|reader| reader.is_asked)
     }
 
     /// Returns the answer to the open question; the error is the text to show to the person.
@@ -135,22 +150,38 @@ impl Approvals {
     }
 }
 
-fn read(put: Arc<AtomicU64>) -> mpsc::Receiver<Line> {
-    let (sender, lines) = mpsc::channel(64);
-    // If the thread can't be started, the closed channel has the effect of the end of stdin.
-    let _ = thread::Builder::new().name("answers".to_owned()).spawn(move || {
-        let mut lines = io::stdin().lock();
-        let mut line = Vec::new();
-        while lines.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
-            // Invalid UTF-8 is replaced, and reading continues.
-            let text = String::from_utf8_lossy(&line).trim_end_matches(['\r', '\n']).to_owned();
-            line.clear();
-            if sender.blocking_send(Line { text, below: put.load(Ordering::Acquire) }).is_err() {
-                return;
+impl Reader {
+    fn start(put: Arc<AtomicU64>) -> Self {
+        let (requests, asked) = requests::channel();
+        let (sender, lines) = mpsc::channel(1);
+        // If the thread can't be started, the closed channel has the effect of the end of stdin.
+        // It may wait for a line until the process ends.
+        let _ = thread::Builder::new().name("answers".to_owned()).spawn(move || {
+            let mut line = Vec::new();
+            while asked.recv().is_ok()
+                && io::stdin().lock().read_until(b'\n', &mut line).is_ok_and(|read| read > 0)
+            {
+                // Invalid UTF-8 is replaced, and reading continues.
+                let text = String::from_utf8_lossy(&line).trim_end_matches(['\r', '\n']).to_owned();
+                line.clear();
+                if sender.blocking_send(Line { text, below: put.load(Ordering::Acquire) }).is_err() {
+                    return;
+                }
             }
+        });
+        Self { requests, lines, is_asked: false }
+    }
+
+    /// Returns the next line; `None` at the end of stdin. If the future is dropped, the next call
+    /// returns the line.
+    async fn line(&mut self) -> Option<Line> {
+        if !self.is_asked {
+            self.is_asked = self.requests.send(()).is_ok();
         }
-    });
-    lines
+        let line = self.lines.recv().await;
+        self.is_asked = false;
+        line
+    }
 }
 
 /// Discards the terminal's unread input.

@@ -25,7 +25,7 @@ use crate::config::{Settings, keys};
 
 /// Run a fleet of agents and watch each of them live.
 #[derive(Debug, Parser)]
-#[command(name = "mainstem", version, arg_required_else_help = true, max_term_width = 100)]
+#[command(name = "mainstem", version, max_term_width = 100)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) config: Source,
@@ -36,8 +36,9 @@ pub(crate) struct Cli {
     /// headings, lists, code and tables.
     #[arg(long, global = true, help_heading = GLOBAL)]
     pub(crate) raw: bool,
+    /// Without one, a chat at a terminal.
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: Option<Command>,
 }
 
 /// The heading of the flags that every command has.

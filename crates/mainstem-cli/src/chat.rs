@@ -1,5 +1,6 @@
 //! `mainstem chat`: turn by turn, with an agent of this machine or of a server.
 
+mod editor;
 mod session;
 
 use std::path::Path;
@@ -11,7 +12,10 @@ use mainstem_event::{AgentEvent, CancelReason, Clock, EventKind, Outcome, System
 
 use tokio::time::timeout;
 
-use self::session::ChatSession;
+use self::{
+    editor::{Editor, Entry},
+    session::ChatSession,
+};
 use crate::{
     approval::Approvals,
     args::{Chat, Format, Log, Source},
@@ -22,11 +26,37 @@ use crate::{
     progress,
     replies::Replies,
     signals::{Signal, Signals},
-    telemetry,
+    store, telemetry,
     terminal::Terminal,
 };
 
-const HELP: &str = "A line is a turn. /attach FILE sends an image, a PDF, audio or text with the next one, and /attach alone none, /resume resumes a turn without an answer, /compact shortens the conversation, /agents lists the children, /quit ends the chat.";
+/// The commands, and what each does.
+const COMMANDS: [(&str, &str); 6] = [
+    (ATTACH, "send FILE, an image, a PDF, audio or text, with the next line"),
+    ("/agents", "list the children"),
+    (COMPACT, "shorten the conversation"),
+    ("/resume", "resume a turn without an answer"),
+    ("/help", "show these commands"),
+    ("/quit", "end the chat, as Ctrl-D does"),
+];
+
+/// Returns the help.
+fn help() -> String {
+    let commands = COMMANDS.map(|(name, does)| format!("  {name:<10}{does}"));
+    let keys = "A line is a turn, which Ctrl-C cancels. Alt-Enter begins another line of it.";
+    format!("{keys}\n{}", commands.join("\n"))
+}
+
+/// Returns what is entered next. Dropping the future loses nothing.
+async fn entry(editor: &mut Option<Editor>, approvals: &mut Approvals, terminal: Terminal) -> Entry {
+    if let Some(editor) = editor.as_mut().filter(|_| !approvals.is_reading()) {
+        return editor.entry().await;
+    }
+    if terminal.stdin {
+        progress::prompt("> ");
+    }
+    approvals.typed().await.map_or(Entry::End, |line| Entry::Text(line.text().to_owned()))
+}
 
 /// The command that shortens the conversation.
 const COMPACT: &str = "/compact";
@@ -46,6 +76,7 @@ pub(crate) fn run(args: &Chat, config: &Source, terminal: Terminal) -> Result<Ex
             signals: Signals::new().or_exit(Exit::Failed)?,
             attachments: Attachments::default(),
             has_failed: false,
+            editor: editor(terminal),
         };
         let exit = dialog.run(&session).await;
         session.close(terminal).await;
@@ -65,23 +96,41 @@ struct Dialog<'a> {
     /// Files for the next turn.
     attachments: Attachments,
     has_failed: bool,
+    /// At a terminal.
+    editor: Option<Editor>,
+}
+
+/// Starts the editor, if both sides of the talk are on a terminal that can have one.
+fn editor(terminal: Terminal) -> Option<Editor> {
+    let is_possible = terminal.stdin && terminal.stdout && terminal.stderr && !terminal.is_dumb;
+    is_possible.then(|| Editor::start(store::history()).ok()).flatten()
 }
 
 impl Dialog<'_> {
     async fn run(&mut self, session: &ChatSession) -> Result<Exit, Fault> {
         self.say(&format!("{}; /help lists the commands", session.greeting));
+        let mut is_leaving = false;
         loop {
-            self.prompt();
-            let line = tokio::select! {
+            let entry = tokio::select! {
                 biased;
                 signal = self.signals.next() => return Ok(signal.exit()),
-                line = self.approvals.typed() => line,
+                entry = entry(&mut self.editor, &mut self.approvals, self.terminal) => entry,
             };
-            let Some(line) = line else { break };
-            match line.text().trim() {
+            let text = match entry {
+                Entry::Text(text) => text,
+                Entry::Interrupt if is_leaving => return Ok(Signal::Interrupt.exit()),
+                Entry::Interrupt => {
+                    is_leaving = true;
+                    self.say("press Ctrl-C again to leave");
+                    continue;
+                }
+                Entry::End => break,
+            };
+            is_leaving = false;
+            match text.trim() {
                 "" => {}
                 "/quit" | "/exit" => break,
-                "/help" => self.say(HELP),
+                "/help" => self.say(&help()),
                 "/agents" => match session.agents().await {
                     Ok(agents) if agents.is_empty() => self.say("no agent was spawned yet"),
                     Ok(agents) => print(&agents)?,
@@ -99,7 +148,7 @@ impl Dialog<'_> {
                     self.attach(&attach[ATTACH.len()..])
                 }
                 unknown if unknown.starts_with('/') => {
-                    self.say(&format!("unknown command {unknown}. {HELP}"))
+                    self.say(&format!("unknown command {unknown}\n{}", help()))
                 }
                 input => {
                     let message = self.attachments.clone().into_message(input);
@@ -228,12 +277,6 @@ impl Dialog<'_> {
             None => self.say("the conversation is as short as it can be"),
         }
         Ok(())
-    }
-
-    fn prompt(&self) {
-        if self.terminal.stdin {
-            progress::prompt("> ");
-        }
     }
 
     /// Prints greetings and help, at a terminal only.

@@ -62,7 +62,8 @@ fn main() -> ExitCode {
     mainstem::guard::init();
     let cli = Cli::try_parse().unwrap_or_else(|error| refuse(&suggested(error)));
     let terminal = Terminal::detect(cli.color, cli.raw, config::var);
-    let exit = match &cli.command {
+    let command = cli.command.unwrap_or_else(|| talk(terminal));
+    let exit = match &command {
         Command::Run(args) => run::run(args, &cli.config, terminal),
         Command::Agents(args) => agents::run(args, &cli.config, terminal),
         Command::Doctor(args) => doctor::run(args, &cli.config, terminal),
@@ -80,6 +81,20 @@ fn main() -> ExitCode {
         Command::Version => version(),
     };
     exit.unwrap_or_else(|fault| report(&fault, terminal)).into()
+}
+
+/// Returns the command if none is given: a chat at a terminal. Elsewhere prints the help, and ends
+/// the process.
+fn talk(terminal: Terminal) -> Command {
+    if terminal.has_person() && terminal.stdout {
+        let arguments = std::env::args_os().chain(["chat".into()]);
+        if let Ok(Cli { command: Some(chat), .. }) = Cli::try_parse_from(arguments) {
+            return chat;
+        }
+    }
+    let mut help = Cli::command();
+    let _ = write!(io::stderr(), "{}", help.render_help());
+    process::exit(2)
 }
 
 /// Adds the nearest command to an error about an unknown one.

@@ -58,6 +58,13 @@ pub(crate) async fn close(harness: &Harness, terminal: Terminal) {
     }
 }
 
+/// Returns the file with the lines that were entered in chats; `None` without a data directory.
+pub(crate) fn history() -> Option<PathBuf> {
+    let directory = default_path().ok()?.parent()?.to_owned();
+    fs::create_dir_all(&directory).ok()?;
+    Some(directory.join("history.txt"))
+}
+
 fn default_path() -> anyhow::Result<PathBuf> {
     let dirs = etcetera::choose_base_strategy().map_err(|error| {
         anyhow!("there is no data directory for sessions: {error}; --journal names a file")

@@ -142,9 +142,9 @@ pub(crate) enum TasksCommand {
 }
 
 pub(super) const CHAT_HELP: &str = "\
-Each line is a turn; the reply goes to stdout. Ctrl-C cancels the active turn, and ends the chat if
-there is none, as do /quit and the end of stdin. /resume resumes a turn without an answer, /agents
-lists the children, /help shows these commands.
+Each line is a turn; the reply goes to stdout. Ctrl-C cancels the active turn; /quit, Ctrl-D and the
+end of stdin end the chat. A terminal has a history, and completes commands with Tab; Alt-Enter begins
+another line of the same turn. /help lists the commands.
 ";
 
 /// Parses the id of a session to attach to, which is not the address of a server.

@@ -17,7 +17,7 @@ fn the_command_line_is_consistent() {
 fn values_are_read() {
     let line = "mainstem run --budget-tokens 9 --budget-cost 0.5 -a tester -m demo -w dir --max-turns 3 --timeout 1m30s --grace 0s --color never -";
     let cli = Cli::parse_from(line.split(' '));
-    let Command::Run(run) = cli.command else { panic!("{cli:?}") };
+    let Some(Command::Run(run)) = cli.command else { panic!("{cli:?}") };
     assert_eq!(cli.color, Color::Never);
     let said = |name: &str| Some(Setting::new(name.to_owned(), "--model"));
     assert_eq!((run.agent.as_deref(), &run.settings.model), (Some("tester"), &said("demo")));

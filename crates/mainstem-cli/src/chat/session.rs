@@ -13,7 +13,7 @@ use mainstem::{
 
 use crate::{
     args::{Chat, Source},
-    config::{Budget, var},
+    config::{Budget, Setting, var},
     demo,
     exit::{Exit, Fault, OrExit},
     harness::{self, Requirements, check_agent},
@@ -55,23 +55,33 @@ impl ChatSession {
     async fn here(args: &Chat, source: &Source, id: &SessionId, terminal: Terminal) -> Result<Self, Fault> {
         let config = trust::settle(args.settings(), source, Reads::Agents, terminal).or_exit(Exit::Config)?;
         let model = model::choose(&config.settings, var)
-            .filter(|model| model.value != demo::NAME)
+            .or_else(|| terminal.stdin.then(|| Setting::new(demo::NAME.to_owned(), "the default")))
             .ok_or_else(|| anyhow!("a chat needs a model, and none is configured: {}", model::ADVICE))
             .or_exit(Exit::Config)?;
-        let journal = store::open(args.journal.as_deref()).or_exit(Exit::Config)?;
+        let is_demo = model.value == demo::NAME;
+        if is_demo {
+            progress::say("the demo plays a script, whatever you say; it is not recorded", terminal);
+        }
+        // What a script says is worth no record.
+        let journal = (!is_demo).then(|| store::open(args.journal.as_deref()));
+        let journal = journal.transpose().or_exit(Exit::Config)?;
         let agent = args.agent.as_deref();
-        let requirements =
-            Requirements { agent, plan: false, foreign: false, demo_pace: 1.0, journal: Some(journal) };
+        let requirements = Requirements { agent, plan: false, foreign: false, demo_pace: 1.0, journal };
         let harness = requirements.build(&config, &model)?;
         if let Some(id) = agent {
             check_agent(&harness, id).or_exit(Exit::Usage)?;
         }
         let notes = harness::notes(&config.settings, false);
         notes.into_iter().chain(harness::found(&harness)).for_each(|note| progress::say(&note, terminal));
-        let opened = harness.open_session(id.clone()).await;
-        let session = opened.with_context(|| format!("--session {id}")).or_exit(Exit::Config)?;
         let root = harness.agents().root().clone();
-        let greeting = format!("{} with {}, session {id}", root.id(), root.model().name());
+        let with = format!("{} with {}", root.id(), root.model().name());
+        let (session, greeting) = if is_demo {
+            (harness.new_session(), with)
+        } else {
+            let opened = harness.open_session(id.clone()).await;
+            let session = opened.with_context(|| format!("--session {id}")).or_exit(Exit::Config)?;
+            (session, format!("{with}, session {id}"))
+        };
         let options = options(args, &config.settings.budget, terminal);
         Ok(Self { session: Arc::new(session), greeting, options, harness: Some(harness) })
     }

@@ -84,7 +84,9 @@ fn load(run: &args::Run, config: Option<&Path>, var: impl Fn(&str) -> Option<Str
 /// What holds, given a line of flags and the environment.
 fn holds(flags: &str, env: &[(&str, &str)], config: Option<&Path>) -> String {
     let line = format!("mainstem run {flags}");
-    let args::Command::Run(run) = args::Cli::parse_from(line.split_whitespace()).command else { panic!() };
+    let Some(args::Command::Run(run)) = args::Cli::parse_from(line.split_whitespace()).command else {
+        panic!()
+    };
     let var = |name: &str| env.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned());
     let all = load(&run, config, var);
     let base_url = all.access("openai").base_url;
@@ -127,7 +129,7 @@ fn each_limit_of_a_budget_is_looked_for_on_its_own() {
     let path = dir.path().join("c.toml");
     std::fs::write(&path, "[budget]\ntokens = 1\ncost = 2\nspawns = 3\ntime_seconds = 4").unwrap();
     let line = ["mainstem", "run", "--budget-tokens", "9"];
-    let args::Command::Run(run) = args::Cli::parse_from(line).command else { panic!() };
+    let Some(args::Command::Run(run)) = args::Cli::parse_from(line).command else { panic!() };
     let all = load(&run, Some(&path), |_| None);
     let expected = budget(Some(9), Some(Cost::from_micros(2))).with_spawns(3).with_time_seconds(4);
     assert_eq!(all.budget.of_run(), expected);
@@ -142,7 +144,7 @@ fn options_of_models_come_from_flags_and_files() {
     std::fs::write(&path, "effort = 'low'\nthinking_budget = 1024\nmax_output_tokens = 2048").unwrap();
     let options = |flags: &str| {
         let line = ["mainstem", "run"].into_iter().chain(flags.split_whitespace());
-        let args::Command::Run(run) = args::Cli::parse_from(line).command else { panic!() };
+        let Some(args::Command::Run(run)) = args::Cli::parse_from(line).command else { panic!() };
         let options = load(&run, Some(&path), |_| None).model_options().map_err(|error| error.to_string())?;
         Ok((options.effort, options.thinking_budget, options.max_output_tokens))
     };
@@ -162,7 +164,7 @@ fn each_limit_of_agents_is_looked_for_on_its_own() {
     let path = dir.path().join("c.toml");
     std::fs::write(&path, "[limits]\nmax_depth = 1\nmax_children = 4\nwait = '90s'\nidle = 60").unwrap();
     let line = ["mainstem", "run", "--max-children", "2", "--max-tasks", "0", "--max-depth", "9"];
-    let args::Command::Run(run) = args::Cli::parse_from(line).command else { panic!() };
+    let Some(args::Command::Run(run)) = args::Cli::parse_from(line).command else { panic!() };
     assert_eq!(run.shown_depth, Some(9), "a filter, not a limit");
     let all = load(&run, Some(&path), |_| None).limits;
     let seconds = |time: &Option<Setting<std::time::Duration>>| value(time).map(|time| time.as_secs());

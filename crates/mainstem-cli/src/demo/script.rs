@@ -1,8 +1,8 @@
 //! The script of the demo: what its agents write and call, and at which pace.
 
-use std::time::Duration;
+use std::{iter, time::Duration};
 
-use mainstem::{model::scripted::Turn, prelude::ScriptedModel};
+use mainstem::{model::scripted::Turn, prelude::ScriptedModel, provider};
 use serde_json::json;
 
 pub(super) fn model(name: &str, pace: f64) -> ScriptedModel {
@@ -15,6 +15,9 @@ pub(super) fn model(name: &str, pace: f64) -> ScriptedModel {
         .agent("tester", play.tester())
         .agent("runner", play.runner())
 }
+
+/// How often the root answers after its review, in a chat.
+const AFTER: usize = 100;
 
 /// A factor of all pauses.
 #[derive(Clone, Copy)]
@@ -30,7 +33,12 @@ impl Play {
         Turn::new().wait(self.time(after)).pace(self.time(65))
     }
 
-    fn main(self) -> [Turn; 2] {
+    fn main(self) -> impl Iterator<Item = Turn> {
+        let after = format!("That was the demo. To talk with a model, set {}.", provider::variables());
+        self.review().into_iter().chain(iter::repeat_with(move || self.turn(250).say(&after)).take(AFTER))
+    }
+
+    fn review(self) -> [Turn; 2] {
         let diff = "the diff in src/cart.rs and src/discount.rs";
         [
             self.turn(250)

@@ -1,11 +1,6 @@
 //! The prompt of a run: words of the command line, and what is piped to it.
 
-use std::{
-    io,
-    sync::mpsc::channel,
-    thread,
-    time::Duration,
-};
+use std::{io, sync::mpsc::channel, thread, time::Duration};
 
 use anyhow::{Context, bail, ensure};
 
@@ -45,7 +40,11 @@ pub(super) fn prompt(args: &args::Run, is_demo: bool, terminal: Terminal) -> any
 
 /// Adds what was piped to a prompt.
 fn with_context(prompt: String, piped: &str) -> String {
-    if piped.trim().is_empty() { prompt } else { format!("{prompt}\n\n<stdin>\n{}\n</stdin>", piped.trim_end()) }
+    if piped.trim().is_empty() {
+        prompt
+    } else {
+        format!("{prompt}\n\n<stdin>\n{}\n</stdin>", piped.trim_end())
+    }
 }
 
 /// Returns `true` if stdin is a pipe or a file, rather than a terminal or `/dev/null`.
@@ -88,7 +87,8 @@ mod tests {
 
     #[test]
     fn what_is_piped_comes_after_the_prompt() {
-        let check = |piped: &str, expected: &str| assert_eq!(with_context("Fix it".to_owned(), piped), expected);
+        let check =
+            |piped: &str, expected: &str| assert_eq!(with_context("Fix it".to_owned(), piped), expected);
         check("", "Fix it");
         check("\n", "Fix it");
         check("a\nb\n", "Fix it\n\n<stdin>\na\nb\n</stdin>");

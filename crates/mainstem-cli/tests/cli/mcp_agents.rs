@@ -90,7 +90,7 @@ fn the_official_client_speaks_to_it() {
     tools: main, general-purpose, reviewer, tester
     progress: True True
     reply: Don't merge: the total can panic, and an empty code is accepted. False
-    again: error: the script of agent "main" has 2 turns, not 3 True
+    again: That was the demo. To talk with a model, set OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or OLLAMA_HOST. True
     error: there is no agent "stranger"; known: main, general-purpose, reviewer, tester
     "#);
 }

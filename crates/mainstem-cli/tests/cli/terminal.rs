@@ -245,3 +245,64 @@ fn without_a_terminal_the_answer_is_no_and_that_is_said() {
         .count();
     assert!(asked > 0, "the model is told");
 }
+
+/// A chat with a model that repeats what it hears.
+fn chat() -> (Server, Cli) {
+    let server = Server::start(|request| {
+        let last = request["messages"].as_array().unwrap().last().unwrap();
+        vec![Step::Text(Box::leak(format!("You said {}.", last["content"]).into_boxed_str()))]
+    });
+    let cli = mainstem("chat --no-files").env("OPENAI_BASE_URL", &server.url()).env("TERM", "xterm");
+    (server, cli)
+}
+
+#[test]
+fn a_chat_has_an_editor_with_a_history() {
+    let (_server, cli) = chat();
+    let terminal = Terminal::new();
+    let mut running = on(&terminal, cli.stdin(terminal.line()));
+    terminal.until("> ");
+    terminal.type_in("/he\t\r");
+    terminal.until("/compact  shorten the conversation");
+    // A correction, and two lines of one turn.
+    terminal.type_in("Helo\u{2}l\u{5}\u{1b}\rthere\r");
+    terminal.until("You said \"Hello\\nthere\".");
+    // The last turn again, from the history; then a paste.
+    terminal.type_in("\u{1b}[A again\r");
+    terminal.until("You said \"Hello\\nthere again\".");
+    terminal.type_in("\u{1b}[200~one\ntwo\u{1b}[201~\r");
+    terminal.until("You said \"one\\ntwo\".");
+    terminal.type_in("\u{3}");
+    terminal.until("press Ctrl-C again to leave");
+    terminal.type_in("\u{3}");
+    let (code, screen) = terminal.end(&mut running);
+    assert_eq!(code, Some(130), "{screen}");
+}
+
+#[test]
+fn a_chat_gives_the_terminal_its_mode_back() {
+    let (_server, cli) = chat();
+    let terminal = Terminal::new();
+    let keys = terminal.keys.try_clone().unwrap();
+    let mode = || rustix::termios::tcgetattr(&keys).unwrap().local_modes;
+    let before = mode();
+    let mut running = on(&terminal, cli.stdin(terminal.line()));
+    terminal.until("> ");
+    assert_ne!(mode(), before, "a line is edited");
+    running.signal("TERM");
+    let (code, screen) = terminal.end(&mut running);
+    assert_eq!((code, mode()), (Some(143), before), "{screen}");
+}
+
+#[test]
+fn without_a_command_it_is_a_chat() {
+    let terminal = Terminal::new();
+    let mut running = on(&terminal, mainstem("").stdin(terminal.line()));
+    terminal.until("the demo plays a script, whatever you say; it is not recorded");
+    terminal.type_in("/quit\r");
+    let (code, screen) = terminal.end(&mut running);
+    assert_eq!(code, Some(0), "{screen}");
+    let done = mainstem("").run();
+    assert_eq!(done.code, Some(2));
+    assert!(done.stderr.contains("Usage: mainstem"), "{done:?}");
+}

@@ -36,7 +36,9 @@ fn of(path: &str) -> AgentEvent {
 
 fn check(flags: &str, expected: &str) {
     let line = format!("mainstem run {flags}");
-    let args::Command::Run(args) = args::Cli::parse_from(line.split_whitespace()).command else { panic!() };
+    let Some(args::Command::Run(args)) = args::Cli::parse_from(line.split_whitespace()).command else {
+        panic!()
+    };
     let filter = filter(&args, "s");
     let passed = ["s", "s/a", "s/a/b", "s/ab"].into_iter().filter(|path| filter.matches(&of(path)));
     assert_eq!(passed.collect::<Vec<_>>().join(" "), expected, "{flags}");

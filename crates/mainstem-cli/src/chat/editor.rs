@@ -1,0 +1,206 @@
+//! The line editor of a chat at a terminal: history, completion, several lines.
+
+use std::{
+    borrow::Cow,
+    io,
+    path::{Path, PathBuf},
+    sync::mpsc as requests,
+    thread,
+};
+
+use rustyline::{
+    Cmd, Config, Context, Editor as Lines, EventHandler, Helper, KeyCode, KeyEvent, Modifiers,
+    completion::{Completer, FilenameCompleter, Pair},
+    error::ReadlineError,
+    highlight::Highlighter,
+    hint::Hinter,
+    history::FileHistory,
+    validate::{ValidationContext, ValidationResult, Validator},
+};
+use tokio::sync::mpsc;
+
+use super::{ATTACH, COMMANDS};
+
+/// The most lines of the history.
+const HISTORY: usize = 1_000;
+
+/// What a person has entered.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Entry {
+    /// One line or several.
+    Text(String),
+    /// Ctrl-C.
+    Interrupt,
+    /// Ctrl-D, or the terminal is gone.
+    End,
+}
+
+/// The editor, on a thread of its own. Dropping it gives the terminal its mode back, also while a
+/// line is edited.
+pub(super) struct Editor {
+    requests: requests::Sender<()>,
+    entries: mpsc::Receiver<Entry>,
+    is_asked: bool,
+    #[cfg(unix)]
+    mode: Option<rustix::termios::Termios>,
+}
+
+impl Editor {
+    /// Starts the editor, whose history is kept in a file, if one is given.
+    ///
+    /// # Errors
+    /// The system refuses a thread, or the terminal can't be used.
+    pub(super) fn start(history: Option<PathBuf>) -> anyhow::Result<Self> {
+        #[cfg(unix)]
+        let mode = rustix::termios::tcgetattr(io::stdin()).ok();
+        let mut lines = lines()?;
+        if let Some(history) = &history {
+            // There is none before the first chat.
+            let _ = lines.load_history(history);
+        }
+        let (requests, asked) = requests::channel();
+        let (sender, entries) = mpsc::channel(1);
+        thread::Builder::new().name("editor".to_owned()).spawn(move || {
+            while asked.recv().is_ok() {
+                let entry = entry(&mut lines, history.as_deref());
+                if sender.blocking_send(entry).is_err() {
+                    return;
+                }
+            }
+        })?;
+        Ok(Self {
+            requests,
+            entries,
+            is_asked: false,
+            #[cfg(unix)]
+            mode,
+        })
+    }
+
+    /// Returns what is entered next. If the future is dropped, the editor continues, and the next
+    /// call returns it.
+    pub(super) async fn entry(&mut self) -> Entry {
+        if !self.is_asked {
+            self.is_asked = self.requests.send(()).is_ok();
+        }
+        let entry = self.entries.recv().await.unwrap_or(Entry::End);
+        self.is_asked = false;
+        entry
+    }
+}
+
+#[cfg(unix)]
+impl Drop for Editor {
+    fn drop(&mut self) {
+        use rustix::termios::{OptionalActions, tcsetattr};
+        // The thread may be in the middle of a line, with the terminal in raw mode.
+        if let Some(mode) = self.mode.as_ref().filter(|_| self.is_asked) {
+            let _ = tcsetattr(io::stdin(), OptionalActions::Now, mode);
+        }
+    }
+}
+
+fn lines() -> rustyline::Result<Lines<Keys, FileHistory>> {
+    let config = Config::builder()
+        .max_history_size(HISTORY)?
+        .history_ignore_dups(true)?
+        .history_ignore_space(true)
+        .auto_add_history(false)
+        .build();
+    let mut lines = Lines::with_config(config)?;
+    lines.set_helper(Some(Keys { files: FilenameCompleter::new() }));
+    let newline = EventHandler::Simple(Cmd::Newline);
+    lines.bind_sequence(KeyEvent(KeyCode::Enter, Modifiers::ALT), newline);
+    Ok(lines)
+}
+
+fn entry(lines: &mut Lines<Keys, FileHistory>, history: Option<&Path>) -> Entry {
+    match lines.readline("> ") {
+        Ok(text) => {
+            let text = joined(&text);
+            if !text.trim().is_empty() && lines.add_history_entry(&text).unwrap_or(false) {
+                // A history that can't be kept is no reason to stop talking.
+                let _ = history.map(|history| lines.append_history(history));
+            }
+            Entry::Text(text)
+        }
+        Err(ReadlineError::Interrupted) => Entry::Interrupt,
+        Err(_) => Entry::End,
+    }
+}
+
+/// Removes the backslashes that continue a line.
+fn joined(text: &str) -> String {
+    text.replace("\\\n", "\n")
+}
+
+/// Completes commands and the names of files to attach.
+struct Keys {
+    files: FilenameCompleter,
+}
+
+impl Helper for Keys {}
+
+impl Completer for Keys {
+    type Candidate = Pair;
+
+    fn complete(
+        &self,
+        line: &str,
+        at: usize,
+        context: &Context<'_>,
+    ) -> rustyline::Result<(usize, Vec<Pair>)> {
+        if line.strip_prefix(ATTACH).is_some_and(|rest| rest.starts_with(' ')) {
+            return self.files.complete(line, at, context);
+        }
+        Ok((0, commands(&line[..at])))
+    }
+}
+
+/// Returns the commands that begin like this.
+fn commands(begun: &str) -> Vec<Pair> {
+    let fits = COMMANDS.iter().filter(|(name, _)| begun.starts_with('/') && name.starts_with(begun));
+    fits.map(|(name, does)| Pair { display: format!("{name:<10}{does}"), replacement: (*name).to_owned() })
+        .collect()
+}
+
+impl Hinter for Keys {
+    type Hint = String;
+}
+
+impl Highlighter for Keys {
+    fn highlight_candidate<'c>(&self, candidate: &'c str, _: rustyline::CompletionType) -> Cow<'c, str> {
+        Cow::Borrowed(candidate)
+    }
+}
+
+impl Validator for Keys {
+    /// A line that ends with a backslash continues.
+    fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
+        let is_open = context.input().ends_with('\\');
+        Ok(if is_open { ValidationResult::Incomplete } else { ValidationResult::Valid(None) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_completed() {
+        let check = |begun: &str, expected: &[&str]| {
+            let found = commands(begun);
+            assert_eq!(found.iter().map(|pair| &*pair.replacement).collect::<Vec<_>>(), expected, "{begun}");
+        };
+        check("/he", &["/help"]);
+        check("/a", &["/attach", "/agents"]);
+        check("he", &[]);
+        check("/nope", &[]);
+        assert_eq!(commands("/").len(), COMMANDS.len());
+    }
+
+    #[test]
+    fn a_backslash_continues_a_line() {
+        assert_eq!(joined("a\\\nb\nc\\d"), "a\nb\nc\\d");
+    }
+}
