@@ -40,8 +40,8 @@ struct Pending {
     is_put: bool,
 }
 
-/// Reads stdin on a thread of its own, a line when one is asked for: an editor may read it in
-/// between.
+/// Reads stdin on a separate thread, each line when it is needed: between two lines, an editor may
+/// read it.
 #[derive(Debug)]
 struct Reader {
     requests: requests::Sender<()>,
