@@ -3,13 +3,14 @@
 mod editor;
 mod session;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use futures_util::StreamExt;
 use mainstem::api::{Begun, Code};
 use mainstem_event::{AgentEvent, CancelReason, Clock, EventKind, Outcome, SystemClock, fold};
 
+use rustyline::completion::unescape;
 use tokio::time::timeout;
 
 use self::{
@@ -100,6 +101,17 @@ struct Dialog<'a> {
     editor: Option<Editor>,
 }
 
+/// Returns the path of a file to attach, as it was typed, or as Tab has completed it: in quotes, or
+/// with backslashes.
+fn attached(typed: &str) -> PathBuf {
+    if Path::new(typed).exists() {
+        return typed.into();
+    }
+    let bare = typed.strip_prefix('"').map_or(typed, |rest| rest.strip_suffix('"').unwrap_or(rest));
+    let is_quoted = bare.len() < typed.len();
+    if is_quoted || cfg!(windows) { bare.into() } else { unescape(bare, Some('\\')).as_ref().into() }
+}
+
 /// Starts the editor, if both sides of the talk are on a terminal that can have one.
 fn editor(terminal: Terminal) -> Option<Editor> {
     let is_possible = terminal.stdin && terminal.stdout && terminal.stderr && !terminal.is_dumb;
@@ -166,7 +178,8 @@ impl Dialog<'_> {
 
     /// Attaches a file to the next turn.
     fn attach(&mut self, path: &str) {
-        let path = Path::new(path.trim());
+        let path = attached(path.trim());
+        let path = path.as_path();
         if path.as_os_str().is_empty() {
             self.attachments = Attachments::default();
             return self.say("no files go with the next line");
@@ -289,5 +302,24 @@ impl Dialog<'_> {
     fn complain(&mut self, error: &anyhow::Error) {
         self.has_failed = true;
         progress::say(&format!("error: {}", in_one_line(error)), self.terminal);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_completed_path_is_the_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("my file.txt");
+        std::fs::write(&path, "x").unwrap();
+        let plain = path.display().to_string();
+        let check = |typed: &str| assert_eq!(attached(typed), path, "{typed}");
+        check(&plain);
+        check(&format!("\"{plain}\""));
+        check(&format!("\"{plain}"));
+        #[cfg(unix)]
+        check(&plain.replace(' ', "\\ "));
     }
 }

@@ -145,7 +145,8 @@ impl Page {
                 self.flow.indent("  ", "  ");
                 self.is_code = true;
                 if let CodeBlockKind::Fenced(language) = kind {
-                    self.flow.language(&sanitize::clean(&language));
+                    let language = sanitize::clean(&language);
+                    self.flow.language(language.split_whitespace().next().unwrap_or_default());
                 }
             }
             Tag::List(first) => {

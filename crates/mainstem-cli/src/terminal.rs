@@ -9,6 +9,9 @@ use crate::{
     markdown, sanitize,
 };
 
+/// The longest line of text, as the help has it.
+const LINE: usize = 100;
+
 /// The facts about them, detected once.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Terminal {
@@ -49,14 +52,16 @@ impl Terminal {
     /// Returns the width of text on stdout: at most 100 columns, as the help has.
     pub(crate) fn columns(self) -> usize {
         let size = terminal_size::terminal_size_of(io::stdout());
-        size.map_or(100, |(width, _)| usize::from(width.0).clamp(40, 100))
+        size.map_or(LINE, |(width, _)| usize::from(width.0).clamp(40, LINE))
     }
 
     /// Returns a reply as stdout gets it, with a line feed at its end: rendered on a terminal,
     /// without control sequences in any case.
     pub(crate) fn reply(self, text: &str) -> String {
         if self.stdout && self.markdown {
-            return markdown::ansi(&markdown::lines(text, self.columns()));
+            let width =
+                terminal_size::terminal_size_of(io::stdout()).map_or(LINE, |(width, _)| width.0.into());
+            return markdown::ansi(&markdown::lines(text, width.min(LINE)));
         }
         let text = sanitize::clean(text);
         if text.ends_with('\n') { text } else { text + "\n" }

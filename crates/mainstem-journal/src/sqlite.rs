@@ -54,7 +54,9 @@ const PAGE: usize = 256;
 /// lock on a file in `<file>.locks/` and a fence in the database. Files of all older formats can be
 /// read; one of a newer format is refused, with the name of the program that wrote it.
 ///
-/// Dropping the journal and the last of its records waits until all appended events are written.
+/// Dropping the journal and the last of its records waits until all appended events are written,
+/// except while the writing thread wakes the log of that record: then the thread writes the rest
+/// without a wait. [`close`](Journal::close) waits in any case, so a program that ends calls it.
 #[derive(Debug)]
 pub struct SqliteJournal {
     threads: Arc<Threads>,

@@ -15,7 +15,8 @@ use crate::{
 
 #[derive(Debug, Args)]
 pub(crate) struct Run {
-    /// The task, in any number of words. What is piped to stdin follows it, or is the task itself.
+    /// The task, in any number of words. What is piped to stdin follows it, or is the task itself;
+    /// in a loop that reads stdin, add `< /dev/null`.
     pub(crate) prompt: Vec<String>,
 
     /// Attach FILE to the PROMPT: an image, a PDF, audio or text. Can be given several times.

@@ -2,7 +2,7 @@
 
 use std::{
     borrow::Cow,
-    io,
+    io::{self, Write},
     path::{Path, PathBuf},
     sync::mpsc as requests,
     thread,
@@ -15,7 +15,7 @@ use rustyline::{
     highlight::Highlighter,
     hint::Hinter,
     history::FileHistory,
-    validate::{ValidationContext, ValidationResult, Validator},
+    validate::Validator,
 };
 use tokio::sync::mpsc;
 
@@ -96,6 +96,8 @@ impl Drop for Editor {
         // The thread may be in the middle of a line, with the terminal in raw mode.
         if let Some(mode) = self.mode.as_ref().filter(|_| self.is_asked) {
             let _ = tcsetattr(io::stdin(), OptionalActions::Now, mode);
+            // It has asked the terminal to mark pasted text, and has left the cursor in the line.
+            let _ = io::stdout().write_all(b"\x1b[?2004l\n").and_then(|()| io::stdout().flush());
         }
     }
 }
@@ -117,21 +119,15 @@ fn lines() -> rustyline::Result<Lines<Keys, FileHistory>> {
 fn entry(lines: &mut Lines<Keys, FileHistory>, history: Option<&Path>) -> Entry {
     match lines.readline("> ") {
         Ok(text) => {
-            let text = joined(&text);
             if !text.trim().is_empty() && lines.add_history_entry(&text).unwrap_or(false) {
                 // A history that can't be kept is no reason to stop talking.
                 let _ = history.map(|history| lines.append_history(history));
             }
             Entry::Text(text)
         }
-        Err(ReadlineError::Interrupted) => Entry::Interrupt,
+        Err(ReadlineError::Interrupted | ReadlineError::Signal(_)) => Entry::Interrupt,
         Err(_) => Entry::End,
     }
-}
-
-/// Removes the backslashes that continue a line.
-fn joined(text: &str) -> String {
-    text.replace("\\\n", "\n")
 }
 
 /// Completes commands and the names of files to attach.
@@ -174,13 +170,7 @@ impl Highlighter for Keys {
     }
 }
 
-impl Validator for Keys {
-    /// A line that ends with a backslash continues.
-    fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
-        let is_open = context.input().ends_with('\\');
-        Ok(if is_open { ValidationResult::Incomplete } else { ValidationResult::Valid(None) })
-    }
-}
+impl Validator for Keys {}
 
 #[cfg(test)]
 mod tests {
@@ -197,10 +187,5 @@ mod tests {
         check("he", &[]);
         check("/nope", &[]);
         assert_eq!(commands("/").len(), COMMANDS.len());
-    }
-
-    #[test]
-    fn a_backslash_continues_a_line() {
-        assert_eq!(joined("a\\\nb\nc\\d"), "a\nb\nc\\d");
     }
 }

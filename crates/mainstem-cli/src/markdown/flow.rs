@@ -5,6 +5,9 @@ use ratatui::{
     text::{Line, Span},
 };
 
+/// The most indents that are shown: deeper blocks stand as far right.
+const DEEPEST: usize = 8;
+
 /// The longest rule, in cells.
 const RULE: usize = 40;
 
@@ -26,13 +29,15 @@ pub(super) struct Flow {
     /// The spans of the paragraph under way.
     open: Vec<Span<'static>>,
     indents: Vec<Indent>,
+    /// The number of indents that are not shown.
+    hidden: usize,
     /// Whether an empty line comes before the next one.
     is_apart: bool,
 }
 
 impl Flow {
     pub(super) fn new(width: usize) -> Self {
-        Self { width, lines: Vec::new(), open: Vec::new(), indents: Vec::new(), is_apart: false }
+        Self { width, lines: Vec::new(), open: Vec::new(), indents: Vec::new(), hidden: 0, is_apart: false }
     }
 
     /// Returns the cells of a line behind its indents.
@@ -71,22 +76,35 @@ impl Flow {
     }
 
     pub(super) fn indent(&mut self, first: &str, rest: &str) {
+        let used: usize = self.indents.iter().map(|indent| cells(&indent.rest)).sum();
+        if self.hidden > 0 || self.indents.len() == DEEPEST || used + cells(rest) > self.width / 2 {
+            self.hidden += 1;
+            return;
+        }
         self.indents.push(Indent { first: first.to_owned(), rest: rest.to_owned(), has_begun: false });
     }
 
     /// Ends an indented block.
     pub(super) fn outdent(&mut self) {
         self.end_line();
-        self.indents.pop();
+        self.pop();
         self.is_apart = true;
     }
 
     /// Ends an item of a list; one without text is its mark.
     pub(super) fn outdent_item(&mut self) {
-        if self.indents.last().is_some_and(|indent| !indent.has_begun) {
+        if self.hidden == 0 && self.indents.last().is_some_and(|indent| !indent.has_begun) {
             self.line(Vec::new());
         }
-        self.indents.pop();
+        self.pop();
+    }
+
+    fn pop(&mut self) {
+        if self.hidden > 0 {
+            self.hidden -= 1;
+        } else {
+            self.indents.pop();
+        }
     }
 
     /// Begins a list; within an item it stands directly below the text.

@@ -54,14 +54,16 @@ impl Table {
             let cells = self.rows.iter().filter_map(|row| row.get(column));
             cells.map(|cell: &Cell| cell.iter().map(Span::width).sum::<usize>()).max().unwrap_or(0).max(1)
         };
-        let mut widths: Vec<usize> = (0..columns).map(widest).collect();
+        let widths: Vec<usize> = (0..columns).map(widest).collect();
         let room = width.saturating_sub(columns.saturating_sub(1) * 3);
-        while widths.iter().sum::<usize>() > room
-            && let Some(widest) = widths.iter_mut().max().filter(|widest| **widest > NARROW)
-        {
-            *widest -= 1;
+        let fits = |most: usize| widths.iter().map(|width| (*width).min(most)).sum::<usize>() <= room;
+        // The greatest width to which all columns can be limited.
+        let (mut least, mut most) = (NARROW, widths.iter().copied().max().unwrap_or(0).max(NARROW));
+        while least < most {
+            let middle = (least + most).div_ceil(2);
+            (least, most) = if fits(middle) { (middle, most) } else { (least, middle - 1) };
         }
-        widths
+        widths.into_iter().map(|width| width.min(least)).collect()
     }
 }
 

@@ -44,6 +44,18 @@ fn blocks() {
 }
 
 #[test]
+fn deep_blocks_stand_no_further_right() {
+    let check = |text: &str, widest: usize| {
+        let lines = lines(text, 40);
+        let (count, width) = (lines.len(), lines.iter().map(Line::width).max().unwrap());
+        assert!(count < 4_000 && width <= widest, "{count} lines of {width}");
+    };
+    check(&format!("{} {}", ">".repeat(4_000), "a ".repeat(2_000)), 40);
+    check(&format!("{}{}", "- ".repeat(2_000), "word ".repeat(2_000)), 40);
+    assert_eq!(plain("> > > a\n\nb", 8), "│ │ a\n\nb\n");
+}
+
+#[test]
 fn tables_fit_the_width() {
     let text = "| city | inhabitants |\n|---|--:|\n| Paris | 2 million |\n| Rome | `2.8` million |\n\nend";
     let check = |width, expected: &str| assert_eq!(plain(text, width), expected);

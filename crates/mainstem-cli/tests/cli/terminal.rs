@@ -280,6 +280,27 @@ fn a_chat_has_an_editor_with_a_history() {
 }
 
 #[test]
+fn ctrl_c_cancels_a_turn_of_a_chat_with_an_editor() {
+    let server = Server::start(|request| match request["messages"].as_array().unwrap().len() {
+        ..=2 => vec![Step::Text("Hello.")],
+        _ => vec![Step::Hang],
+    });
+    let cli = mainstem("chat --no-files").env("OPENAI_BASE_URL", &server.url()).env("TERM", "xterm");
+    let terminal = Terminal::new();
+    let mut running = on(&terminal, cli.stdin(terminal.line()));
+    terminal.until("> ");
+    terminal.type_in("one\r");
+    terminal.until("Hello.");
+    terminal.type_in("two\r");
+    terminal.until("waits for its model");
+    running.signal("INT");
+    terminal.until("cancelling the turn");
+    terminal.until("error: cancelled by the user (Ctrl-C)");
+    terminal.type_in("/quit\r");
+    assert_eq!(terminal.end(&mut running).0, Some(0));
+}
+
+#[test]
 fn a_chat_gives_the_terminal_its_mode_back() {
     let (_server, cli) = chat();
     let terminal = Terminal::new();

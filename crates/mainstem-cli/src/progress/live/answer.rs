@@ -5,6 +5,9 @@ use ratatui::text::{Line, Span};
 
 use crate::{markdown, sanitize};
 
+/// The bytes of a long text that are kept: more than a screen shows.
+const KEPT: usize = 64 * 1024;
+
 /// The root's latest text. It stays while the root's tools run.
 #[derive(Debug, Default)]
 pub(super) struct Answer {
@@ -27,8 +30,17 @@ impl Answer {
             }
             EventKind::TextBlockStart { .. } if std::mem::take(&mut self.is_over) => self.text.clear(),
             EventKind::TextBlockStart { .. } if !self.text.is_empty() => self.text.push_str("\n\n"),
-            EventKind::TextBlockDelta { delta, .. } => self.text.push_str(delta),
+            EventKind::TextBlockDelta { delta, .. } => self.push(delta),
             _ => {}
+        }
+    }
+
+    /// Adds a text; of a long one, the end is kept.
+    fn push(&mut self, delta: &str) {
+        self.text.push_str(delta);
+        if self.text.len() > 2 * KEPT {
+            let from = self.text.floor_char_boundary(self.text.len() - KEPT);
+            self.text.drain(..from);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Which agents the tree shows, and in what order: each below its parent. Pure.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, ptr};
 
 use mainstem::message::SessionId;
 use mainstem_event::{FleetState, Outcome, fleet::AgentState};
@@ -37,17 +37,20 @@ struct Forest<'a> {
     /// The root, and agents whose parent is not shown.
     tops: Vec<&'a AgentState>,
     children: HashMap<&'a SessionId, Vec<&'a AgentState>>,
+    /// The agent of each session.
+    known: HashMap<&'a SessionId, &'a AgentState>,
 }
 
 impl<'a> Forest<'a> {
     fn of(fleet: &'a FleetState) -> Self {
         let root_session = fleet.root().and(fleet.session_id.as_ref());
-        let mut forest = Self { root_session, tops: Vec::new(), children: HashMap::new() };
-        let known: HashMap<_, _> =
+        let (children, known) = (HashMap::new(), HashMap::new());
+        let mut forest = Self { root_session, tops: Vec::new(), children, known };
+        forest.known =
             fleet.agents.iter().filter_map(|agent| Some((forest.session(agent)?, agent))).collect();
         for agent in &fleet.agents {
             let parent = agent.source.as_ref().map(|source| &source.parent_session_id);
-            match parent.filter(|parent| known.contains_key(parent)) {
+            match parent.filter(|parent| forest.known.contains_key(parent)) {
                 Some(parent) => forest.children.entry(parent).or_default().push(agent),
                 None => forest.tops.push(agent),
             }
@@ -60,7 +63,10 @@ impl<'a> Forest<'a> {
     }
 
     fn children(&self, agent: &'a AgentState) -> &[&'a AgentState] {
-        self.session(agent).and_then(|session| self.children.get(session)).map_or(&[], Vec::as_slice)
+        // A damaged record may have two agents of one session; each child has one parent.
+        let is_known = |session: &&SessionId| self.known.get(session).is_some_and(|one| ptr::eq(*one, agent));
+        let session = self.session(agent).filter(is_known);
+        session.and_then(|session| self.children.get(session)).map_or(&[], Vec::as_slice)
     }
 
     fn add(&self, agent: &'a AgentState, depth: usize, is_folded: bool, places: &mut Vec<Place<'a>>) {

@@ -107,12 +107,11 @@ impl View {
 
     /// Returns an agent's id, and behind it what tells it from others, padded to the width.
     fn name(self, name: &Name, width: usize) -> [Span<'static>; 3] {
-        let whole =
-            if name.about.is_empty() { name.id.clone() } else { format!("{} {}", name.id, name.about) };
-        let whole = self.fit(&whole, width);
-        let about = whole.strip_prefix(&*name.id).unwrap_or_default().to_owned();
-        let id = whole[..whole.len() - about.len()].to_owned();
-        let gap = gap(&whole, width);
+        let about = if name.about.is_empty() { String::new() } else { format!(" {}", name.about) };
+        // What tells it from others is worth more than the whole id.
+        let id = self.fit(&name.id, width.saturating_sub(cells(&about)).max(SHORT).min(width));
+        let about = self.fit(&about, width - cells(&id));
+        let gap = gap(&format!("{id}{about}"), width);
         [id.into(), about.dim(), gap]
     }
 
@@ -147,6 +146,9 @@ impl View {
 
 /// The cells by which a child stands further right than its parent.
 const INDENT: usize = 2;
+
+/// The cells that an id has beside a long label.
+const SHORT: usize = 8;
 
 const TIME: usize = 7;
 const TOKENS: usize = 11;
