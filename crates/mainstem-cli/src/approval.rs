@@ -132,8 +132,8 @@ impl Approvals {
         self.reader.get_or_insert_with(|| Reader::start(self.put.clone())).line().await
     }
 
-    /// Returns `true` if a thread waits for a line that is no longer awaited: the next one that is
-    /// typed is its.
+    /// Returns `true` if the thread still waits for a line although the caller has stopped waiting.
+    /// The thread gets the next line that is typed.
     pub(crate) fn is_reading(&self) -> bool {
         self.reader.as_ref().is_some_and(|reader| reader.is_asked)
     }

@@ -94,7 +94,7 @@ fn talk(terminal: Terminal) -> Command {
     }
     let mut help = Cli::command();
     let _ = write!(io::stderr(), "{}", help.render_help());
-    process::exit(2)
+    process::exit(Exit::Usage as i32)
 }
 
 /// Adds the nearest command to an error about an unknown one.

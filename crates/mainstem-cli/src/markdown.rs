@@ -106,7 +106,7 @@ impl Page {
             Event::Code(code) => self.text(&code, Style::new().cyan()),
             Event::Html(text) | Event::InlineHtml(text) => self.text(&text, Style::new()),
             Event::SoftBreak => self.text(" ", Style::new()),
-            Event::HardBreak => self.flow.line_break(),
+            Event::HardBreak => self.flow.end_line(),
             Event::Rule => self.flow.rule(),
             Event::TaskListMarker(is_done) => self.text(if is_done { "☑ " } else { "☐ " }, Style::new()),
             _ => {}

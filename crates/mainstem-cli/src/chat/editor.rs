@@ -1,7 +1,6 @@
 //! The line editor of a chat at a terminal: history, completion, several lines.
 
 use std::{
-    borrow::Cow,
     io::{self, Write},
     path::{Path, PathBuf},
     sync::mpsc as requests,
@@ -120,7 +119,7 @@ fn entry(lines: &mut Lines<Keys, FileHistory>, history: Option<&Path>) -> Entry 
     match lines.readline("> ") {
         Ok(text) => {
             if !text.trim().is_empty() && lines.add_history_entry(&text).unwrap_or(false) {
-                // A history that can't be kept is no reason to stop talking.
+                // If the history can't be written, the chat continues.
                 let _ = history.map(|history| lines.append_history(history));
             }
             Entry::Text(text)
@@ -164,11 +163,7 @@ impl Hinter for Keys {
     type Hint = String;
 }
 
-impl Highlighter for Keys {
-    fn highlight_candidate<'c>(&self, candidate: &'c str, _: rustyline::CompletionType) -> Cow<'c, str> {
-        Cow::Borrowed(candidate)
-    }
-}
+impl Highlighter for Keys {}
 
 impl Validator for Keys {}
 

@@ -55,12 +55,7 @@ impl Flow {
         self.open.last().is_some_and(|span| span.content == text)
     }
 
-    /// Ends a line within a paragraph.
-    pub(super) fn line_break(&mut self) {
-        self.end_line();
-    }
-
-    /// Wraps the paragraph under way, if there is one.
+    /// Wraps the paragraph under way, if there is one, and ends its last line.
     pub(super) fn end_line(&mut self) {
         let spans = std::mem::take(&mut self.open);
         if spans.iter().any(|span| !span.content.trim().is_empty()) {

@@ -13,7 +13,7 @@ const TASK: usize = 24;
 pub(super) struct Name {
     /// Its id; with a number, if nothing else tells it from a twin.
     pub(super) id: String,
-    /// Its label, or else the first words of its task; empty if there are none.
+    /// Its label; without a label, the first words of its task. Empty if it has neither.
     pub(super) about: String,
 }
 

@@ -127,10 +127,10 @@ impl View {
         if cells(text) <= width {
             return text.to_owned();
         }
-        let room = width.saturating_sub(cells(self.glyphs.more));
+        let Some(room) = width.checked_sub(cells(self.glyphs.more)) else { return String::new() };
         let ends = text.char_indices().map(|(end, _)| end).take_while(|end| cells(&text[..*end]) <= room);
         let kept = text[..ends.last().unwrap_or_default()].trim_end();
-        if width > room { format!("{kept}{}", self.glyphs.more) } else { kept.to_owned() }
+        format!("{kept}{}", self.glyphs.more)
     }
 
     /// Returns a text, cut at its beginning to a number of cells.

@@ -78,7 +78,7 @@ impl Ahead {
         (self.buffer.load(Ordering::Relaxed) / 4).clamp(1, BATCH)
     }
 
-    /// Returns `true` if the caller has read all events, or if there is no caller.
+    /// Returns `true` if the caller has read all events. Without a caller, it is always `true`.
     pub(super) fn is_empty(&self, head: u64) -> bool {
         self.events(head) == 0
     }

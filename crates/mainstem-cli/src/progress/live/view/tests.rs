@@ -57,6 +57,16 @@ fn shown(width: u16, height: u16) -> String {
 }
 
 #[test]
+fn a_name_fills_its_column_at_any_width() {
+    let name = Name { id: "rechercheur".to_owned(), about: "Which metro is longer".to_owned() };
+    for (glyphs, width) in (0..40).flat_map(|width| [(Glyphs::ASCII, width), (Glyphs::UNICODE, width)]) {
+        let view = View { glyphs, width: 80, widest: 40, elapsed: 0 };
+        let spans = view.name(&name, width);
+        assert_eq!(spans.iter().map(Span::width).sum::<usize>(), width, "{spans:?}");
+    }
+}
+
+#[test]
 fn columns_fit_the_width() {
     let shown = [100, 70, 50, 40, 24, 10, 1].map(|width| format!("--- {width}\n{}", shown(width, 20)));
     insta::assert_snapshot!(shown.join("\n"));
