@@ -60,6 +60,13 @@ impl ChatSession {
             .or_exit(Exit::Config)?;
         let is_demo = model.value == demo::NAME;
         if is_demo {
+            if args.session.is_some() || args.journal.is_some() {
+                let why = anyhow!(
+                    "the demo is not recorded: --session and --journal need a model; {}",
+                    model::ADVICE
+                );
+                return Err(why).or_exit(Exit::Config);
+            }
             progress::say("the demo plays a script, whatever you say; it is not recorded", terminal);
         }
         // What a script says is worth no record.

@@ -163,6 +163,8 @@ fn a_chat_needs_a_model_or_a_server() {
     assert!(done.code == Some(3) && done.stderr.contains("a chat needs a model"), "{done:?}");
     let done = mainstem("chat -m demo").run();
     assert!(done.code == Some(0) && done.stderr.starts_with("the demo plays a script"), "{done:?}");
+    let done = mainstem("chat -m demo --session s").run();
+    assert!(done.code == Some(3) && done.stderr.contains("the demo is not recorded"), "{done:?}");
     let done = mainstem("chat --server nowhere").run();
     assert!(done.code == Some(2) && done.stderr.starts_with("error: --server nowhere: "), "{done:?}");
     let done = typed(mainstem("chat --server http://127.0.0.1:1"), "Hi\n").run();
