@@ -1,114 +1,145 @@
-//! The person at the terminal: lines that are typed, open approvals, and their answers.
+//! The person at the terminal: open questions, what is typed, and the answers.
+
+mod allowed;
+mod always;
+mod answer;
+mod keys;
+mod lines;
+mod question;
 
 use std::{
     collections::VecDeque,
     future::pending,
-    io::{self, BufRead},
+    io,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
-        mpsc as requests,
     },
-    thread,
 };
 
 use mainstem::{
-    message::{ConfirmId, ToolCall},
+    api::{AnySession, Code},
+    message::ConfirmId,
     prelude::Decision,
 };
 use mainstem_event::{AgentEvent, EventKind};
-use serde_json::Value;
-use tokio::sync::mpsc;
 
-use crate::progress::Progress;
+pub(crate) use self::{
+    allowed::{Allowed, Approval, Approve},
+    keys::restore,
+    lines::Line,
+    question::{Kind, Question, Row, SHOWN},
+};
+use self::{
+    answer::Answer,
+    keys::{Keys, Typed},
+    lines::Lines,
+};
+use crate::{host::advised, progress::Progress};
 
-/// The approvals of a run, one after another.
+/// The questions of a run, one after another.
 #[derive(Debug, Default)]
 pub(crate) struct Approvals {
-    waiting: VecDeque<Pending>,
-    reader: Option<Reader>,
-    /// The number of the question that was shown last.
-    put: Arc<AtomicU64>,
+    /// The first is shown.
+    waiting: VecDeque<Question>,
+    /// Whether the first was put to the person, with a number of its own.
+    is_put: bool,
+    number: Arc<AtomicU64>,
+    /// Questions that need no answer of the person.
+    granted: Vec<ConfirmId>,
+    allowed: Allowed,
+    /// While a question is shown in a frame.
+    keys: Option<Keys>,
+    lines: Option<Lines>,
     /// Whether stdin has ended.
     is_over: bool,
 }
 
-#[derive(Debug)]
-struct Pending {
-    id: ConfirmId,
-    text: String,
-    is_put: bool,
-}
-
-/// Reads stdin on a separate thread, each line when it is needed: between two lines, an editor may
-/// read it.
-#[derive(Debug)]
-struct Reader {
-    requests: requests::Sender<()>,
-    lines: mpsc::Receiver<Line>,
-    is_asked: bool,
-}
-
-/// A line that was typed, and the question above it.
+/// What the person typed.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Line {
-    text: String,
-    below: u64,
+pub(crate) enum Input {
+    /// A line is being typed.
+    Draft,
+    /// A line; `None` at the end of stdin.
+    Line(Option<Line>),
 }
 
-impl Line {
-    /// Returns the line.
-    pub(crate) fn text(&self) -> &str {
-        &self.text
-    }
-}
+/// A question, and its answer.
+pub(crate) type Answered = (ConfirmId, Decision);
 
 impl Approvals {
+    /// Creates them; what is allowed is not asked.
+    pub(crate) fn new(allowed: Allowed) -> Self {
+        Self { allowed, ..Self::default() }
+    }
+
     /// Applies an event.
     pub(crate) fn event(&mut self, event: &AgentEvent) {
         match &event.kind {
             EventKind::RequireUserConfirm { confirm_id, tool_calls, .. } => {
-                let calls = tool_calls.iter().map(|call| wants(event.agent_label(), call));
-                let text = calls.collect::<Vec<_>>().join("\n");
-                self.waiting.push_back(Pending { id: confirm_id.clone(), text, is_put: false });
+                let question = Question::new(confirm_id.clone(), event.agent_label(), tool_calls.clone());
+                if self.allowed.covers(&question) {
+                    self.granted.push(question.id);
+                } else {
+                    self.waiting.push_back(question);
+                }
             }
             EventKind::UserConfirmResult { confirm_id, .. } => {
+                self.is_put &= self.waiting.front().is_some_and(|first| first.id != *confirm_id);
                 self.waiting.retain(|question| question.id != *confirm_id);
             }
             _ => {}
         }
     }
 
-    /// Returns the question to show now, if it is a new one. Lines that were typed before do not
-    /// answer it.
-    fn put(&mut self) -> Option<String> {
-        let question = self.waiting.front_mut().filter(|question| !question.is_put)?;
-        question.is_put = true;
-        discard_typed();
-        self.put.fetch_add(1, Ordering::AcqRel);
-        Some(format!("{}\n{HOW}", question.text))
-    }
-
-    /// Shows the next question, if it is a new one.
+    /// Shows the first question, or that there is none. Lines that were typed before a question do
+    /// not answer it.
     pub(crate) fn ask(&mut self, progress: &mut dyn Progress) {
-        if let Some(question) = self.put() {
-            progress.ask(&question);
+        let behind = self.waiting.len().saturating_sub(1);
+        let Some(first) = self.waiting.front_mut() else {
+            if std::mem::take(&mut self.is_put) || self.keys.is_some() {
+                self.keys = None;
+                progress.ask(None, "");
+            }
+            return;
+        };
+        let is_new = !std::mem::replace(&mut self.is_put, true);
+        if is_new {
+            discard_typed();
+            self.number.fetch_add(1, Ordering::AcqRel);
+            if progress.draws_typed()
+                && self.keys.is_none()
+                && !self.lines.as_ref().is_some_and(Lines::is_reading)
+            {
+                self.keys = Keys::start();
+            }
+            self.keys.iter_mut().for_each(Keys::clear);
+        }
+        let is_drawn = self.keys.is_some();
+        if is_new || is_drawn && first.behind != behind {
+            first.behind = behind;
+            progress.ask(Some(first), self.keys.as_ref().map_or("", Keys::text));
         }
     }
 
-    /// Takes a line, and returns the question that it answers and the decision. If the line is not
-    /// an answer, shows how to answer.
-    pub(crate) fn answer_with(
-        &mut self,
-        line: Option<Line>,
-        progress: &mut dyn Progress,
-    ) -> Option<(ConfirmId, Decision)> {
-        let answered = self.answer(line).unwrap_or_else(|how| {
-            progress.ask(how);
-            None
-        });
+    /// Takes what was typed, and returns the questions that it answers. If the line is not an
+    /// answer, shows how to answer.
+    pub(crate) fn input(&mut self, input: Input, progress: &mut dyn Progress) -> Vec<Answered> {
+        let line = match input {
+            Input::Draft => {
+                progress.ask(self.waiting.front(), self.keys.as_ref().map_or("", Keys::text));
+                return Vec::new();
+            }
+            Input::Line(line) => line,
+        };
+        let answered = self.answer(line, progress);
         self.ask(progress);
         answered
+    }
+
+    /// Returns the answers to the questions that the person need not see.
+    pub(crate) fn granted(&mut self) -> Vec<Answered> {
+        self.granted.drain(..).map(|id| (id, Decision::Allow)).collect()
     }
 
     /// Returns `true` if a question is open.
@@ -116,71 +147,108 @@ impl Approvals {
         !self.waiting.is_empty()
     }
 
-    /// Returns the next line that is typed; `None` at the end of stdin.
-    pub(crate) async fn line(&mut self) -> Option<Line> {
-        if !self.is_open() {
-            return pending().await;
-        }
-        self.typed().await
+    /// Returns `true` if a frame can be drawn: what is typed is a part of it.
+    pub(crate) fn is_drawn(&self) -> bool {
+        !self.is_open() || self.keys.is_some()
     }
 
-    /// Returns the next line, also while a question is open.
+    /// Returns what is typed next, while a question is open.
+    pub(crate) async fn next(&mut self) -> Input {
+        match &mut self.keys {
+            _ if self.waiting.is_empty() => pending().await,
+            _ if self.is_over => Input::Line(None),
+            Some(keys) => match keys.next().await {
+                Typed::Draft => Input::Draft,
+                Typed::Line(text) => {
+                    Input::Line(Some(Line { text, below: self.number.load(Ordering::Acquire) }))
+                }
+                Typed::End => Input::Line(None),
+            },
+            None => Input::Line(self.typed().await),
+        }
+    }
+
+    /// Returns the next line, also while no question is open; `None` at the end of stdin.
     pub(crate) async fn typed(&mut self) -> Option<Line> {
         if self.is_over {
             return None;
         }
-        self.reader.get_or_insert_with(|| Reader::start(self.put.clone())).line().await
+        self.lines.get_or_insert_with(|| Lines::start(self.number.clone())).next().await
     }
 
     /// Returns `true` if the thread still waits for a line although the caller has stopped waiting.
     /// The thread gets the next line that is typed.
     pub(crate) fn is_reading(&self) -> bool {
-        self.reader.as_ref().is_some_and(|reader| reader.is_asked)
+        self.lines.as_ref().is_some_and(Lines::is_reading)
     }
 
-    /// Returns the answer to the open question; the error is the text to show to the person.
-    fn answer(&mut self, line: Option<Line>) -> Result<Option<(ConfirmId, Decision)>, &'static str> {
+    /// Reads keys again, after the process was stopped and continued.
+    pub(crate) fn continued(&self) {
+        self.keys.iter().for_each(|keys| _ = keys.apply());
+    }
+
+    /// Gives the terminal back: no further question is shown.
+    pub(crate) fn close(&mut self, progress: &mut dyn Progress) {
+        self.waiting.clear();
+        self.ask(progress);
+    }
+
+    fn answer(&mut self, line: Option<Line>, progress: &mut dyn Progress) -> Vec<Answered> {
         self.is_over |= line.is_none();
-        let is_old = |line: &Line| line.below != self.put.load(Ordering::Acquire);
-        if line.as_ref().is_some_and(is_old) {
-            return Ok(None);
+        let is_old = |line: &Line| line.below != self.number.load(Ordering::Acquire);
+        let Some(question) = self.waiting.front().filter(|_| !line.as_ref().is_some_and(is_old)) else {
+            return Vec::new();
+        };
+        let decision = match answer::answer(line.as_ref().map(|line| &*line.text), question) {
+            Ok(Answer::Decide(decision)) => decision,
+            Ok(Answer::View) => {
+                progress.view(question);
+                return Vec::new();
+            }
+            Ok(Answer::Always(patterns)) => {
+                self.allow(patterns, progress);
+                Decision::Allow
+            }
+            Err(how) => {
+                progress.note(&how);
+                return Vec::new();
+            }
+        };
+        let Some(first) = self.waiting.pop_front() else { return Vec::new() };
+        self.is_put = false;
+        if progress.draws_typed() {
+            let word = if matches!(decision, Decision::Deny(_)) { "denied" } else { "allowed" };
+            progress.note(&format!("{word} {}", first.summary()));
         }
-        let decision = decision(line.as_ref().map(|line| &*line.text)).ok_or(HOW)?;
-        Ok(self.waiting.pop_front().map(|question| (question.id, decision)))
+        let (covered, waiting) = self.waiting.drain(..).partition(|question| self.allowed.covers(question));
+        self.waiting = waiting;
+        self.granted.extend(covered.into_iter().map(|question: Question| question.id));
+        [vec![(first.id, decision)], self.granted()].concat()
+    }
+
+    /// Allows patterns from now on.
+    fn allow(&mut self, patterns: Vec<mainstem::policy::Pattern>, progress: &mut dyn Progress) {
+        let names: Vec<_> = patterns.iter().map(ToString::to_string).collect();
+        match self.allowed.add(patterns) {
+            Ok(()) => progress.note(&format!(
+                "always allowed here: {}; `mainstem trust list` shows what is",
+                names.join(", ")
+            )),
+            Err(error) => progress.note(&format!("warning: allowed for this command only: {error:#}")),
+        }
     }
 }
 
-impl Reader {
-    fn start(put: Arc<AtomicU64>) -> Self {
-        let (requests, asked) = requests::channel();
-        let (sender, lines) = mpsc::channel(1);
-        // If the thread can't be started, the closed channel has the effect of the end of stdin.
-        // It may wait for a line until the process ends.
-        let _ = thread::Builder::new().name("answers".to_owned()).spawn(move || {
-            let mut line = Vec::new();
-            while asked.recv().is_ok()
-                && io::stdin().lock().read_until(b'\n', &mut line).is_ok_and(|read| read > 0)
-            {
-                // Invalid UTF-8 is replaced, and reading continues.
-                let text = String::from_utf8_lossy(&line).trim_end_matches(['\r', '\n']).to_owned();
-                line.clear();
-                if sender.blocking_send(Line { text, below: put.load(Ordering::Acquire) }).is_err() {
-                    return;
-                }
-            }
-        });
-        Self { requests, lines, is_asked: false }
-    }
-
-    /// Returns the next line; `None` at the end of stdin. If the future is dropped, the next call
-    /// returns the line.
-    async fn line(&mut self) -> Option<Line> {
-        if !self.is_asked {
-            self.is_asked = self.requests.send(()).is_ok();
+/// Gives answers to a session. If one is not accepted, shows a note.
+pub(crate) async fn confirm(session: &dyn AnySession, answered: Vec<Answered>, progress: &mut dyn Progress) {
+    for (id, decision) in answered {
+        if let Err(error) = session.confirm(&id, decision).await
+            // Its result arrives as an event.
+            && !error.has_code(&Code::NotAsked)
+        {
+            let error = advised(error);
+            progress.note(&format!("error: the answer was not accepted: {error:#}"));
         }
-        let line = self.lines.recv().await;
-        self.is_asked = false;
-        line
     }
 }
 
@@ -194,101 +262,5 @@ pub(crate) fn discard_typed() {
     }
 }
 
-const HOW: &str = "  y: yes · n [reason]: no · {…}: yes, with these arguments";
-
-fn wants(agent: &str, call: &ToolCall) -> String {
-    let arguments: Value = serde_json::from_str(&call.arguments).unwrap_or(Value::Null);
-    match arguments.get("plan").and_then(Value::as_str).filter(|_| call.name == "plan_exit") {
-        Some(plan) => format!("{agent} has a plan:\n{plan}"),
-        None => format!("{agent} wants to run {} {}", call.name, call.arguments),
-    }
-}
-
-/// Returns the decision of a line; `None` is the end of stdin.
-fn decision(line: Option<&str>) -> Option<Decision> {
-    let Some(line) = line else { return Some(Decision::Deny("there was no answer".to_owned())) };
-    let (word, rest) = line.trim().split_once(char::is_whitespace).unwrap_or_else(|| (line.trim(), ""));
-    match word.to_ascii_lowercase().as_str() {
-        "y" | "yes" if rest.is_empty() => Some(Decision::Allow),
-        "n" | "no" if rest.trim().is_empty() => Some(Decision::Deny("declined by the person".to_owned())),
-        "n" | "no" => Some(Decision::Deny(rest.trim().to_owned())),
-        _ => serde_json::from_str(line).ok().filter(Value::is_object).map(Decision::AllowWith),
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use mainstem_event::{EventSink, Origin, SessionLog};
-    use serde_json::json;
-
-    use super::*;
-
-    /// The events of two agents that ask.
-    fn asked() -> Approvals {
-        let mut approvals = Approvals::default();
-        let log = SessionLog::new("s".parse().unwrap());
-        let (sink, mut cursor) = (
-            EventSink::root(log.clone(), Origin::session("s".parse().unwrap(), None)),
-            log.subscribe_from(1),
-        );
-        for id in ["one", "two"] {
-            let tool_calls = vec![ToolCall::new("call-1", "poke", "{}")];
-            let kind = EventKind::require_user_confirm(ConfirmId::try_from(id).unwrap(), tool_calls);
-            sink.emit(kind);
-            approvals.event(&cursor.try_next().unwrap());
-        }
-        approvals
-    }
-
-    fn typed(text: &str, below: u64) -> Option<Line> {
-        Some(Line { text: text.to_owned(), below })
-    }
-
-    fn given(id: &str, decision: Decision) -> Result<Option<(ConfirmId, Decision)>, &'static str> {
-        Ok(Some((ConfirmId::try_from(id).unwrap(), decision)))
-    }
-
-    #[test]
-    fn each_question_has_its_own_answer() {
-        let mut approvals = asked();
-        assert!(approvals.put().is_some());
-        assert_eq!(approvals.put(), None, "it is put once");
-        assert_eq!(approvals.answer(typed("what?", 1)), Err(HOW));
-        assert_eq!(approvals.answer(typed("y", 1)), given("one", Decision::Allow));
-        assert!(approvals.put().is_some());
-        assert_eq!(approvals.answer(typed("y", 1)), Ok(None), "typed before the second was put");
-        assert_eq!(approvals.answer(typed("y", 2)), given("two", Decision::Allow));
-        assert!(!approvals.is_open());
-    }
-
-    #[tokio::test]
-    async fn after_the_end_of_stdin_the_answer_is_no() {
-        let mut approvals = asked();
-        let no_answer = || Decision::Deny("there was no answer".to_owned());
-        approvals.put();
-        assert_eq!(approvals.answer(None), given("one", no_answer()));
-        approvals.put();
-        let line = approvals.line().await;
-        assert_eq!(approvals.answer(line), given("two", no_answer()));
-        assert!(!approvals.is_open());
-    }
-
-    #[test]
-    fn what_a_line_means() {
-        let deny = |reason: &str| Some(Decision::Deny(reason.to_owned()));
-        for (line, expected) in [
-            (Some("y"), Some(Decision::Allow)),
-            (Some(" Yes "), Some(Decision::Allow)),
-            (Some("n"), deny("declined by the person")),
-            (Some("no  not today "), deny("not today")),
-            (Some(r#"{"at":"b"}"#), Some(Decision::AllowWith(json!({ "at": "b" })))),
-            (Some(""), None),
-            (Some("yes please"), None),
-            (Some("[1]"), None),
-            (Some("maybe"), None),
-            (None, deny("there was no answer")),
-        ] {
-            assert_eq!(decision(line), expected, "{line:?}");
-        }
-    }
-}
+mod tests;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use futures_util::StreamExt;
-use mainstem::api::{Begun, Code};
+use mainstem::api::Begun;
 use mainstem_event::{AgentEvent, CancelReason, Clock, EventKind, Outcome, SystemClock, fold};
 
 use rustyline::completion::unescape;
@@ -18,15 +18,15 @@ use self::{
     session::ChatSession,
 };
 use crate::{
-    approval::Approvals,
+    approval::{Approvals, confirm},
     args::{Chat, Format, Log, Source},
     attachments::Attachments,
     exit::{Exit, Fault, OrExit, in_one_line},
-    host::{Advise, CANCEL_TIMEOUT, advised},
+    host::{Advise, CANCEL_TIMEOUT},
     print::{print, print_reply},
     progress,
     replies::Replies,
-    signals::{Signal, Signals},
+    signals::{Continued, Signal, Signals},
     store, telemetry,
     terminal::Terminal,
 };
@@ -69,11 +69,12 @@ pub(crate) fn run(args: &Chat, config: &Source, terminal: Terminal) -> Result<Ex
     let _telemetry = telemetry::start(Log::Off, terminal).or_exit(Exit::Config)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
     let exit = runtime.block_on(async {
-        let session = ChatSession::open(args, config, terminal).await?;
+        let mut session = ChatSession::open(args, config, terminal).await?;
         let mut dialog = Dialog {
             args,
             terminal,
-            approvals: Approvals::default(),
+            approvals: Approvals::new(std::mem::take(&mut session.allowed)),
+            continued: Continued::new(),
             signals: Signals::new().or_exit(Exit::Failed)?,
             attachments: Attachments::default(),
             has_failed: false,
@@ -93,6 +94,7 @@ struct Dialog<'a> {
     terminal: Terminal,
     /// Reads stdin, for turns and for answers.
     approvals: Approvals,
+    continued: Continued,
     signals: Signals,
     /// Files for the next turn.
     attachments: Attachments,
@@ -229,26 +231,35 @@ impl Dialog<'_> {
                         return Err(anyhow!("stopped before the turn had ended")).or_exit(signal.exit());
                     }
                     is_stopping = true;
+                    self.approvals.close(&mut *progress);
                     progress.note("cancelling the turn… press Ctrl-C again to abort");
                     // If the server can't be reached, the turn continues, and its events show that.
                     let _ = timeout(CANCEL_TIMEOUT, run.cancel(CancelReason::user("Ctrl-C"))).await;
                 }
-                line = self.approvals.line() => {
-                    if let Some((id, decision)) = self.approvals.answer_with(line, &mut *progress)
-                        && let Err(error) = session.session.confirm(&id, decision).await
-                        // Its result arrives as an event.
-                        && !error.has_code(&Code::NotAsked)
-                    {
-                        progress.note(&format!("error: the answer was not accepted: {:#}", advised(error)));
-                    }
+                () = self.continued.next() => {
+                    self.approvals.continued();
+                    progress.continued();
                 }
-                // Drawing would disturb a person who types.
-                _ = frames.tick(), if is_stopping || !self.approvals.is_open() => progress.tick(SystemClock.now()),
+                input = self.approvals.next(), if !is_stopping => {
+                    let answered = self.approvals.input(input, &mut *progress);
+                    confirm(&*session.session, answered, &mut *progress).await;
+                }
+                // Drawing would disturb a person who types where the terminal echoes it.
+                _ = frames.tick(), if is_stopping || self.approvals.is_drawn() => {
+                    if self.continued.is_before().await {
+                        self.approvals.continued();
+                        progress.continued();
+                    }
+                    progress.tick(SystemClock.now());
+                }
                 event = events.next() => {
                     let Some(event) = event.transpose().advise().or_exit(Exit::Failed)? else { break };
                     progress.event(&event);
                     self.approvals.event(&event);
-                    self.approvals.ask(&mut *progress);
+                    confirm(&*session.session, self.approvals.granted(), &mut *progress).await;
+                    if !is_stopping {
+                        self.approvals.ask(&mut *progress);
+                    }
                     if let EventKind::StateCheckpoint { agent_key, messages, .. } = &event.kind
                         && agent_key.as_str() == fold::ROOT
                     {

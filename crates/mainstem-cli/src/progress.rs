@@ -19,6 +19,7 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 pub(crate) use self::live::Live;
 use self::{glyphs::Glyphs, plain::Plain};
 use crate::{
+    approval::{Question, Row, SHOWN},
     args::{Format, Mode},
     sanitize,
     terminal::Terminal,
@@ -44,13 +45,34 @@ pub(crate) trait Progress {
     /// Begins a new line on a terminal that has echoed a key, such as `^C`.
     fn below_echo(&mut self) {}
 
-    /// Shows a question; a person types below it.
-    fn ask(&mut self, text: &str) {
-        self.note(text);
+    /// Shows a question, with what is typed below it; `None` if there is none any longer.
+    fn ask(&mut self, question: Option<&Question>, _typed: &str) {
+        if let Some(question) = question {
+            self.note(&text(&question.lines(live::size_of_stderr().0.into(), SHOWN)));
+        }
     }
+
+    /// Shows all of what a question asks.
+    fn view(&mut self, question: &Question) {
+        self.note(&text(&question.all_lines(live::size_of_stderr().0.into())));
+    }
+
+    /// Returns `true` if a question and what is typed are drawn in a frame; then the terminal must
+    /// not echo.
+    fn draws_typed(&self) -> bool {
+        false
+    }
+
+    /// Draws below what is there, after the process was stopped and continued.
+    fn continued(&mut self) {}
 
     /// Shows the rest, at the end of the run.
     fn finish(&mut self, now: Timestamp);
+}
+
+fn text(lines: &[Row]) -> String {
+    let lines: Vec<_> = lines.iter().map(|line| &*line.text).collect();
+    lines.join("\n")
 }
 
 /// The shortest time between two frames.

@@ -26,13 +26,17 @@ use self::{
     setup::Setup,
 };
 use crate::{
+    approval::{Allowed, Approval, Approvals},
     args::{self, Background, Format, Log, Mode, Source},
+    config::Config,
     exit::{Exit, Fault, OrExit},
+    harness::workspace,
     host::{self, new_session},
     output::{Output, Stdout},
     progress, signals, store, telemetry,
     terminal::Terminal,
     trust::{self, Reads},
+    trusted::canonical,
 };
 
 /// A run to begin, wherever its session is.
@@ -44,6 +48,7 @@ struct Plan {
     harness: Option<Harness>,
     /// Notes to show before the run.
     notes: Vec<String>,
+    allowed: Allowed,
 }
 
 /// Runs the command.
@@ -65,9 +70,12 @@ pub(crate) fn run(args: &args::Run, source: &Source, terminal: Terminal) -> Resu
 
 fn here(args: &args::Run, source: &Source, terminal: Terminal, runtime: &Runtime) -> Result<Plan, Fault> {
     let reads = Reads::agents(args.foreign);
-    let config = trust::settle(args.settings(), source, reads, terminal).or_exit(Exit::Config)?;
+    let mut config = trust::settle(args.settings(), source, reads, terminal).or_exit(Exit::Config)?;
     check_background(args).or_exit(Exit::Usage)?;
-    let options = request::options(args, &config.settings.budget, terminal).or_exit(Exit::Usage)?;
+    let project = canonical(&workspace(&config.settings).value).display().to_string();
+    let approval = approval(args, Some(&mut config), project, terminal).or_exit(Exit::Usage)?;
+    let options = request::options(args, &config.settings.budget).or_exit(Exit::Usage)?;
+    let options = approval.options(options);
     let Setup { harness, prompt, mut notes } = setup::setup(args, &config, terminal)?;
     let session = match &args.session {
         None => harness.new_session(),
@@ -80,11 +88,21 @@ fn here(args: &args::Run, source: &Source, terminal: Terminal, runtime: &Runtime
         notes.push("the session is in plan mode; --no-plan leaves it".to_owned());
     }
     let run = request::new_run(args, &prompt, options).or_exit(Exit::Usage)?;
-    Ok(Plan { session: Arc::new(session), run, prompt, harness: Some(harness), notes })
+    Ok(Plan {
+        session: Arc::new(session),
+        run,
+        prompt,
+        harness: Some(harness),
+        notes,
+        allowed: approval.into_allowed(),
+    })
 }
 
 fn on_server(args: &args::Run, server: &Server, terminal: Terminal) -> Result<Plan, Fault> {
-    let options = request::options(args, &args.budget, terminal).or_exit(Exit::Usage)?;
+    let options = request::options(args, &args.budget).or_exit(Exit::Usage)?;
+    let project = args.at.server.clone().unwrap_or_default();
+    let approval = approval(args, None, project, terminal).or_exit(Exit::Usage)?;
+    let options = approval.options(options);
     let prompt = prompt::prompt(args, false, terminal).or_exit(Exit::Usage)?;
     let id = args.session.clone().unwrap_or_else(new_session);
     let mut session = server.open(id).or_exit(Exit::Usage)?;
@@ -92,7 +110,24 @@ fn on_server(args: &args::Run, server: &Server, terminal: Terminal) -> Result<Pl
         session = session.with_agent(&**agent);
     }
     let run = request::new_run(args, &prompt, options).or_exit(Exit::Usage)?;
-    Ok(Plan { session: Arc::new(session), run, prompt, harness: None, notes: Vec::new() })
+    Ok(Plan {
+        session: Arc::new(session),
+        run,
+        prompt,
+        harness: None,
+        notes: Vec::new(),
+        allowed: approval.into_allowed(),
+    })
+}
+
+/// Returns how calls are approved. A prompt from stdin leaves no answers there.
+fn approval(
+    args: &args::Run,
+    config: Option<&mut Config>,
+    project: String,
+    terminal: Terminal,
+) -> anyhow::Result<Approval> {
+    Approval::new(args.approve, config, project, terminal.has_person() && args.prompt != ["-"])
 }
 
 /// Checks `--background`: tasks of this process end with it.
@@ -105,8 +140,8 @@ fn check_background(args: &args::Run) -> anyhow::Result<()> {
 }
 
 fn drive(args: &args::Run, plan: Plan, terminal: Terminal, runtime: &Runtime) -> Result<Exit, Fault> {
-    let Plan { session, run, prompt, harness, notes } = plan;
-    let mut sinks = sinks(args, terminal, &prompt, Warnings::new(harness.clone(), &notes))?;
+    let Plan { session, run, prompt, harness, notes, allowed } = plan;
+    let mut sinks = sinks(args, terminal, &prompt, Warnings::new(harness.clone(), &notes), allowed)?;
     notes.iter().for_each(|note| sinks.progress.note(note));
     runtime.block_on(async {
         let begun = session.run(run).await.map_err(|error| refused(args, error))?;
@@ -144,7 +179,13 @@ fn refused(args: &args::Run, error: Error) -> Fault {
 }
 
 /// Opens the sinks of a run of this prompt.
-fn sinks(args: &args::Run, terminal: Terminal, prompt: &str, warnings: Warnings) -> Result<Sinks, Fault> {
+fn sinks(
+    args: &args::Run,
+    terminal: Terminal,
+    prompt: &str,
+    warnings: Warnings,
+    allowed: Allowed,
+) -> Result<Sinks, Fault> {
     let record = args.record.as_deref().map(create).transpose().or_exit(Exit::Usage)?;
     let mode = if args.quiet { Mode::Quiet } else { args.progress };
     let title = if args.resume { args.session.as_ref().map_or("", SessionId::as_str) } else { prompt };
@@ -155,6 +196,7 @@ fn sinks(args: &args::Run, terminal: Terminal, prompt: &str, warnings: Warnings)
         progress: progress::on_stderr(terminal, mode, args.output, title),
         signals: signals::watch().or_exit(Exit::Failed)?,
         warnings,
+        approvals: Approvals::new(allowed),
     })
 }
 

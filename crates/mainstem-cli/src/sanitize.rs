@@ -26,6 +26,23 @@ pub(crate) fn ascii(text: &str) -> String {
     })
 }
 
+/// Shows what can't be seen as an escape, such as `\u{1b}`: what a person approves has to be all
+/// that there is. Letters of all languages stay.
+pub(crate) fn visible(text: &str) -> String {
+    let is_plain = |c: char| {
+        matches!(c, '"' | '\'' | '\\')
+            || ["a", c.encode_utf8(&mut [0; 4])].concat().escape_debug().count() == 2
+    };
+    text.chars().fold(String::with_capacity(text.len()), |mut out, c| {
+        if is_plain(c) {
+            out.push(c)
+        } else {
+            out.extend(c.escape_debug())
+        }
+        out
+    })
+}
+
 /// Escapes such characters in JSON, with the same meaning. JSON itself escapes only those below
 /// U+0020.
 pub(crate) fn escape_json(json: &str) -> String {

@@ -7,16 +7,18 @@ use std::{
     process,
     sync::mpsc,
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
+use futures_util::FutureExt;
 use mainstem_event::CancelReason;
 use tokio::{
     runtime::{Builder, Runtime},
     sync::oneshot,
+    task::yield_now,
 };
 
-use crate::exit::Exit;
+use crate::{approval, exit::Exit};
 
 /// A request to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +72,7 @@ pub(crate) fn watch() -> io::Result<First> {
                 }
                 Err(signal) => signal,
             };
+            approval::restore();
             process::exit(last.exit() as i32);
         });
     };
@@ -103,6 +106,53 @@ impl First {
             }
         }
         pending().await
+    }
+}
+
+/// A stream of continuations: `fg` after Ctrl-Z.
+pub(crate) struct Continued {
+    /// `None` if the system refuses a handler.
+    #[cfg(unix)]
+    signals: Option<tokio::signal::unix::Signal>,
+    /// When the last frame was due.
+    frame: Instant,
+}
+
+/// The shortest time that a process is stopped for; frames are more frequent.
+const STOP: Duration = Duration::from_millis(250);
+
+impl Continued {
+    /// Starts to watch, within a runtime.
+    pub(crate) fn new() -> Self {
+        Self {
+            #[cfg(unix)]
+            signals: {
+                use tokio::signal::unix::{SignalKind, signal};
+                signal(SignalKind::from_raw(rustix::process::Signal::CONT.as_raw())).ok()
+            },
+            frame: Instant::now(),
+        }
+    }
+
+    /// Waits until the process is continued.
+    pub(crate) async fn next(&mut self) {
+        #[cfg(unix)]
+        if let Some(signals) = &mut self.signals
+            && signals.recv().await.is_some()
+        {
+            return;
+        }
+        pending().await
+    }
+
+    /// Returns `true` if the process was continued since the last frame: a timer may be noticed
+    /// before the signal.
+    pub(crate) async fn is_before(&mut self) -> bool {
+        if std::mem::replace(&mut self.frame, Instant::now()).elapsed() < STOP {
+            return false;
+        }
+        yield_now().await;
+        self.next().now_or_never().is_some()
     }
 }
 

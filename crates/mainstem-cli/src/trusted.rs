@@ -13,7 +13,7 @@ use mainstem::policy::Part;
 
 pub(crate) use self::{
     part::{FolderPart, listed, remedy},
-    store::{Folders, Store},
+    store::{Folder, Folders, Store},
 };
 
 /// Trusted parts: recorded ones, and those of this command.

@@ -61,7 +61,7 @@ pub use budget::{
 pub use pattern::{Pattern, PatternError};
 pub use plan::{PLAN_TOOLS, PlanMode, PlanRefusal};
 pub use price::{Cost, LongPrompt, Price, Prices};
-pub use rules::{Decision, Effect, Rule, RuleSet, Rules};
+pub use rules::{Because, Decision, Effect, Rule, RuleSet, Rules};
 pub use shares::{Share, Shares, Tenant};
 pub use trust::{Part, one_line, variables};
 pub use window::ContextWindows;

@@ -45,11 +45,17 @@ impl PlanMode {
     /// # Errors
     /// If it may not run, with what to do instead.
     pub fn check(self, tool: &str, is_read_only: bool) -> Result<(), PlanRefusal> {
-        if self == Self::Off || is_read_only || PLAN_TOOLS.contains(&tool) {
+        if self == Self::Off || !may_change(tool, is_read_only) {
             return Ok(());
         }
         Err(PlanRefusal { tool: tool.to_owned() })
     }
+}
+
+/// Returns `true` if a tool may change something itself, rather than through agents that it starts
+/// or steers.
+pub(crate) fn may_change(tool: &str, is_read_only: bool) -> bool {
+    !is_read_only && !PLAN_TOOLS.contains(&tool)
 }
 
 #[cfg(test)]

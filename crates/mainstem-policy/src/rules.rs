@@ -53,7 +53,7 @@ pub struct Rule {
 ///
 /// let parent = Rules::from(RuleSet::default().with_pattern(Effect::Deny, "shell")?);
 /// let child = parent.narrowed_by(&RuleSet::default().with_pattern(Effect::Allow, "*")?.into());
-/// let decision = child.decide("shell", &json!({"command": "ls"}));
+/// let decision = child.decide("shell", &json!({"command": "ls"}), false);
 /// assert_eq!(decision.effect, Effect::Deny);
 /// assert_eq!(decision.to_string(), "denied by the rule \"shell\"");
 /// # Ok::<_, mainstem_policy::PatternError>(())
@@ -70,8 +70,20 @@ pub struct Rules {
 pub struct Decision<'a> {
     /// The effect.
     pub effect: Effect,
-    /// The rule with this effect; `None` if no rule is about the call and a default decides.
-    pub because: Option<&'a Rule>,
+    /// What has this effect.
+    pub because: Because<'a>,
+}
+
+/// What decides about a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Because<'a> {
+    /// No rule is about the call.
+    Default,
+    /// No rule is about the call, and its tool may change something.
+    Changes,
+    /// This rule.
+    Rule(&'a Rule),
 }
 
 impl Rules {
@@ -87,18 +99,20 @@ impl Rules {
         Self { layers: self.layers.iter().chain(&child.layers).cloned().collect() }
     }
 
-    /// Decides about a call. Of several equally strict verdicts the outermost set's is the reason.
+    /// Decides about a call; `is_read_only` is the tool's own claim. Of several equally strict
+    /// verdicts the outermost set's is the reason.
     #[must_use]
-    pub fn decide(&self, tool: &str, arguments: &Value) -> Decision<'_> {
-        let none = Decision { effect: Effect::Allow, because: None };
-        self.layers.iter().map(|layer| layer.decide(tool, arguments)).fold(none, Decision::stricter)
+    pub fn decide(&self, tool: &str, arguments: &Value, is_read_only: bool) -> Decision<'_> {
+        let none = Decision { effect: Effect::Allow, because: Because::Default };
+        let decisions = self.layers.iter().map(|layer| layer.decide(tool, arguments, is_read_only));
+        decisions.fold(none, Decision::stricter)
     }
 
     /// Returns `true` if every call of this tool is refused, so that a model need not know the
-    /// tool.
+    /// tool; `is_read_only` is its own claim.
     #[must_use]
-    pub fn is_tool_refused(&self, tool: &str) -> bool {
-        self.layers.iter().any(|layer| layer.is_tool_refused(tool))
+    pub fn is_tool_refused(&self, tool: &str, is_read_only: bool) -> bool {
+        self.layers.iter().any(|layer| layer.is_tool_refused(tool, is_read_only))
     }
 
     /// Returns `true` if a rule allows this call [by name](Pattern::names), which lifts a
@@ -148,7 +162,13 @@ impl Rule {
     /// # Errors
     /// If the text is not a valid pattern.
     pub fn new(effect: Effect, pattern: &str) -> Result<Self, PatternError> {
-        Ok(Self { pattern: pattern.parse()?, effect, origin: None })
+        Ok(Self::of(effect, pattern.parse()?))
+    }
+
+    /// Creates a rule of unknown origin from a pattern.
+    #[must_use]
+    pub fn of(effect: Effect, pattern: Pattern) -> Self {
+        Self { pattern, effect, origin: None }
     }
 
     /// Sets where the rule was written.
@@ -170,7 +190,7 @@ impl Rule {
 
 impl Decision<'_> {
     fn stricter(self, other: Self) -> Self {
-        let is_reason = other.effect == self.effect && self.because.is_none();
+        let is_reason = other.effect == self.effect && self.because == Because::Default;
         if other.effect > self.effect || is_reason { other } else { self }
     }
 }
@@ -192,9 +212,14 @@ impl fmt::Display for Decision<'_> {
             Effect::Ask => "to be confirmed by a person, by ",
             Effect::Deny => "denied by ",
         })?;
-        let Some(rule) = self.because else { return f.write_str("default: no rule is about this call") };
-        write!(f, "the rule \"{}\"", rule.pattern)?;
-        rule.origin.iter().try_for_each(|origin| write!(f, " of {origin}"))
+        match self.because {
+            Because::Default => f.write_str("default: no rule is about this call"),
+            Because::Changes => f.write_str("default: the tool may change something"),
+            Because::Rule(Rule { pattern, origin: Some(origin), .. }) => {
+                write!(f, "the rule \"{pattern}\" of {origin}")
+            }
+            Because::Rule(rule) => write!(f, "the rule \"{}\"", rule.pattern),
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use mainstem::provider;
 
 use super::{SettingsServer, pace};
 use crate::{
+    approval::Approve,
     config::{Budget, Settings, text::duration},
     exit,
 };
@@ -99,6 +100,10 @@ pub(crate) struct Run {
     /// Plan first: only tools that change nothing run, until you accept the agent's plan.
     #[arg(long, help_heading = "Limits")]
     pub(crate) plan: bool,
+    /// How calls of tools that may change something are approved, such as those that write files or
+    /// run commands. By default you are asked at a terminal, and elsewhere they run.
+    #[arg(long, value_name = "WHO", value_enum, help_heading = "Limits")]
+    pub(crate) approve: Option<Approve>,
     /// Leave plan mode, if the session is in it.
     #[arg(long, conflicts_with = "plan", help_heading = "Limits")]
     pub(crate) no_plan: bool,

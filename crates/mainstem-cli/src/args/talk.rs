@@ -7,7 +7,10 @@ use mainstem::message::{SessionId, TaskId};
 use mainstem_event::TaskStatus;
 
 use super::{Form, Mode, WorkspaceFlag};
-use crate::config::{Budget, Settings, text::duration};
+use crate::{
+    approval::Approve,
+    config::{Budget, Settings, text::duration},
+};
 
 /// The server, if any.
 #[derive(Debug, Default, Args)]
@@ -53,6 +56,10 @@ pub(crate) struct Chat {
     pub(crate) settings: Settings,
     #[command(flatten)]
     pub(crate) budget: Budget,
+    /// How calls of tools that may change something are approved, such as those that write files or
+    /// run commands. By default you are asked at a terminal, and elsewhere they run.
+    #[arg(long, value_name = "WHO", value_enum, help_heading = "Limits")]
+    pub(crate) approve: Option<Approve>,
     /// How stderr shows progress.
     #[arg(long, value_name = "MODE", value_enum, default_value_t)]
     pub(crate) progress: Mode,

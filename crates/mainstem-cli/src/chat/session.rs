@@ -12,15 +12,17 @@ use mainstem::{
 };
 
 use crate::{
+    approval::{Allowed, Approval},
     args::{Chat, Source},
     config::{Budget, Setting, var},
     demo,
     exit::{Exit, Fault, OrExit},
-    harness::{self, Requirements, check_agent},
+    harness::{self, Requirements, check_agent, workspace},
     host::{self, Advise, new_session},
     model, progress, store, table,
     terminal::Terminal,
     trust::{self, Reads},
+    trusted::canonical,
 };
 
 const HEADS: [&str; 4] = ["AGENT", "LABEL", "STATUS", "TURNS"];
@@ -31,6 +33,8 @@ pub(super) struct ChatSession {
     options: RunOptions,
     /// The harness of this process, if the session is here.
     harness: Option<Harness>,
+    /// What a person always allows, until the chat takes it.
+    pub(super) allowed: Allowed,
 }
 
 impl ChatSession {
@@ -48,12 +52,20 @@ impl ChatSession {
             session = session.with_agent(&**agent);
         }
         let greeting = format!("session {id}");
-        let options = options(args, &args.budget, terminal);
-        Ok(Self { session: Arc::new(session), greeting, options, harness: None })
+        let project = args.at.server.clone().unwrap_or_default();
+        let approval =
+            Approval::new(args.approve, None, project, terminal.has_person()).or_exit(Exit::Usage)?;
+        let options = approval.options(options(args, &args.budget));
+        let allowed = approval.into_allowed();
+        Ok(Self { session: Arc::new(session), greeting, options, harness: None, allowed })
     }
 
     async fn here(args: &Chat, source: &Source, id: &SessionId, terminal: Terminal) -> Result<Self, Fault> {
-        let config = trust::settle(args.settings(), source, Reads::Agents, terminal).or_exit(Exit::Config)?;
+        let mut config =
+            trust::settle(args.settings(), source, Reads::Agents, terminal).or_exit(Exit::Config)?;
+        let project = canonical(&workspace(&config.settings).value).display().to_string();
+        let approval = Approval::new(args.approve, Some(&mut config), project, terminal.has_person());
+        let approval = approval.or_exit(Exit::Usage)?;
         let model = model::choose(&config.settings, var)
             .or_else(|| terminal.stdin.then(|| Setting::new(demo::NAME.to_owned(), "the default")))
             .ok_or_else(|| anyhow!("a chat needs a model, and none is configured: {}", model::ADVICE))
@@ -89,8 +101,9 @@ impl ChatSession {
             let session = opened.with_context(|| format!("--session {id}")).or_exit(Exit::Config)?;
             (session, format!("{with}, session {id}"))
         };
-        let options = options(args, &config.settings.budget, terminal);
-        Ok(Self { session: Arc::new(session), greeting, options, harness: Some(harness) })
+        let options = approval.options(options(args, &config.settings.budget));
+        let allowed = approval.into_allowed();
+        Ok(Self { session: Arc::new(session), greeting, options, harness: Some(harness), allowed })
     }
 
     pub(super) async fn say(&self, input: Message) -> anyhow::Result<Begun> {
@@ -134,9 +147,8 @@ impl ChatSession {
 }
 
 /// Returns the options of each turn.
-fn options(args: &Chat, budget: &Budget, terminal: Terminal) -> RunOptions {
+fn options(args: &Chat, budget: &Budget) -> RunOptions {
     RunOptions {
-        approval: Some(terminal.has_person()),
         // Events between turns are not read, so a turn lasts until its tasks are over.
         background: Background::Wait,
         ..args.settings.run_options(budget)

@@ -20,6 +20,16 @@ impl Permissions {
         rules(&self.own)
     }
 
+    /// Returns `true` if the user's file has a rule about changes.
+    pub(crate) fn has_changes(&self) -> bool {
+        self.own.iter().any(|set| set.changes().is_some())
+    }
+
+    /// Removes the rule about changes of the user's file.
+    pub(crate) fn clear_changes(&mut self) {
+        self.own = std::mem::take(&mut self.own).into_iter().map(|set| set.with_changes(None)).collect();
+    }
+
     /// Returns the rules of the project's file.
     pub(crate) fn project(&self) -> Rules {
         rules(&self.project)

@@ -10,10 +10,14 @@ mod view;
 use std::io::{self, Write};
 
 use mainstem_event::{AgentEvent, Timestamp};
-use ratatui::text::Line;
+use ratatui::{
+    style::Stylize,
+    text::{Line, Span},
+};
 
 use self::{answer::Answer, screen::Screen, tree::Tree, view::View};
 use super::{Progress, figures, glyphs::Glyphs};
+use crate::approval::{Kind, Question, Row, SHOWN};
 
 /// Columns and rows of a terminal.
 pub(super) type Size = (u16, u16);
@@ -37,6 +41,8 @@ pub(crate) struct Live<W> {
     now: Timestamp,
     /// The widest name so far, so that columns do not move.
     widest: usize,
+    /// The question below the tree, and what is typed.
+    question: Option<(Question, String)>,
 }
 
 /// Returns the size of the terminal at stderr; by default 80 by 24.
@@ -60,6 +66,7 @@ impl<W: Write> Live<W> {
             started: None,
             now: Timestamp::default(),
             widest: 0,
+            question: None,
         }
     }
 
@@ -75,10 +82,12 @@ impl<W: Write> Live<W> {
         let (columns, height) = (self.size)();
         // A terminal may wrap at its last column, so that column stays empty.
         let width = columns.saturating_sub(1).max(1);
+        let room = usize::from(height.saturating_sub(LEFT));
+        let question = self.question(usize::from(width), room);
         let Some(started) = self.started else {
-            return self.screen.draw(notes, &view::buffer(&[], width), columns);
+            return self.screen.draw(notes, &view::buffer(&question, width), columns);
         };
-        let height = usize::from(height.saturating_sub(LEFT));
+        let height = room.saturating_sub(question.len()).max(1);
         let answer = if is_over { Vec::new() } else { self.answer(usize::from(width), height) };
         // The answer gets half of the height while it grows, and else what the tree leaves.
         let reserved = if self.answer.is_open() { (answer.len() + 1).min(height / 2) } else { 0 };
@@ -94,7 +103,37 @@ impl<W: Write> Live<W> {
             frame.push(Line::default());
             frame.extend_from_slice(&answer[answer.len().saturating_sub(room)..]);
         }
+        frame.extend(question);
         self.screen.draw(notes, &view::buffer(&frame, width), columns);
+    }
+
+    /// Returns the question and what is typed, below an empty line.
+    fn question(&self, width: usize, height: usize) -> Vec<Line<'static>> {
+        let Some((question, typed)) = &self.question else { return Vec::new() };
+        // The head of the tree and the answers need a few lines.
+        let rows = question.lines(width, SHOWN.min(height.saturating_sub(5)).max(2));
+        let rows = rows.into_iter().map(|row| self.row(row));
+        [Line::default()].into_iter().chain(rows).chain([self.typed(typed, width)]).collect()
+    }
+
+    fn row(&self, Row { text, kind }: Row) -> Line<'static> {
+        let line = Line::from(self.glyphs.text(&text));
+        match kind {
+            Kind::Head => line.yellow().bold(),
+            Kind::Plain => line,
+            Kind::Added => line.green(),
+            Kind::Removed => line.red(),
+            Kind::Hint => line.dim(),
+        }
+    }
+
+    /// Returns the end of what is typed, with a cursor.
+    fn typed(&self, typed: &str, width: usize) -> Line<'static> {
+        let mut shown = self.glyphs.text(typed);
+        while Span::raw(&*shown).width() + 5 > width && !shown.is_empty() {
+            shown.remove(0);
+        }
+        Line::from(format!("  > {shown}_"))
     }
 
     /// Returns the end of what the root has written.
@@ -135,14 +174,30 @@ impl<W: Write> Progress for Live<W> {
         self.draw(&notes, false);
     }
 
-    fn ask(&mut self, text: &str) {
-        self.note(text);
-        // Typed text moves the cursor; later frames are drawn below it.
+    fn ask(&mut self, question: Option<&Question>, typed: &str) {
+        self.question = question.map(|question| (question.clone(), typed.to_owned()));
+        self.draw(&[], false);
+    }
+
+    fn view(&mut self, question: &Question) {
+        let width = usize::from((self.size)().0);
+        let rows: Vec<_> =
+            question.all_lines(width).into_iter().map(|row| self.glyphs.text(&row.text)).collect();
+        self.draw(&rows, false);
+    }
+
+    fn draws_typed(&self) -> bool {
+        true
+    }
+
+    fn continued(&mut self) {
         self.screen.leave();
+        self.draw(&[], false);
     }
 
     fn finish(&mut self, now: Timestamp) {
         self.now = now;
+        self.question = None;
         if self.started.is_some() {
             self.draw(&[], true);
             self.screen.leave();

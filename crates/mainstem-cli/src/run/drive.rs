@@ -17,7 +17,7 @@ use futures_util::{
     stream::{self, LocalBoxStream},
 };
 use mainstem::{
-    api::{AnyRun, AnySession, Begun, Code},
+    api::{AnyRun, AnySession, Begun},
     event::EventStreamExt,
     prelude::Harness,
 };
@@ -29,7 +29,7 @@ use tokio::{
 
 use super::{end::Stop, filter::filter, recorder::Recorder};
 use crate::{
-    approval::{Approvals, Line},
+    approval::{Approvals, Input, confirm},
     args, harness,
     host::{CANCEL_TIMEOUT, advised},
     output::{Output, Stdout},
@@ -50,6 +50,7 @@ pub(super) struct Sinks {
     pub(super) progress: Box<dyn Progress>,
     pub(super) signals: signals::First,
     pub(super) warnings: Warnings,
+    pub(super) approvals: Approvals,
 }
 
 /// The diagnostics of the harness, each shown once. An MCP server starts when it is first needed,
@@ -71,6 +72,7 @@ pub(super) struct Drive {
     pub(super) signals: signals::First,
     warnings: Warnings,
     approvals: Approvals,
+    continued: signals::Continued,
     /// The text that waits for room on stdout.
     pub(super) queue: VecDeque<Bytes>,
     pub(super) stop: Option<Stop>,
@@ -94,14 +96,15 @@ enum Next {
     Event(Option<anyhow::Result<AgentEvent>>),
     Room(OwnedPermit<Bytes>),
     Frame,
-    Line(Option<Line>),
+    Input(Input),
+    Continued,
     Stop(Stop),
     GiveUp,
 }
 
 impl Drive {
     pub(super) fn new(args: &args::Run, sinks: Sinks, session: Arc<dyn AnySession>, begun: Begun) -> Self {
-        let Sinks { recorder, output, stdout, progress, signals, warnings } = sinks;
+        let Sinks { recorder, output, stdout, progress, signals, warnings, approvals } = sinks;
         let recorder = Rc::new(RefCell::new(recorder));
         let filter = filter(args, session.id().as_str());
         let keep = recorder.clone();
@@ -117,7 +120,8 @@ impl Drive {
             progress,
             signals,
             warnings,
-            approvals: Approvals::default(),
+            approvals,
+            continued: signals::Continued::new(),
             queue: output.begin().into_iter().collect(),
             stop: None,
             is_given_up: false,
@@ -132,7 +136,11 @@ impl Drive {
     pub(super) async fn until_end(&mut self) {
         loop {
             match self.next().await {
-                Next::Event(Some(Ok(event))) => self.event(&event),
+                Next::Event(Some(Ok(event))) => {
+                    self.event(&event);
+                    let granted = self.approvals.granted();
+                    confirm(&*self.session, granted, &mut *self.progress).await;
+                }
                 Next::Event(Some(Err(error))) => {
                     self.stop.get_or_insert(Stop::Lost(error));
                     break;
@@ -143,7 +151,12 @@ impl Drive {
                     break;
                 }
                 Next::Room(room) => _ = self.queue.pop_front().map(|piece| room.send(piece)),
-                Next::Line(line) => self.answer(line).await,
+                Next::Input(input) => {
+                    let answered = self.approvals.input(input, &mut *self.progress);
+                    confirm(&*self.session, answered, &mut *self.progress).await;
+                }
+                Next::Continued => self.continued(),
+                Next::Frame if self.continued.is_before().await => self.continued(),
                 Next::Frame => self.progress.tick(SystemClock.now()),
                 Next::Stop(stop) if self.stop.is_some() || stop.is_at_once() => {
                     self.stop.get_or_insert(stop);
@@ -193,9 +206,10 @@ impl Drive {
             signal = self.signals.next() => Next::Stop(Stop::Signal(signal)),
             () = timeout, if !is_stopping => Next::Stop(Stop::Timeout),
             () = give_up, if is_stopping => Next::GiveUp,
-            line = self.approvals.line(), if !is_stopping => Next::Line(line),
-            // Drawing would disturb a person who types.
-            _ = frames.tick(), if is_stopping || !self.approvals.is_open() => Next::Frame,
+            () = self.continued.next() => Next::Continued,
+            input = self.approvals.next(), if !is_stopping => Next::Input(input),
+            // Drawing would disturb a person who types where the terminal echoes it.
+            _ = frames.tick(), if is_stopping || self.approvals.is_drawn() => Next::Frame,
             room = self.stdout.room(!self.queue.is_empty()) => {
                 room.map_or_else(|error| Next::Stop(Stop::Stdout(error)), Next::Room)
             }
@@ -214,7 +228,9 @@ impl Drive {
         }
         // Hidden agents count, too.
         self.approvals.event(event);
-        self.approvals.ask(&mut *self.progress);
+        if self.stop.is_none() {
+            self.approvals.ask(&mut *self.progress);
+        }
     }
 
     /// Returns `true` if agents and tasks may take their time to end.
@@ -222,16 +238,10 @@ impl Drive {
         !self.is_given_up && !self.stop.as_ref().is_some_and(Stop::is_at_once)
     }
 
-    /// Answers the open question and shows the next, or shows how to answer.
-    async fn answer(&mut self, line: Option<Line>) {
-        if let Some((id, decision)) = self.approvals.answer_with(line, &mut *self.progress)
-            && let Err(error) = self.session.confirm(&id, decision).await
-            // Its result arrives as an event.
-            && !error.has_code(&Code::NotAsked)
-        {
-            let error = advised(error);
-            self.progress.note(&format!("error: the answer was not accepted: {error:#}"));
-        }
+    /// Shows everything again, after the process was stopped and continued.
+    fn continued(&mut self) {
+        self.approvals.continued();
+        self.progress.continued();
     }
 
     fn show(&mut self, event: &AgentEvent) {
@@ -245,6 +255,7 @@ impl Drive {
         if matches!(stop, Stop::Signal(signals::Signal::Interrupt)) && io::stderr().is_terminal() {
             self.progress.below_echo();
         }
+        self.approvals.close(&mut *self.progress);
         self.progress.note(&stop.note(agents));
         self.cancel_run(stop.reason(self.clock.limit)).await;
         self.clock.give_up.as_mut().reset(Instant::now() + self.clock.grace);

@@ -14,7 +14,6 @@ use crate::{
     args::{self, Background},
     attachments::Attachments,
     config::{Budget, read::named},
-    terminal::Terminal,
 };
 
 /// The largest file with an output schema, in bytes.
@@ -24,10 +23,9 @@ const SCHEMA: u64 = 1 << 20;
 ///
 /// # Errors
 /// The file of the output schema can't be read, or is not a JSON Schema.
-pub(super) fn options(args: &args::Run, budget: &Budget, terminal: Terminal) -> anyhow::Result<RunOptions> {
+pub(super) fn options(args: &args::Run, budget: &Budget) -> anyhow::Result<RunOptions> {
     Ok(RunOptions {
         plan_mode: plan_mode(args),
-        approval: Some(terminal.has_person() && args.prompt != ["-"]),
         background: match args.background {
             Background::Wait => event::Background::Wait,
             Background::Detach => event::Background::Detach,

@@ -44,6 +44,16 @@ fn escaped_json_means_the_same() {
     assert_eq!(serde_json::from_str::<String>(&escaped).unwrap(), text);
 }
 
+#[test]
+fn what_can_not_be_seen_is_shown_as_an_escape() {
+    let check = |text: &str, expected: &str| assert_eq!(visible(text), expected, "{text:?}");
+    check("plain, ünïcödé 日本 🦀 \"quoted\" \\", "plain, ünïcödé 日本 🦀 \"quoted\" \\");
+    check("हिन्दी", "हिन्दी");
+    check("ls\x1b[2K\rrm", "ls\\u{1b}[2K\\rrm");
+    check("a\tb\nc", "a\\tb\\nc");
+    check("l\u{200b}s\u{202e}", "l\\u{200b}s\\u{202e}");
+}
+
 proptest! {
     #[test]
     fn nothing_unsafe_is_left(text in "(\\PC|\\pC|\x1b|\\[|[0-9;]|m|\n){0,60}") {

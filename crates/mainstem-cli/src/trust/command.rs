@@ -1,6 +1,6 @@
 //! `mainstem trust`
 
-use std::{collections::BTreeMap, path::Path};
+use std::path::Path;
 
 use anyhow::{Context, anyhow, ensure};
 use mainstem::policy::one_line;
@@ -13,7 +13,7 @@ use crate::{
     exit::{Exit, Fault, OrExit},
     harness::workspace,
     print::{json, note_empty, print},
-    trusted::{FolderPart, Folders, Store, canonical, listed},
+    trusted::{Folder, FolderPart, Folders, Store, canonical, listed},
 };
 
 pub(crate) fn run(args: &Trust) -> Result<Exit, Fault> {
@@ -31,10 +31,11 @@ fn list(folders: &Folders, output: Form) -> Result<Exit, Fault> {
         Form::Json => json(&json!(folders))?,
         Form::Text if folders.is_empty() => note_empty("trusted folders"),
         Form::Text => {
-            let folder = |(folder, parts): (&String, &BTreeMap<String, String>)| {
-                let mut lines: Vec<_> = parts.values().map(|what| format!("  {what}\n")).collect();
+            let folder = |(name, folder): (&String, &Folder)| {
+                let mut lines: Vec<_> = folder.trusted.values().map(|what| format!("  {what}\n")).collect();
                 lines.sort();
-                format!("{}\n{}", one_line(folder), lines.concat())
+                let allowed = folder.allowed.iter().map(|pattern| format!("  always allowed: {pattern}\n"));
+                format!("{}\n{}", one_line(name), lines.into_iter().chain(allowed).collect::<String>())
             };
             print(&folders.iter().map(folder).collect::<String>())?;
         }
@@ -74,13 +75,17 @@ fn all_parts(dir: &Path, foreign: bool) -> anyhow::Result<Vec<FolderPart>> {
 }
 
 fn remove(store: &Store, dir: &Path) -> Result<Exit, Fault> {
-    let folder = canonical(dir);
-    let Some(_) = store.remove(&folder).or_exit(Exit::Failed)? else {
+    // A server's address stands for itself.
+    let name = match dir.to_str() {
+        Some(text) if text.contains("://") => text.to_owned(),
+        _ => canonical(dir).display().to_string(),
+    };
+    let Some(_) = store.remove(&name).or_exit(Exit::Failed)? else {
         let known = store.read().or_exit(Exit::Failed)?;
         let known: Vec<_> = known.keys().map(|folder| one_line(folder)).collect();
         let known = if known.is_empty() { String::new() } else { format!("; trusted: {}", known.join(", ")) };
-        return Err(anyhow!("no part of {} was trusted{known}", folder.display())).or_exit(Exit::Usage);
+        return Err(anyhow!("nothing of {name} was trusted or allowed{known}")).or_exit(Exit::Usage);
     };
-    print(&format!("no longer trusted: {}\n", folder.display()))?;
+    print(&format!("no longer trusted: {name}\n"))?;
     Ok(Exit::Reply)
 }

@@ -9,6 +9,7 @@ use std::{
 
 use anyhow::Context;
 use etcetera::BaseStrategy;
+use mainstem::policy::Pattern;
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 
@@ -24,8 +25,18 @@ pub(crate) struct Store {
     path: PathBuf,
 }
 
-/// Folders with the hashes of their trusted parts, and what these do.
-pub(crate) type Folders = BTreeMap<String, BTreeMap<String, String>>;
+/// Folders by name; the address of a server, too, for what is allowed there.
+pub(crate) type Folders = BTreeMap<String, Folder>;
+
+/// What the user has agreed to in a folder.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Folder {
+    /// The hashes of trusted parts of its files, and what these do.
+    pub(crate) trusted: BTreeMap<String, String>,
+    /// The calls that are always allowed.
+    pub(crate) allowed: Vec<Pattern>,
+}
 
 #[derive(Default, Serialize, Deserialize)]
 struct Contents {
@@ -42,7 +53,7 @@ impl Store {
 
     /// Returns `true` if this is recorded. An unreadable store counts as empty.
     pub(crate) fn has(&self, folder: &Path, hash: &str) -> bool {
-        let known = || Some(self.read().ok()?.get(folder.to_str()?)?.contains_key(hash));
+        let known = || Some(self.read().ok()?.get(folder.to_str()?)?.trusted.contains_key(hash));
         known().unwrap_or_default()
     }
 
@@ -69,18 +80,39 @@ impl Store {
         self.change(|folders| {
             for FolderPart { folder, part, .. } in parts {
                 let name = folder.to_str().context("the folder's name is not UTF-8")?;
-                folders.entry(name.to_owned()).or_default().insert(part.hash(), part.to_string());
+                let trusted = &mut folders.entry(name.to_owned()).or_default().trusted;
+                trusted.insert(part.hash(), part.to_string());
             }
             Ok(())
         })
     }
 
-    /// Removes a folder; returns its trusted parts.
+    /// Returns the calls that are always allowed in a folder, or at a server. An unreadable store
+    /// counts as empty.
+    pub(crate) fn allowed(&self, folder: &str) -> Vec<Pattern> {
+        let folders = self.read().unwrap_or_default();
+        folders.get(folder).map(|folder| folder.allowed.clone()).unwrap_or_default()
+    }
+
+    /// Allows calls always.
     ///
     /// # Errors
     /// It can't be read or written.
-    pub(crate) fn remove(&self, folder: &Path) -> anyhow::Result<Option<BTreeMap<String, String>>> {
-        self.change(|folders| Ok(folder.to_str().and_then(|name| folders.remove(name))))
+    pub(crate) fn allow(&self, folder: &str, patterns: Vec<Pattern>) -> anyhow::Result<()> {
+        self.change(|folders| {
+            let allowed = &mut folders.entry(folder.to_owned()).or_default().allowed;
+            let new = patterns.into_iter().filter(|pattern| !allowed.contains(pattern)).collect::<Vec<_>>();
+            allowed.extend(new);
+            Ok(())
+        })
+    }
+
+    /// Removes a folder; returns what the user had agreed to there.
+    ///
+    /// # Errors
+    /// It can't be read or written.
+    pub(crate) fn remove(&self, folder: &str) -> anyhow::Result<Option<Folder>> {
+        self.change(|folders| Ok(folders.remove(folder)))
     }
 
     /// Changes the store under a lock that also excludes other processes; readers see the old file

@@ -202,14 +202,84 @@ fn a_person_at_the_terminal_is_asked() {
     }
 }
 
+/// The root writes two files and runs a command; then it tells what it read of that.
+fn changing() -> Server {
+    Server::start(|request| {
+        let messages = request["messages"].as_array().unwrap();
+        let text = messages.last().unwrap()["content"].to_string();
+        let write = |path: &str| ("write_file", json!({ "path": path, "content": "one\ntwo\n" }));
+        match messages.iter().filter(|message| message["role"] == "assistant").count() {
+            0 => vec![Step::Call(vec![write("a.txt")])],
+            1 => vec![Step::Call(vec![("shell", json!({ "command": "cat a.txt" }))])],
+            2 => vec![Step::Call(vec![("edit_file", json!({ "path": "a.txt", "old": "two", "new": "2" }))])],
+            _ => vec![Step::Text(Box::leak(format!("It ended: {text}").into_boxed_str()))],
+        }
+    })
+}
+
 #[test]
-fn each_question_waits_for_its_own_answer_and_the_end_of_stdin_is_no() {
+fn a_change_is_asked_about_once_and_what_is_always_allowed_never_again() {
+    let server = changing();
+    let terminal = Terminal::new();
+    let home = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let run = || {
+        let cli = mainstem("run --shell Go").env("OPENAI_BASE_URL", &server.url()).env("TERM", "xterm");
+        cli.env("HOME", home.path().to_str().unwrap()).within(folder.path())
+    };
+    let mut running = on(&terminal, run().stdin(terminal.line()));
+    terminal.until("main wants to write a.txt:");
+    terminal.until("+ two");
+    terminal.type_in("a\r");
+    terminal.until("always allowed here: write_file(path: a.txt)");
+    terminal.until("  cat a.txt");
+    terminal.type_in("a shell\r");
+    terminal.until("- two");
+    terminal.type_in("nx\u{7f} not so\r");
+    let (code, screen) = terminal.end(&mut running);
+    assert_eq!(code, Some(0), "{screen}");
+    assert!(screen.contains("denied main: edit_file a.txt") && screen.contains("not so"), "{screen}");
+    assert_eq!(std::fs::read_to_string(folder.path().join("a.txt")).unwrap(), "one\ntwo\n");
+
+    let terminal = Terminal::new();
+    let mut running = on(&terminal, run().stdin(terminal.line()));
+    terminal.until("main wants to change a.txt:");
+    terminal.type_in("y\r");
+    let (code, screen) = terminal.end(&mut running);
+    assert_eq!(code, Some(0), "{screen}");
+    assert!(!screen.contains("wants to write") && !screen.contains("wants to run"), "{screen}");
+    assert_eq!(std::fs::read_to_string(folder.path().join("a.txt")).unwrap(), "one\n2\n");
+}
+
+#[test]
+fn who_approves_can_be_chosen() {
+    let check = |flags: &str, config: &str, expected: &str| {
+        let server = changing();
+        let cli = mainstem(&format!("run --shell {flags} Go")).env("OPENAI_BASE_URL", &server.url());
+        let done = cli.file(".config/mainstem/config.toml", config).run();
+        assert!(format!("{}{}", done.stdout, done.stderr).contains(expected), "{flags} {config}: {done:?}");
+    };
+    check("", "", "in 1 place, line 2");
+    check("--approve auto", "", "in 1 place, line 2");
+    check("--approve never", "", "edit_file is denied by default: the tool may change something");
+    check("--approve ask", "", "--approve ask: there is no person to ask");
+    check(
+        "",
+        "[permissions]\nchanges = 'deny'",
+        "edit_file is denied by default: the tool may change something",
+    );
+    check("--approve auto", "[permissions]\nchanges = 'deny'", "in 1 place, line 2");
+    check("--approve auto", "[permissions]\ndeny = ['edit_file']", "edit_file is denied by the rule");
+}
+
+#[test]
+fn each_question_waits_for_its_own_answer_and_ctrl_d_is_no() {
     let server = Server::start(|request| {
         let text = request["messages"].to_string();
         let spawn = |task: &str| ("agent_spawn", json!({ "agent_id": "general-purpose", "task": task }));
         match () {
             () if text.contains("You are a subagent") => vec![Step::Text("Gold.")],
-            () if text.contains("there was no answer") => vec![Step::Text("One and a half.")],
+            () if text.contains("declined by the person") => vec![Step::Text("One and a half.")],
             () => vec![Step::Call(vec![spawn("Dig"), spawn("Fill"), spawn("Rest")])],
         }
     });
@@ -224,9 +294,15 @@ fn each_question_waits_for_its_own_answer_and_the_end_of_stdin_is_no() {
     std::thread::sleep(Duration::from_millis(200));
     assert!(!terminal.screen().contains("\"Rest\""), "{}", terminal.screen());
     terminal.type_in("\u{4}");
+    terminal.until("\"Rest\"");
+    terminal.type_in("\u{4}");
     let (code, screen) = terminal.end(&mut running);
     assert_eq!(code, Some(0), "{screen}");
-    assert!(screen.contains("\"Rest\"") && screen.trim_end().ends_with("One and a half."), "{screen}");
+    assert!(
+        screen.matches("denied main: agent_spawn").count() == 2
+            && screen.trim_end().ends_with("One and a half."),
+        "{screen}"
+    );
 }
 
 #[test]

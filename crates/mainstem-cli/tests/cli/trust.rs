@@ -364,7 +364,7 @@ fn trust_is_listed_added_and_removed() {
     expected[1..].sort();
     assert_eq!(listed, expected);
     let json: Value = serde_json::from_str(&said("trust list --output json").1).unwrap();
-    let parts = json[&name].as_object().unwrap();
+    let parts = json[&name]["trusted"].as_object().unwrap();
     assert!(parts.len() == 3 && parts.keys().all(|hash| hash.len() == 64), "{json}");
     assert!(parts.values().any(|what| what == kid));
     // Others are as they were, by whatever name a folder is called.
@@ -374,7 +374,10 @@ fn trust_is_listed_added_and_removed() {
     );
     assert_eq!(said("trust rm ./subagents/.."), ok(&format!("no longer trusted: {name}\n")));
     assert_eq!(said("trust list"), (Some(0), String::new(), "no trusted folders\n".to_owned()));
-    assert_eq!(said("trust rm"), (Some(2), String::new(), format!("error: no part of {name} was trusted\n")));
+    assert_eq!(
+        said("trust rm"),
+        (Some(2), String::new(), format!("error: nothing of {name} was trusted or allowed\n"))
+    );
     assert_eq!(
         said("trust add nowhere"),
         (Some(2), String::new(), "error: nowhere is not a directory\n".to_owned())

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{Effect, Rule, RuleSet, Rules};
+use super::{Because, Decision, Effect, Rule, RuleSet, Rules};
 use Effect::{Allow, Ask, Deny};
 
 fn set(default: Effect, rules: &[(Effect, &str)]) -> RuleSet {
@@ -16,13 +16,21 @@ fn shell(command: &str) -> Value {
     json!({"command": command})
 }
 
+/// Returns the pattern of the rule that decides.
+fn pattern(decision: Decision<'_>) -> Option<String> {
+    match decision.because {
+        Because::Rule(rule) => Some(rule.pattern.to_string()),
+        Because::Default | Because::Changes => None,
+    }
+}
+
 #[test]
 fn the_strictest_rule_of_a_set_decides() {
     let check =
         |default, rules: &[(Effect, &str)], command: &str, expected: Effect, because: Option<&str>| {
             let rules = Rules::from(set(default, rules));
-            let decision = rules.decide("shell", &shell(command));
-            let pattern = decision.because.map(|rule| rule.pattern.to_string());
+            let decision = rules.decide("shell", &shell(command), false);
+            let pattern = pattern(decision);
             assert_eq!((decision.effect, pattern.as_deref()), (expected, because), "{command}");
         };
     check(Allow, &[], "ls", Allow, None);
@@ -47,8 +55,8 @@ fn the_strictest_rule_of_a_set_decides() {
 fn the_strictest_layer_decides() {
     let check = |layers: &[RuleSet], command: &str, expected: Effect, because: Option<&str>| {
         let rules = layers.iter().fold(Rules::new(), |rules, layer| rules.narrowed_by(&layer.clone().into()));
-        let decision = rules.decide("shell", &shell(command));
-        let pattern = decision.because.map(|rule| rule.pattern.to_string());
+        let decision = rules.decide("shell", &shell(command), false);
+        let pattern = pattern(decision);
         assert_eq!((decision.effect, pattern.as_deref()), (expected, because), "{command}");
     };
     let parent = set(Ask, &[(Allow, "shell(git *)"), (Deny, "shell(git push *)")]);
@@ -67,10 +75,12 @@ fn the_strictest_layer_decides() {
 #[test]
 fn a_decision_says_why() {
     let check = |rules: RuleSet, expected: &str| {
-        assert_eq!(Rules::from(rules).decide("shell", &shell("ls")).to_string(), expected);
+        assert_eq!(Rules::from(rules).decide("shell", &shell("ls"), false).to_string(), expected);
     };
     let deny = |origin: &str| set(Allow, &[(Deny, "shell(ls*)")]).with_origin(origin);
     check(set(Deny, &[]), "denied by default: no rule is about this call");
+    check(set(Allow, &[]).with_changes(Deny), "denied by default: the tool may change something");
+    check(set(Deny, &[]).with_changes(Ask), "denied by default: no rule is about this call");
     check(set(Ask, &[(Ask, "*")]), r#"to be confirmed by a person, by the rule "*""#);
     check(set(Ask, &[(Allow, "*")]), r#"allowed by the rule "*""#);
     check(deny("subagents/reviewer.md"), r#"denied by the rule "shell(ls*)" of subagents/reviewer.md"#);
@@ -84,7 +94,7 @@ fn a_decision_says_why() {
 fn tools_that_can_never_run_need_not_be_offered() {
     let check = |layer: RuleSet, tool: &str, expected| {
         let rules = Rules::from(set(Allow, &[])).narrowed_by(&layer.into());
-        assert_eq!(rules.is_tool_refused(tool), expected, "{tool}");
+        assert_eq!(rules.is_tool_refused(tool, false), expected, "{tool}");
     };
     check(set(Allow, &[(Deny, "mcp__*")]), "mcp__x", true);
     check(set(Allow, &[(Deny, "mcp__*")]), "shell", false);
@@ -94,6 +104,27 @@ fn tools_that_can_never_run_need_not_be_offered() {
     check(set(Deny, &[(Ask, "shell")]), "shell", false);
     check(set(Deny, &[(Deny, "shell(rm *)")]), "shell", true);
     check(set(Ask, &[]), "shell", false);
+    check(set(Allow, &[]).with_changes(Deny), "shell", true);
+    check(set(Allow, &[]).with_changes(Deny), "agent_spawn", false);
+    check(set(Allow, &[(Allow, "shell(ls)")]).with_changes(Deny), "shell", false);
+}
+
+#[test]
+fn tools_that_may_change_something_have_an_effect_of_their_own() {
+    let check = |layers: &[RuleSet], tool: &str, is_read_only, expected: Effect| {
+        let rules = layers.iter().fold(Rules::new(), |rules, layer| rules.narrowed_by(&layer.clone().into()));
+        assert_eq!(rules.decide(tool, &shell("ls"), is_read_only).effect, expected, "{tool} {layers:?}");
+    };
+    let asks = || set(Allow, &[]).with_changes(Ask);
+    check(&[asks()], "shell", false, Ask);
+    check(&[asks()], "read_file", true, Allow);
+    check(&[asks()], "agent_spawn", false, Allow);
+    check(&[set(Deny, &[]).with_changes(Ask)], "shell", false, Deny);
+    check(&[set(Ask, &[]).with_changes(Allow)], "shell", false, Ask);
+    let but_ls = set(Allow, &[(Allow, "shell(ls)")]).with_changes(Ask);
+    check(std::slice::from_ref(&but_ls), "shell", false, Allow);
+    check(&[but_ls, asks()], "shell", false, Ask);
+    check(&[set(Allow, &[(Deny, "shell")]).with_changes(Ask)], "shell", false, Deny);
 }
 
 #[test]
@@ -107,6 +138,7 @@ fn sets_read_from_files() {
         "allow = ['read_*']\nask = ['shell']\ndeny = ['write_file(path: .git/**)', 'x']",
         &set(Allow, &[(Allow, "read_*"), (Ask, "shell"), (Deny, "write_file(path: .git/**)"), (Deny, "x")]),
     );
+    check("changes = 'ask'", &set(Allow, &[]).with_changes(Ask));
     check(
         "rules = [{ pattern = 'a', effect = 'ask' }]\ndeny = ['b']",
         &set(Allow, &[(Ask, "a"), (Deny, "b")]),
@@ -126,7 +158,7 @@ fn sets_read_from_files() {
 fn the_schema_shows_the_short_form() {
     let schema = serde_json::to_value(schemars::schema_for!(RuleSet)).unwrap();
     let keys: Vec<_> = schema["properties"].as_object().unwrap().keys().collect();
-    assert_eq!(keys, ["default", "rules", "allow", "ask", "deny"]);
+    assert_eq!(keys, ["default", "changes", "rules", "allow", "ask", "deny"]);
     assert_eq!(schema["properties"]["deny"]["items"]["$ref"], "#/$defs/Pattern");
 }
 
@@ -160,7 +192,8 @@ fn sets() -> impl Strategy<Value = RuleSet> {
         "read_*(path: *)",
     ]);
     let rules = prop::collection::vec((effects(), patterns), 0..6);
-    (effects(), rules).prop_map(|(default, rules)| set(default, &rules))
+    (effects(), prop::option::of(effects()), rules)
+        .prop_map(|(default, changes, rules)| set(default, &rules).with_changes(changes))
 }
 
 fn calls() -> impl Strategy<Value = (&'static str, Value)> {
@@ -176,37 +209,37 @@ fn calls() -> impl Strategy<Value = (&'static str, Value)> {
 
 proptest! {
     #[test]
-    fn a_child_is_never_laxer(layers in prop::collection::vec(sets(), 1..6), (tool, arguments) in calls()) {
+    fn a_child_is_never_laxer(layers in prop::collection::vec(sets(), 1..6), (tool, arguments) in calls(), is_read_only: bool) {
         let mut rules = Rules::new();
         for layer in layers {
             let child = rules.narrowed_by(&layer.clone().into());
-            let alone = Rules::from(layer).decide(tool, &arguments).effect;
-            let parent = rules.decide(tool, &arguments).effect;
-            prop_assert_eq!(child.decide(tool, &arguments).effect, parent.max(alone));
+            let alone = Rules::from(layer).decide(tool, &arguments, is_read_only).effect;
+            let parent = rules.decide(tool, &arguments, is_read_only).effect;
+            prop_assert_eq!(child.decide(tool, &arguments, is_read_only).effect, parent.max(alone));
             rules = child;
         }
     }
 
     #[test]
-    fn nesting_is_associative(layers in prop::array::uniform3(sets()), (tool, arguments) in calls()) {
+    fn nesting_is_associative(layers in prop::array::uniform3(sets()), (tool, arguments) in calls(), is_read_only: bool) {
         let [a, b, c] = layers.map(Rules::from);
         let left = a.narrowed_by(&b).narrowed_by(&c);
         let right = a.narrowed_by(&b.narrowed_by(&c));
-        prop_assert_eq!(left.decide(tool, &arguments), right.decide(tool, &arguments));
+        prop_assert_eq!(left.decide(tool, &arguments, is_read_only), right.decide(tool, &arguments, is_read_only));
     }
 
     #[test]
-    fn a_further_deny_never_loosens(layer in sets(), more in sets(), (tool, arguments) in calls()) {
-        let before = Rules::from(layer.clone()).decide(tool, &arguments).effect;
+    fn a_further_deny_never_loosens(layer in sets(), more in sets(), (tool, arguments) in calls(), is_read_only: bool) {
+        let before = Rules::from(layer.clone()).decide(tool, &arguments, is_read_only).effect;
         let denials = more.rules().iter().filter(|rule| rule.effect == Deny);
-        let after = Rules::from(denials.cloned().fold(layer, RuleSet::with_rule)).decide(tool, &arguments).effect;
+        let after = Rules::from(denials.cloned().fold(layer, RuleSet::with_rule)).decide(tool, &arguments, is_read_only).effect;
         prop_assert!(after >= before);
     }
 
     #[test]
-    fn a_tool_that_is_not_offered_never_runs(layer in sets(), (tool, arguments) in calls()) {
+    fn a_tool_that_is_not_offered_never_runs(layer in sets(), (tool, arguments) in calls(), is_read_only: bool) {
         let rules = Rules::from(layer);
-        prop_assert!(!rules.is_tool_refused(tool) || rules.decide(tool, &arguments).effect == Deny);
+        prop_assert!(!rules.is_tool_refused(tool, is_read_only) || rules.decide(tool, &arguments, is_read_only).effect == Deny);
     }
 
     #[test]

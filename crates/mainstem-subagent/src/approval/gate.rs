@@ -77,7 +77,7 @@ impl Member {
     fn verdict(&self, call: Passing<'_>) -> (Effect, String) {
         let mut worst = (Effect::Allow, String::new());
         let mut consider = |rules: &Rules| {
-            let decision = rules.decide(call.name, call.arguments);
+            let decision = rules.decide(call.name, call.arguments, call.is_read_only);
             if decision.effect > worst.0 {
                 worst = (decision.effect, decision.to_string());
             }

@@ -116,6 +116,30 @@ fn written(size: Size, is_markdown: bool, events: Vec<EventKind>) -> String {
 }
 
 #[test]
+fn a_question_is_below_the_tree_with_what_is_typed() {
+    use crate::approval::Question;
+    let edit = serde_json::json!({ "path": "src/main.rs", "old": "one\ntwo", "new": "one\n2" });
+    let calls = vec![mainstem::message::ToolCall::new("1", "edit_file", edit.to_string())];
+    let question = Question::new("q".parse().unwrap(), "main", calls);
+    let mut shots = String::new();
+    for size in [(80, 24), (40, 12), (30, 6)] {
+        let mut live = Live::new(Terminal::new(size), Glyphs::UNICODE, false, "Go", || SIZE.get());
+        for event in fixture::demo().iter().take(60) {
+            live.event(event);
+        }
+        live.tick(live.now);
+        live.ask(Some(&question), "");
+        live.ask(Some(&question), "n not now");
+        shots += &format!("--- {size:?}\n{}\n", live.screen.out.screen());
+        live.ask(None, "");
+        live.note("denied main: edit_file src/main.rs");
+        let screen = live.screen.out.screen();
+        assert!(!screen.contains("wants to") && !screen.contains("not now"), "nothing stale: {screen}");
+    }
+    insta::assert_snapshot!(shots);
+}
+
+#[test]
 fn the_answer_grows_below_the_tree() {
     let id = || "1.1".parse().unwrap();
     let text = |delta: &str| EventKind::TextBlockDelta { block_id: id(), delta: delta.to_owned() };

@@ -33,6 +33,9 @@ pub struct AgentState {
     pub error: Option<Failure>,
     /// Running tools, in the order of their start.
     pub tools: Vec<ToolActivity>,
+    /// The number of its requests for approval that are open.
+    #[serde(default, skip_serializing_if = "is_none_open")]
+    pub questions: u32,
     /// The end of what it said last.
     pub last_line: String,
     /// Tokens of its own model calls.
@@ -68,6 +71,10 @@ impl ContextFill {
     pub fn percent(self) -> u64 {
         self.used.saturating_mul(100) / self.window.max(1)
     }
+}
+
+fn is_none_open(questions: &u32) -> bool {
+    *questions == 0
 }
 
 /// What an agent is at.
@@ -125,6 +132,7 @@ impl AgentState {
             outcome: None,
             error: None,
             tools: Vec::new(),
+            questions: 0,
             last_line: String::new(),
             usage: Usage::default(),
             model: None,
@@ -186,7 +194,7 @@ impl AgentState {
                     input: input.clone(),
                     started_at: event.at,
                 });
-                self.phase = Phase::Acting;
+                self.act();
             }
             ToolResultEnd { tool_call_id, .. } => {
                 self.tools.retain(|tool| tool.tool_call_id != *tool_call_id);
@@ -202,12 +210,21 @@ impl AgentState {
                 self.phase = Phase::Waiting;
                 self.last_line.clear();
             }
-            RequireUserConfirm { .. } | RequireExternalExecution { .. } => self.phase = Phase::Asking,
-            UserConfirmResult { .. } | ExternalExecutionResult { .. } => self.phase = Phase::Acting,
+            RequireUserConfirm { .. } => {
+                self.questions += 1;
+                self.phase = Phase::Asking;
+            }
+            UserConfirmResult { .. } => {
+                self.questions = self.questions.saturating_sub(1);
+                self.act();
+            }
+            RequireExternalExecution { .. } => self.phase = Phase::Asking,
+            ExternalExecutionResult { .. } => self.act(),
             AgentEnd { outcome, error, .. } => {
                 (self.outcome, self.error, self.ended_at) = (Some(*outcome), error.clone(), Some(event.at));
                 self.phase = Phase::Ended;
                 self.tools.clear();
+                self.questions = 0;
             }
             AgentResult { .. }
             | TextBlockEnd { .. }
@@ -266,7 +283,13 @@ impl AgentState {
         }
         (self.phase, self.outcome, self.error, self.ended_at) = (Phase::Starting, None, None, None);
         self.tools.clear();
+        self.questions = 0;
         self.last_line.clear();
+    }
+
+    /// Its tools work, unless one of them waits for a person.
+    fn act(&mut self) {
+        self.phase = if self.questions > 0 { Phase::Asking } else { Phase::Acting };
     }
 
     fn use_up(&mut self, usage: Usage) {

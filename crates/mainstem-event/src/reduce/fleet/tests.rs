@@ -34,7 +34,11 @@ fn a_fleet_says_what_each_agent_is_at() {
     let root = [("", start("go"))];
     check(&[], &[]);
     check(&root, &["main Starting [] "]);
-    let steps: [(EventKind, &str); 12] = [
+    let confirm =
+        |id: &str| EventKind::RequireUserConfirm { confirm_id: id.parse().unwrap(), tool_calls: vec![] };
+    let confirmed =
+        |id: &str| EventKind::UserConfirmResult { confirm_id: id.parse().unwrap(), confirm_results: vec![] };
+    let steps: [(EventKind, &str); 15] = [
         (ask(), "Waiting [] "),
         (thinking_start("1"), "Waiting [] "),
         (thinking("1", "hm"), "Thinking [] hm"),
@@ -44,14 +48,11 @@ fn a_fleet_says_what_each_agent_is_at() {
         (tool_start("x"), "Acting [x] So"),
         (tool_start("y"), "Acting [x,y] So"),
         (tool_end("x", ToolState::Success), "Acting [y] So"),
-        (
-            EventKind::RequireUserConfirm { confirm_id: "q".parse().unwrap(), tool_calls: vec![] },
-            "Asking [y] So",
-        ),
-        (
-            EventKind::UserConfirmResult { confirm_id: "q".parse().unwrap(), confirm_results: vec![] },
-            "Acting [y] So",
-        ),
+        (confirm("q"), "Asking [y] So"),
+        (confirm("r"), "Asking [y] So"),
+        (confirmed("q"), "Asking [y] So"),
+        (tool_start("z"), "Asking [y,z] So"),
+        (confirmed("r"), "Acting [y,z] So"),
         (end(Outcome::Cancelled), "cancelled [] So"),
     ];
     for path in ["", "a"] {

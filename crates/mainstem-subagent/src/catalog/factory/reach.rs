@@ -54,7 +54,7 @@ fn may_spawn(entry: &CatalogEntry, target: &str) -> bool {
             "agent_fanout" => json!({ "spawns": [{ "agent_id": target }] }),
             _ => json!({ "agent_id": target }),
         };
-        entry.rules.decide(tool, &arguments).effect != Effect::Deny
+        entry.rules.decide(tool, &arguments, false).effect != Effect::Deny
     })
 }
 

@@ -1,0 +1,109 @@
+//! What a person always allows in a project, and what a run asks about.
+
+use anyhow::{Context, ensure};
+use clap::ValueEnum;
+use mainstem::{
+    api::RunOptions,
+    policy::{Effect, Pattern, Rule, RuleSet, Rules},
+};
+
+use super::{always::covers, question::Question};
+use crate::{config::Config, trusted::Store};
+
+/// How calls are approved that may change something: of tools that are not read-only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Approve {
+    /// Ask you, unless you have allowed such calls always.
+    Ask,
+    /// They run, except those that a rule of `[permissions]` asks about.
+    Auto,
+    /// They are refused.
+    Never,
+}
+
+/// The patterns that are always allowed: those of the project, and those of this command.
+#[derive(Debug, Default)]
+pub(crate) struct Allowed {
+    patterns: Vec<Pattern>,
+    /// The project's folder, or the server's address.
+    project: String,
+}
+
+/// How the calls of a command's runs are approved.
+#[derive(Debug)]
+pub(crate) struct Approval {
+    approve: Approve,
+    has_person: bool,
+    allowed: Allowed,
+}
+
+impl Approval {
+    /// Returns what the flag says; without it, a person is asked, unless the user's file has a rule
+    /// about changes.
+    ///
+    /// # Errors
+    /// There is no person to ask.
+    pub(crate) fn new(
+        flag: Option<Approve>,
+        config: Option<&mut Config>,
+        project: String,
+        has_person: bool,
+    ) -> anyhow::Result<Self> {
+        ensure!(
+            has_person || flag != Some(Approve::Ask),
+            "--approve ask: there is no person to ask, because stdin or stderr is not a terminal"
+        );
+        let permissions = config.map(|config| &mut config.settings.permissions);
+        let has_rule = permissions.as_ref().is_some_and(|permissions| permissions.has_changes());
+        if flag == Some(Approve::Auto) {
+            permissions.into_iter().for_each(|permissions| permissions.clear_changes());
+        }
+        let by_default = if has_person && !has_rule { Approve::Ask } else { Approve::Auto };
+        Ok(Self { approve: flag.unwrap_or(by_default), has_person, allowed: Allowed::of(project) })
+    }
+
+    /// Adds what a run asks about to its options.
+    pub(crate) fn options(&self, options: RunOptions) -> RunOptions {
+        let set = RuleSet::new(Effect::Allow);
+        let permissions = match self.approve {
+            Approve::Auto => Rules::new(),
+            Approve::Never => set.with_changes(Effect::Deny).into(),
+            Approve::Ask => self.allowed.rules(set.with_changes(Effect::Ask)),
+        };
+        let is_attended = self.has_person && self.approve != Approve::Never;
+        RunOptions { permissions, approval: Some(is_attended), ..options }
+    }
+
+    /// Returns what is always allowed.
+    pub(crate) fn into_allowed(self) -> Allowed {
+        self.allowed
+    }
+}
+
+impl Allowed {
+    /// Reads the patterns of a project. An unreadable store has none.
+    fn of(project: String) -> Self {
+        let patterns = Store::of_user().map(|store| store.allowed(&project)).unwrap_or_default();
+        Self { patterns, project }
+    }
+
+    fn rules(&self, set: RuleSet) -> Rules {
+        let rules = self.patterns.iter().map(|pattern| Rule::of(Effect::Allow, pattern.clone()));
+        rules.map(|rule| rule.with_origin("an answer")).fold(set, RuleSet::with_rule).into()
+    }
+
+    /// Returns `true` if all that is asked is allowed.
+    pub(super) fn covers(&self, question: &Question) -> bool {
+        question.calls.iter().all(|call| self.patterns.iter().any(|pattern| covers(pattern, call)))
+    }
+
+    /// Allows patterns from now on, and records them.
+    ///
+    /// # Errors
+    /// They can't be recorded.
+    pub(super) fn add(&mut self, patterns: Vec<Pattern>) -> anyhow::Result<()> {
+        self.patterns.extend(patterns.iter().cloned());
+        let store = Store::of_user().context("there is no directory for the user's state")?;
+        store.allow(&self.project, patterns)
+    }
+}
