@@ -24,7 +24,7 @@ fn asked(calls: &[(&str, &str)]) -> (Approvals, Shown) {
     let mut approvals = Approvals::default();
     let log = SessionLog::new("s".parse().unwrap());
     let mut cursor = log.subscribe_from(1);
-    let sink = EventSink::root(log.clone(), Origin::session("s".parse().unwrap(), None));
+    let sink = EventSink::root(log, Origin::session("s".parse().unwrap(), None));
     for (number, (tool, command)) in (1..).zip(calls) {
         let arguments = json!({ "command": command }).to_string();
         let calls = vec![ToolCall::new("call-1", *tool, arguments)];
