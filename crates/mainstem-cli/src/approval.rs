@@ -48,8 +48,10 @@ pub(crate) struct Approvals {
     /// Questions that need no answer of the person.
     granted: Vec<ConfirmId>,
     allowed: Allowed,
-    /// While a question is shown in a frame.
+    /// While a question is shown in a frame, or the person may type into it.
     keys: Option<Keys>,
+    /// Whether keys are read without a question.
+    is_listening: bool,
     lines: Option<Lines>,
     /// Whether stdin has ended.
     is_over: bool,
@@ -62,6 +64,19 @@ pub(crate) enum Input {
     Draft,
     /// A line; `None` at the end of stdin.
     Line(Option<Line>),
+    /// Esc.
+    Escape,
+}
+
+/// What was typed, and what it is for.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Taken {
+    /// Answers to questions, if there are any.
+    Answers(Vec<Answered>),
+    /// A line, while no question was open.
+    Line(String),
+    /// Esc, while no question was open.
+    Escape,
 }
 
 /// A question, and its answer.
@@ -97,8 +112,8 @@ impl Approvals {
     pub(crate) fn ask(&mut self, progress: &mut dyn Progress) {
         let behind = self.waiting.len().saturating_sub(1);
         let Some(first) = self.waiting.front_mut() else {
-            if std::mem::take(&mut self.is_put) || self.keys.is_some() {
-                self.keys = None;
+            if std::mem::take(&mut self.is_put) || !self.is_listening && self.keys.is_some() {
+                self.keys = self.keys.take().filter(|_| self.is_listening);
                 progress.ask(None, "");
             }
             return;
@@ -122,19 +137,36 @@ impl Approvals {
         }
     }
 
-    /// Takes what was typed, and returns the questions that it answers. If the line is not an
-    /// answer, shows how to answer.
-    pub(crate) fn input(&mut self, input: Input, progress: &mut dyn Progress) -> Vec<Answered> {
-        let line = match input {
-            Input::Draft => {
-                progress.ask(self.waiting.front(), self.keys.as_ref().map_or("", Keys::text));
-                return Vec::new();
+    /// Reads keys from now on, also while no question is open, if they can be shown. A line may have
+    /// begun.
+    pub(crate) fn listen(&mut self, progress: &mut dyn Progress, begun: String) {
+        let is_free = progress.draws_typed() && !self.is_reading();
+        self.keys = if is_free { Keys::start() } else { None };
+        self.is_listening = self.keys.is_some();
+        if let Some(keys) = &mut self.keys {
+            progress.ask(None, &begun);
+            keys.begin(begun);
+        }
+    }
+
+    /// Takes what was typed. If a line is not an answer to the question, shows how to answer.
+    pub(crate) fn input(&mut self, input: Input, progress: &mut dyn Progress) -> Taken {
+        match input {
+            Input::Line(Some(line)) if self.waiting.is_empty() && !line.text.trim().is_empty() => {
+                progress.ask(None, "");
+                Taken::Line(line.text)
             }
-            Input::Line(line) => line,
-        };
-        let answered = self.answer(line, progress);
-        self.ask(progress);
-        answered
+            Input::Line(line) => {
+                let answered = self.answer(line, progress);
+                self.ask(progress);
+                Taken::Answers(answered)
+            }
+            Input::Escape if self.waiting.is_empty() => Taken::Escape,
+            Input::Draft | Input::Escape => {
+                progress.ask(self.waiting.front(), self.keys.as_ref().map_or("", Keys::text));
+                Taken::Answers(Vec::new())
+            }
+        }
     }
 
     /// Returns the answers to the questions that the person need not see.
@@ -152,12 +184,14 @@ impl Approvals {
         !self.is_open() || self.keys.is_some()
     }
 
-    /// Returns what is typed next, while a question is open.
+    /// Returns what is typed next, while a question is open or keys are read anyway.
     pub(crate) async fn next(&mut self) -> Input {
         match &mut self.keys {
-            _ if self.waiting.is_empty() => pending().await,
+            _ if self.waiting.is_empty() && !self.is_listening => pending().await,
+            _ if self.is_over && self.waiting.is_empty() => pending().await,
             _ if self.is_over => Input::Line(None),
             Some(keys) => match keys.next().await {
+                Typed::Escape => Input::Escape,
                 Typed::Draft => Input::Draft,
                 Typed::Line(text) => {
                     Input::Line(Some(Line { text, below: self.number.load(Ordering::Acquire) }))
@@ -182,15 +216,19 @@ impl Approvals {
         self.lines.as_ref().is_some_and(Lines::is_reading)
     }
 
-    /// Reads keys again, after the process was stopped and continued.
-    pub(crate) fn continued(&self) {
+    /// Reads keys again, and shows everything again, after the process was stopped and continued.
+    pub(crate) fn continued(&self, progress: &mut dyn Progress) {
         self.keys.iter().for_each(|keys| _ = keys.apply());
+        progress.continued();
     }
 
-    /// Gives the terminal back: no further question is shown.
-    pub(crate) fn close(&mut self, progress: &mut dyn Progress) {
+    /// Gives the terminal back: no further question is shown. Returns a line that was begun.
+    pub(crate) fn close(&mut self, progress: &mut dyn Progress) -> String {
+        let begun = self.keys.as_mut().filter(|_| self.waiting.is_empty()).map(Keys::take);
         self.waiting.clear();
+        self.is_listening = false;
         self.ask(progress);
+        begun.unwrap_or_default()
     }
 
     fn answer(&mut self, line: Option<Line>, progress: &mut dyn Progress) -> Vec<Answered> {

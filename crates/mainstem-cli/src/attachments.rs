@@ -1,6 +1,11 @@
 //! Files as content of a prompt: `--attach`, and `/attach` of a chat.
 
-use std::{fs::File, io::Read, path::Path};
+use std::{
+    fs::File,
+    io::Read,
+    iter::successors,
+    path::{Path, PathBuf},
+};
 
 use anyhow::ensure;
 use base64::{Engine, prelude::BASE64_STANDARD};
@@ -54,6 +59,22 @@ impl Attachments {
         let content = std::iter::once(ContentBlock::text(prompt)).chain(self.content).collect();
         Message::new(Role::User, content)
     }
+}
+
+/// Returns the files that a text mentions as `@FILE`; a word that names no file is only a word.
+pub(crate) fn mentioned(text: &str) -> Vec<PathBuf> {
+    const OPENING: [char; 3] = ['(', '"', '\''];
+    const CLOSING: [char; 9] = ['.', ',', ';', ':', '!', '?', ')', '"', '\''];
+    let words = text.split_whitespace().map(|word| word.trim_start_matches(OPENING));
+    let names = words.filter_map(|word| word.strip_prefix('@'));
+    // Marks that end a sentence are a part of the name only if there is such a file.
+    let file = |name| {
+        let names = successors(Some(name), |name: &&str| (*name).strip_suffix(CLOSING));
+        names.map(PathBuf::from).find(|path| path.is_file())
+    };
+    let mut files: Vec<_> = names.filter_map(file).collect();
+    files.dedup();
+    files
 }
 
 fn read(path: &Path, left: u64) -> anyhow::Result<Vec<u8>> {

@@ -1,69 +1,38 @@
 //! `mainstem chat`: turn by turn, with an agent of this machine or of a server.
 
+mod command;
 mod editor;
 mod session;
+mod turn;
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::VecDeque,
+    fmt,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context, anyhow};
-use futures_util::StreamExt;
-use mainstem::api::Begun;
-use mainstem_event::{AgentEvent, CancelReason, Clock, EventKind, Outcome, SystemClock, fold};
-
+use mainstem::{api::Begun, message::Message};
 use rustyline::completion::unescape;
-use tokio::time::timeout;
 
 use self::{
+    command::{Command, help},
     editor::{Editor, Entry},
     session::ChatSession,
+    turn::Purpose,
 };
 use crate::{
-    approval::{Approvals, confirm},
-    args::{Chat, Format, Log, Source},
-    attachments::Attachments,
+    approval::Approvals,
+    args::{Chat, Log, Source},
+    attachments::{Attachments, mentioned},
+    config::Setting,
     exit::{Exit, Fault, OrExit, in_one_line},
-    host::{Advise, CANCEL_TIMEOUT},
-    print::{print, print_reply},
+    print::print,
     progress,
-    replies::Replies,
     signals::{Continued, Signal, Signals},
     store, telemetry,
     terminal::Terminal,
 };
-
-/// The commands, and what each does.
-const COMMANDS: [(&str, &str); 6] = [
-    (ATTACH, "send FILE, an image, a PDF, audio or text, with the next line"),
-    ("/agents", "list the children"),
-    (COMPACT, "shorten the conversation"),
-    ("/resume", "resume a turn without an answer"),
-    ("/help", "show these commands"),
-    ("/quit", "end the chat, as Ctrl-D does"),
-];
-
-/// Returns the help.
-fn help() -> String {
-    let commands = COMMANDS.map(|(name, does)| format!("  {name:<10}{does}"));
-    let keys = "A line is a turn, which Ctrl-C cancels. Alt-Enter begins another line of it.";
-    format!("{keys}\n{}", commands.join("\n"))
-}
-
-/// Returns what is entered next. Dropping the future loses nothing.
-async fn entry(editor: &mut Option<Editor>, approvals: &mut Approvals, terminal: Terminal) -> Entry {
-    if let Some(editor) = editor.as_mut().filter(|_| !approvals.is_reading()) {
-        return editor.entry().await;
-    }
-    if terminal.stdin {
-        progress::prompt("> ");
-    }
-    approvals.typed().await.map_or(Entry::End, |line| Entry::Text(line.text().to_owned()))
-}
-
-/// The command that shortens the conversation.
-const COMPACT: &str = "/compact";
-
-/// The command that attaches a file.
-const ATTACH: &str = "/attach";
 
 pub(crate) fn run(args: &Chat, config: &Source, terminal: Terminal) -> Result<Exit, Fault> {
     let _telemetry = telemetry::start(Log::Off, terminal).or_exit(Exit::Config)?;
@@ -71,17 +40,25 @@ pub(crate) fn run(args: &Chat, config: &Source, terminal: Terminal) -> Result<Ex
     let exit = runtime.block_on(async {
         let mut session = ChatSession::open(args, config, terminal).await?;
         let mut dialog = Dialog {
-            args,
+            args: args.clone(),
+            source: config,
             terminal,
             approvals: Approvals::new(std::mem::take(&mut session.allowed)),
             continued: Continued::new(),
             signals: Signals::new().or_exit(Exit::Failed)?,
             attachments: Attachments::default(),
+            queued: VecDeque::new(),
+            draft: String::new(),
             has_failed: false,
+            cost: Spent::default(),
             editor: editor(terminal),
         };
-        let exit = dialog.run(&session).await;
-        session.close(terminal).await;
+        let (session, exit) = dialog.run(session).await;
+        drop(dialog.editor.take());
+        if let Some(session) = session {
+            dialog.offer(&session);
+            session.close(terminal).await;
+        }
         exit
     });
     // Blocking calls, such as name lookups, must not delay the exit.
@@ -90,7 +67,8 @@ pub(crate) fn run(args: &Chat, config: &Source, terminal: Terminal) -> Result<Ex
 }
 
 struct Dialog<'a> {
-    args: &'a Chat,
+    args: Chat,
+    source: &'a Source,
     terminal: Terminal,
     /// Reads stdin, for turns and for answers.
     approvals: Approvals,
@@ -98,9 +76,47 @@ struct Dialog<'a> {
     signals: Signals,
     /// Files for the next turn.
     attachments: Attachments,
+    /// Lines that were typed during a turn.
+    queued: VecDeque<String>,
+    /// The beginning of a line that was typed during a turn.
+    draft: String,
     has_failed: bool,
+    cost: Spent,
     /// At a terminal.
     editor: Option<Editor>,
+}
+
+/// What the turns of a chat have cost.
+#[derive(Clone, Copy, Debug, Default)]
+struct Spent {
+    turns: usize,
+    /// In millionths of a dollar.
+    cost: u64,
+    /// Whether the cost of a turn is unknown.
+    is_more: bool,
+}
+
+impl Spent {
+    fn add(&mut self, cost: Option<u64>) {
+        self.cost += cost.unwrap_or_default();
+        self.is_more |= cost.is_none();
+    }
+}
+
+impl fmt::Display for Spent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let turns = if self.turns == 1 { "turn" } else { "turns" };
+        let least = if self.is_more { "at least " } else { "" };
+        write!(f, "{} {turns}, {least}{}", self.turns, progress::cost(self.cost))
+    }
+}
+
+/// What becomes of the chat after a line.
+enum Then {
+    GoOn,
+    /// The session is opened again, with the present arguments.
+    Reopen,
+    Leave,
 }
 
 /// Returns the path of a file to attach, as it was typed, or as Tab has completed it: in quotes, or
@@ -121,18 +137,28 @@ fn editor(terminal: Terminal) -> Option<Editor> {
 }
 
 impl Dialog<'_> {
-    async fn run(&mut self, session: &ChatSession) -> Result<Exit, Fault> {
+    /// Runs to the end of the chat; returns the session, unless it can't be opened again.
+    async fn run(&mut self, mut session: ChatSession) -> (Option<ChatSession>, Result<Exit, Fault>) {
         self.say(&format!("{}; /help lists the commands", session.greeting));
+        loop {
+            match self.lines(&mut session).await {
+                Ok(None) => match self.reopened(session).await {
+                    Ok(reopened) => session = reopened,
+                    Err(error) => return (None, Err(error)),
+                },
+                Ok(Some(exit)) => return (Some(session), Ok(exit)),
+                Err(error) => return (Some(session), Err(error)),
+            }
+        }
+    }
+
+    /// Does what each line says; returns `None` if the session is to be opened again.
+    async fn lines(&mut self, session: &mut ChatSession) -> Result<Option<Exit>, Fault> {
         let mut is_leaving = false;
         loop {
-            let entry = tokio::select! {
-                biased;
-                signal = self.signals.next() => return Ok(signal.exit()),
-                entry = entry(&mut self.editor, &mut self.approvals, self.terminal) => entry,
-            };
-            let text = match entry {
+            let text = match self.entry().await? {
                 Entry::Text(text) => text,
-                Entry::Interrupt if is_leaving => return Ok(Signal::Interrupt.exit()),
+                Entry::Interrupt if is_leaving => return Ok(Some(Signal::Interrupt.exit())),
                 Entry::Interrupt => {
                     is_leaving = true;
                     self.say("press Ctrl-C again to leave");
@@ -141,56 +167,135 @@ impl Dialog<'_> {
                 Entry::End => break,
             };
             is_leaving = false;
-            match text.trim() {
-                "" => {}
-                "/quit" | "/exit" => break,
-                "/help" => self.say(&help()),
-                "/agents" => match session.agents().await {
-                    Ok(agents) if agents.is_empty() => self.say("no agent was spawned yet"),
-                    Ok(agents) => print(&agents)?,
-                    Err(error) => self.complain(&error),
-                },
-                "/resume" => {
-                    let begun = self.unless_stopped(session.resume()).await?;
-                    self.begun(session, begun, "/resume").await?;
-                }
-                COMPACT => {
-                    let begun = self.unless_stopped(session.compact()).await?;
-                    self.begun(session, begun, COMPACT).await?;
-                }
-                attach if attach.split_whitespace().next() == Some(ATTACH) => {
-                    self.attach(&attach[ATTACH.len()..])
-                }
-                unknown if unknown.starts_with('/') => {
-                    self.say(&format!("unknown command {unknown}\n{}", help()))
-                }
-                input => {
-                    let message = self.attachments.clone().into_message(input);
-                    let begun = self.unless_stopped(session.say(message)).await?;
-                    if begun.is_ok() {
-                        self.attachments = Attachments::default();
-                    }
-                    self.begun(session, begun, input).await?;
-                }
+            match self.line(session, &text).await? {
+                Then::GoOn => {}
+                Then::Reopen => return Ok(None),
+                Then::Leave => break,
             }
         }
         // Scripts read the exit code.
-        Ok(if self.has_failed && !self.terminal.stdin { Exit::Failed } else { Exit::Reply })
+        Ok(Some(if self.has_failed && !self.terminal.stdin { Exit::Failed } else { Exit::Reply }))
+    }
+
+    /// Returns what is entered next, or was typed during the last turn.
+    async fn entry(&mut self) -> Result<Entry, Fault> {
+        if let Some(line) = self.queued.pop_front() {
+            self.say(&format!("> {line}"));
+            return Ok(Entry::Text(line));
+        }
+        let entry = async {
+            if let Some(editor) = self.editor.as_mut().filter(|_| !self.approvals.is_reading()) {
+                return editor.entry(&mut self.draft).await;
+            }
+            if self.terminal.stdin {
+                progress::prompt("> ");
+            }
+            self.approvals.typed().await.map_or(Entry::End, |line| Entry::Text(line.text().to_owned()))
+        };
+        tokio::select! {
+            biased;
+            signal = self.signals.next() => Err(anyhow!("{}", signal.reason())).or_exit(signal.exit()),
+            entry = entry => Ok(entry),
+        }
+    }
+
+    /// Does what a line says.
+    async fn line(&mut self, session: &mut ChatSession, line: &str) -> Result<Then, Fault> {
+        match Command::of(line) {
+            Command::Nothing => {}
+            Command::Quit => return Ok(Then::Leave),
+            Command::Help => self.say(&help()),
+            Command::Unknown(why) => self.say(&why),
+            Command::Agents => self.list(session.agents().await, "no agent was spawned yet")?,
+            Command::Tasks => self.list(session.tasks().await, "there is no background task")?,
+            Command::Cost => self.list(session.cost(self.cost).await, "")?,
+            Command::Attach(file) => self.attach(file),
+            Command::Model("") => self.say(&session.model()),
+            Command::Model(name) => return Ok(self.change_model(session, name)),
+            Command::Plan(is_on) => {
+                self.args.plan = Some(is_on);
+                self.say(match is_on {
+                    true => "plan mode begins with the next line",
+                    false => "plan mode ends with the next line",
+                });
+                if session.plan(is_on) {
+                    return Ok(Then::Reopen);
+                }
+            }
+            Command::Compact => {
+                let begun = self.unless_stopped(session.compact()).await?;
+                self.begun(session, begun, line, Purpose::Compaction).await?;
+            }
+            Command::Resume => {
+                let begun = self.unless_stopped(session.resume()).await?;
+                self.begun(session, begun, line, Purpose::Reply).await?;
+            }
+            Command::Say(input) => self.send(session, input).await?,
+        }
+        Ok(Then::GoOn)
+    }
+
+    /// Begins a turn with a message, and follows it.
+    async fn send(&mut self, session: &ChatSession, input: &str) -> Result<(), Fault> {
+        let message = match self.message(input) {
+            Ok(message) => message,
+            Err(error) => {
+                self.complain(&error);
+                return Ok(());
+            }
+        };
+        let begun = self.unless_stopped(session.say(message)).await?;
+        if begun.is_ok() {
+            self.attachments = Attachments::default();
+            self.cost.turns += 1;
+        }
+        self.begun(session, begun, input, Purpose::Reply).await
+    }
+
+    /// Returns the message with the files that are attached or mentioned.
+    ///
+    /// # Errors
+    /// A file can't be attached.
+    fn message(&self, input: &str) -> anyhow::Result<Message> {
+        let mut attachments = self.attachments.clone();
+        for path in mentioned(input) {
+            attachments.add(&path).with_context(|| format!("@{}", path.display()))?;
+        }
+        Ok(attachments.into_message(input))
     }
 
     /// Attaches a file to the next turn.
     fn attach(&mut self, path: &str) {
-        let path = attached(path.trim());
+        let path = attached(path);
         let path = path.as_path();
         if path.as_os_str().is_empty() {
             self.attachments = Attachments::default();
             return self.say("no files go with the next line");
         }
-        let added = self.attachments.add(path).with_context(|| format!("{ATTACH} {}", path.display()));
+        let added = self.attachments.add(path).with_context(|| format!("/attach {}", path.display()));
         match added {
             Ok(()) => self.say(&format!("{} goes with the next line", path.display())),
             Err(error) => self.complain(&error),
         }
+    }
+
+    /// Continues the session with another model.
+    fn change_model(&mut self, session: &ChatSession, name: &str) -> Then {
+        if let Err(error) = session.check_model(name) {
+            self.complain(&error);
+            return Then::GoOn;
+        }
+        self.say(&format!("the model is {name}"));
+        // As the flag does, it goes before the model of the agent's file.
+        self.args.settings.model = Some(Setting::new(name.to_owned(), "--model"));
+        Then::Reopen
+    }
+
+    /// Opens the session again, with the present arguments.
+    async fn reopened(&mut self, session: ChatSession) -> Result<ChatSession, Fault> {
+        self.args.session = session.recorded_as().cloned();
+        session.close(self.terminal).await;
+        ChatSession::open(&self.args, self.source, self.terminal).await
     }
 
     /// Awaits a future until a signal interrupts it.
@@ -207,9 +312,10 @@ impl Dialog<'_> {
         session: &ChatSession,
         begun: anyhow::Result<Begun>,
         title: &str,
+        purpose: Purpose,
     ) -> Result<(), Fault> {
         match begun {
-            Ok(begun) => self.turn(session, begun, title).await,
+            Ok(begun) => self.turn(session, begun, title, purpose).await,
             Err(error) => {
                 self.complain(&error);
                 Ok(())
@@ -217,90 +323,24 @@ impl Dialog<'_> {
         }
     }
 
-    /// Follows a turn to its end.
-    async fn turn(&mut self, session: &ChatSession, begun: Begun, title: &str) -> Result<(), Fault> {
-        let Begun { run, mut events } = begun;
-        let mut progress = progress::on_stderr(self.terminal, self.args.progress, Format::Text, title);
-        let (mut replies, mut is_stopping, mut frames) = (Replies::default(), false, progress::frames());
-        let mut compacted = None;
-        loop {
-            tokio::select! {
-                biased;
-                signal = self.signals.next() => {
-                    if is_stopping || signal != Signal::Interrupt {
-                        return Err(anyhow!("stopped before the turn had ended")).or_exit(signal.exit());
-                    }
-                    is_stopping = true;
-                    self.approvals.close(&mut *progress);
-                    progress.note("cancelling the turn… press Ctrl-C again to abort");
-                    // If the server can't be reached, the turn continues, and its events show that.
-                    let _ = timeout(CANCEL_TIMEOUT, run.cancel(CancelReason::user("Ctrl-C"))).await;
-                }
-                () = self.continued.next() => {
-                    self.approvals.continued();
-                    progress.continued();
-                }
-                input = self.approvals.next(), if !is_stopping => {
-                    let answered = self.approvals.input(input, &mut *progress);
-                    confirm(&*session.session, answered, &mut *progress).await;
-                }
-                // Drawing would disturb a person who types where the terminal echoes it.
-                _ = frames.tick(), if is_stopping || self.approvals.is_drawn() => {
-                    if self.continued.is_before().await {
-                        self.approvals.continued();
-                        progress.continued();
-                    }
-                    progress.tick(SystemClock.now());
-                }
-                event = events.next() => {
-                    let Some(event) = event.transpose().advise().or_exit(Exit::Failed)? else { break };
-                    progress.event(&event);
-                    self.approvals.event(&event);
-                    confirm(&*session.session, self.approvals.granted(), &mut *progress).await;
-                    if !is_stopping {
-                        self.approvals.ask(&mut *progress);
-                    }
-                    if let EventKind::StateCheckpoint { agent_key, messages, .. } = &event.kind
-                        && agent_key.as_str() == fold::ROOT
-                    {
-                        compacted = Some(messages.len());
-                    }
-                    if let Some(reply) = replies.event(&event) {
-                        progress.finish(SystemClock.now());
-                        return match title {
-                            COMPACT => self.compacted(&event, compacted),
-                            _ => self.ended(&event, reply),
-                        };
-                    }
-                }
-            }
-        }
-        progress.finish(SystemClock.now());
-        Ok(())
-    }
-
-    fn ended(&mut self, event: &AgentEvent, reply: String) -> Result<(), Fault> {
-        if let EventKind::AgentEnd { outcome, error, .. } = &event.kind {
-            if *outcome == Outcome::Success {
-                return print_reply(&reply, self.terminal);
-            }
-            let why =
-                error.as_ref().map_or_else(|| outcome.as_str().to_owned(), |error| error.message.clone());
-            self.complain(&anyhow!("{why}"));
+    /// Prints a list, or that it is empty.
+    fn list(&mut self, list: anyhow::Result<String>, empty: &str) -> Result<(), Fault> {
+        match list {
+            Ok(list) if list.is_empty() => self.say(empty),
+            Ok(list) => print(&list)?,
+            Err(error) => self.complain(&error),
         }
         Ok(())
     }
 
-    /// Says what a compaction has left.
-    fn compacted(&mut self, event: &AgentEvent, messages: Option<usize>) -> Result<(), Fault> {
-        let is_done = matches!(event.kind, EventKind::AgentEnd { outcome: Outcome::Success, .. });
-        match messages {
-            _ if !is_done => return self.ended(event, String::new()),
-            Some(1) => self.say("the conversation has 1 message now"),
-            Some(messages) => self.say(&format!("the conversation has {messages} messages now")),
-            None => self.say("the conversation is as short as it can be"),
+    /// Prints how to come back.
+    fn offer(&self, session: &ChatSession) {
+        if let Some(id) = session.recorded_as().filter(|_| self.cost.turns > 0) {
+            let server = self.args.at.server.iter().map(|server| format!(" --server {server}"));
+            let journal = self.args.journal.iter().map(|file| format!(" --journal {}", file.display()));
+            let place: String = server.chain(journal).collect();
+            self.say(&format!("to come back: mainstem chat --session {id}{place}"));
         }
-        Ok(())
     }
 
     /// Prints greetings and help, at a terminal only.

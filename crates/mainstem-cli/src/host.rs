@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use anyhow::anyhow;
+use anyhow::{Context, anyhow};
 use mainstem::client::Server;
 use mainstem::{
     api::{Code, Error, Host},
@@ -15,6 +15,7 @@ use mainstem::{
 use crate::{
     args::{At, Source},
     config::{Settings, var},
+    exit::{Exit, Fault, OrExit},
     harness::workspace,
     store,
     terminal::Terminal,
@@ -66,6 +67,18 @@ pub(crate) fn task_records(flags: Settings, source: &Source, terminal: Terminal)
 /// Returns an id for a new session.
 pub(crate) fn new_session() -> SessionId {
     SessionId::from_lossy(RandomIds.next("chat-"))
+}
+
+/// Returns the session that was active last, on the server or in the journal.
+///
+/// # Errors
+/// There is none, or they can't be listed.
+pub(crate) async fn latest(address: Option<&str>, journal: Option<&Path>) -> Result<SessionId, Fault> {
+    let at = At { server: address.map(str::to_owned) };
+    let host = open(&at, journal).context("--continue").or_exit(Exit::Config)?;
+    let sessions = host.sessions().await.advise().context("--continue").or_exit(Exit::Failed)?;
+    let none = || anyhow!("--continue: there is no session yet; `--session ID` begins one");
+    sessions.into_iter().next().map(|session| session.id).ok_or_else(none).or_exit(Exit::Usage)
 }
 
 /// Adds what a person at a terminal can do about an error.

@@ -13,6 +13,11 @@ pub(crate) fn print(text: &str) -> Result<(), Fault> {
     write(&sanitize::clean(text))
 }
 
+/// Writes text to stdout that has styles, and foreign text without control sequences.
+pub(crate) fn print_shown(text: &str) -> Result<(), Fault> {
+    write(text)
+}
+
 /// Writes a reply to stdout, as the [terminal](Terminal::reply) shows it.
 pub(crate) fn print_reply(text: &str, terminal: Terminal) -> Result<(), Fault> {
     write(&terminal.reply(text))

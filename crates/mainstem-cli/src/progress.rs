@@ -16,7 +16,10 @@ use std::{
 use mainstem_event::{AgentEvent, EventKind, Timestamp};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
-pub(crate) use self::live::Live;
+pub(crate) use self::{
+    figures::{agents, cost, tokens},
+    live::Live,
+};
 use self::{glyphs::Glyphs, plain::Plain};
 use crate::{
     approval::{Question, Row, SHOWN},
@@ -115,6 +118,21 @@ fn in_mode(mode: Mode, terminal: Terminal, prompt: &str) -> Box<dyn Progress> {
             Box::new(live.with_markdown(terminal.markdown))
         }
     }
+}
+
+/// Returns progress as lines on stderr, each with its time.
+pub(crate) fn verbose(terminal: Terminal) -> Box<dyn Progress> {
+    Box::new(lines(io::stderr(), terminal).with_times(true))
+}
+
+/// Returns what has happened as lines on stdout, each with its time.
+pub(crate) fn log(terminal: Terminal) -> impl Progress {
+    lines(io::stdout(), Terminal { color: terminal.color && terminal.stdout, ..terminal }).with_times(true)
+}
+
+fn lines<W: Write>(out: W, terminal: Terminal) -> Plain<W> {
+    let glyphs = if terminal.ascii { Glyphs::ASCII } else { Glyphs::UNICODE };
+    Plain::new(out, glyphs, terminal.color)
 }
 
 /// Prints a line on stderr after the progress.

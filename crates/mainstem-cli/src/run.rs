@@ -58,6 +58,7 @@ pub(crate) fn run(args: &args::Run, source: &Source, terminal: Terminal) -> Resu
         Some(_) => None,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
+    let args = &continued(args, &runtime)?;
     let plan = match host::server(args.at.server.as_deref()).or_exit(Exit::Usage)? {
         Some(server) => on_server(args, &server, terminal)?,
         None => here(args, source, terminal, &runtime)?,
@@ -66,6 +67,16 @@ pub(crate) fn run(args: &args::Run, source: &Source, terminal: Terminal) -> Resu
     // Blocking calls, such as name lookups, must not delay the exit.
     runtime.shutdown_background();
     exit
+}
+
+/// Names the session that `--continue` means.
+fn continued(args: &args::Run, runtime: &Runtime) -> Result<args::Run, Fault> {
+    let mut args = args.clone();
+    if args.is_continued {
+        let latest = host::latest(args.at.server.as_deref(), args.journal.as_deref());
+        args.session = Some(runtime.block_on(latest)?);
+    }
+    Ok(args)
 }
 
 fn here(args: &args::Run, source: &Source, terminal: Terminal, runtime: &Runtime) -> Result<Plan, Fault> {
@@ -151,6 +162,7 @@ fn drive(args: &args::Run, plan: Plan, terminal: Terminal, runtime: &Runtime) ->
         let wants_table = args.diagnostics && args.output != Format::Json;
         let diagnostics = drive.diagnostics().filter(|_| wants_table);
         let exit = drive.finish(args).await;
+        offer(args, &exit, terminal);
         if let Some(diagnostics) = diagnostics {
             progress::say(&diagnostics.to_string(), terminal);
         }
@@ -162,6 +174,17 @@ fn drive(args: &args::Run, plan: Plan, terminal: Terminal, runtime: &Runtime) ->
         }
         exit
     })
+}
+
+/// Prints how to resume a run that was cut or failed, if it can be resumed.
+fn offer(args: &args::Run, exit: &Result<Exit, Fault>, terminal: Terminal) {
+    let is_over = matches!(exit, Ok(Exit::Reply | Exit::ChildFailed | Exit::ClosedPipe));
+    if let Some(id) = args.session.as_ref().filter(|_| !is_over && terminal.stderr && !args.quiet) {
+        let server = args.at.server.iter().map(|server| format!(" --server {server}"));
+        let journal = args.journal.iter().map(|file| format!(" --journal {}", file.display()));
+        let place: String = server.chain(journal).collect();
+        progress::say(&format!("to resume it: mainstem run --session {id} --resume{place}"), terminal);
+    }
 }
 
 /// Adds the flags that caused an error.
@@ -193,7 +216,10 @@ fn sinks(
         recorder: Recorder::new(record, args.diagnostics),
         output: Output::new(args.output, terminal),
         stdout: Stdout::start(io::stdout()).or_exit(Exit::Failed)?,
-        progress: progress::on_stderr(terminal, mode, args.output, title),
+        progress: match args.verbose {
+            true => progress::verbose(terminal),
+            false => progress::on_stderr(terminal, mode, args.output, title),
+        },
         signals: signals::watch().or_exit(Exit::Failed)?,
         warnings,
         approvals: Approvals::new(allowed),

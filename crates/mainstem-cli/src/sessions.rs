@@ -1,5 +1,7 @@
 //! `mainstem sessions`: lists, shows, exports and deletes sessions.
 
+mod conversation;
+
 use std::sync::Arc;
 
 use futures_util::TryStreamExt;
@@ -10,11 +12,12 @@ use mainstem::{
 };
 use serde_json::json;
 
+use self::conversation::Conversation;
 use crate::{
     args::{Form, Sessions, SessionsCommand, Source},
     exit::{Exit, Fault, OrExit},
     host::{self, Advise},
-    print::{json as print_json_value, print, print_json, print_table},
+    print::{json as print_json_value, print, print_json, print_shown, print_table},
     store, table,
     terminal::Terminal,
 };
@@ -45,6 +48,7 @@ pub(crate) fn run(args: &Sessions, source: &Source, terminal: Terminal) -> Resul
                 let session = host.session(id);
                 let view = session.view().await.advise().or_exit(Exit::Failed)?;
                 show(&view, &session.fleet().await.advise().or_exit(Exit::Failed)?)?;
+                print_conversation(&*session, terminal).await?;
             }
             SessionsCommand::Export { id } => export(&*host.session(id)).await?,
             SessionsCommand::Rm { ids, .. } => remove(&*host, ids).await.or_exit(Exit::Failed)?,
@@ -104,6 +108,17 @@ fn agent(agent: &AgentState) -> [String; 6] {
         |context| format!("{}% of {}", context.percent(), context.window),
     );
     [agent.name.clone(), status.to_owned(), tokens.to_string(), context, agent.started_at.to_string(), key]
+}
+
+/// Prints what was said, and which tools the root called.
+async fn print_conversation(session: &dyn AnySession, terminal: Terminal) -> Result<(), Fault> {
+    let mut events = session.events(EventQuery { depth: Some(0), ..EventQuery::stored() });
+    let mut conversation = Conversation::default();
+    while let Some(event) = events.try_next().await.advise().or_exit(Exit::Failed)? {
+        conversation.event(&event, terminal);
+    }
+    let text = conversation.into_text();
+    if text.is_empty() { Ok(()) } else { print_shown(&format!("\n{text}")) }
 }
 
 async fn export(session: &dyn AnySession) -> Result<(), Fault> {

@@ -6,6 +6,7 @@ use anyhow::{anyhow, ensure};
 use futures_util::TryStreamExt;
 use mainstem::{
     api::{Code, EventQuery, Host, TaskQuery},
+    event::{Clock, SystemClock},
     message::TaskId,
     task::{LEASE_DURATION, TaskRecord},
 };
@@ -16,11 +17,12 @@ use crate::{
     exit::{Exit, Fault, OrExit},
     host::{self, Advise},
     print::{json as print_json, print, print_table},
+    progress::{self, Progress},
     store,
     terminal::Terminal,
 };
 
-const HEADS: [&str; 5] = ["TASK", "AGENT", "STATUS", "SESSION", "WHAT"];
+pub(crate) const HEADS: [&str; 5] = ["TASK", "AGENT", "STATUS", "SESSION", "WHAT"];
 
 /// The characters of a task that fit into a line.
 const WIDTH: usize = 48;
@@ -44,7 +46,7 @@ pub(crate) fn run(args: &Tasks, source: &Source, terminal: Terminal) -> Result<E
             TasksCommand::Show { id } => {
                 show(&host.task(id).await.advise().or_exit(Exit::Failed)?)?;
             }
-            TasksCommand::Logs { id } => logs(&*host, id).await?,
+            TasksCommand::Logs { id } => logs(&*host, id, terminal).await?,
             TasksCommand::Wait { id, timeout } => {
                 let task = host.wait_for_task(id, *timeout).await;
                 let task = task.advise().or_exit(Exit::Failed)?;
@@ -92,7 +94,7 @@ fn check_stopped(task: &TaskRecord) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn row(task: &TaskRecord) -> [String; 5] {
+pub(crate) fn row(task: &TaskRecord) -> [String; 5] {
     let mut what: String = task.task.split_whitespace().collect::<Vec<_>>().join(" ");
     if what.chars().count() > WIDTH {
         what = what.chars().take(WIDTH - 1).chain(['…']).collect();
@@ -120,15 +122,19 @@ fn show(task: &TaskRecord) -> Result<(), Fault> {
     print(&String::from_utf8_lossy(&text))
 }
 
-/// Prints the events of a task, a line each.
-async fn logs(host: &dyn Host, id: &TaskId) -> Result<(), Fault> {
+/// Prints what the agents of a task did and said.
+async fn logs(host: &dyn Host, id: &TaskId, terminal: Terminal) -> Result<(), Fault> {
     let task = host.task(id).await.advise().or_exit(Exit::Failed)?;
     let session = host.session(&task.root_session_id);
     let mut events = session.events(EventQuery { task: Some(id.clone()), ..EventQuery::stored() });
+    let mut log = progress::log(terminal);
     loop {
         match events.try_next().await {
-            Ok(Some(event)) => print(&format!("{event}\n"))?,
-            Ok(None) => return Ok(()),
+            Ok(Some(event)) => log.event(&event),
+            Ok(None) => {
+                log.finish(SystemClock.now());
+                return Ok(());
+            }
             Err(error) if error.has_code(&Code::NotFound) => {
                 let session = task.root_session_id.as_str();
                 return Err(anyhow!(

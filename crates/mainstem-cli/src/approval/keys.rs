@@ -14,6 +14,8 @@ pub(crate) enum Typed {
     Draft,
     /// A line.
     Line(String),
+    /// Esc, while there was no text.
+    Escape,
     /// The terminal is closed.
     End,
 }
@@ -82,6 +84,16 @@ mod unix {
             &self.text
         }
 
+        /// Continues a text.
+        pub(crate) fn begin(&mut self, text: String) {
+            self.text = text;
+        }
+
+        /// Takes that text.
+        pub(crate) fn take(&mut self) -> String {
+            std::mem::take(&mut self.text)
+        }
+
         /// Discards what was typed.
         pub(crate) fn clear(&mut self) {
             // Keys that are parsed wait in the library.
@@ -125,6 +137,7 @@ mod unix {
                     (KeyCode::Char('d'), KeyModifiers::CONTROL) if self.text.is_empty() => {
                         return Some(Typed::Line("n".to_owned()));
                     }
+                    (KeyCode::Esc, _) if self.text.is_empty() => return Some(Typed::Escape),
                     (KeyCode::Char('u'), KeyModifiers::CONTROL) | (KeyCode::Esc, _) => self.text.clear(),
                     (KeyCode::Char('w'), KeyModifiers::CONTROL) => {
                         let end = self.text.trim_end().rfind(char::is_whitespace).map_or(0, |at| at + 1);
@@ -172,6 +185,14 @@ mod other {
         }
 
         pub(crate) fn text(&self) -> &str {
+            match *self {}
+        }
+
+        pub(crate) fn begin(&mut self, _: String) {
+            match *self {}
+        }
+
+        pub(crate) fn take(&mut self) -> String {
             match *self {}
         }
 

@@ -40,8 +40,8 @@ fn typed(text: &str, below: u64) -> Input {
     Input::Line(Some(Line { text: text.to_owned(), below }))
 }
 
-fn given(id: &str, decision: Decision) -> Vec<Answered> {
-    vec![(ConfirmId::try_from(id).unwrap(), decision)]
+fn given(id: &str, decision: Decision) -> Taken {
+    Taken::Answers(vec![(ConfirmId::try_from(id).unwrap(), decision)])
 }
 
 #[test]
@@ -49,10 +49,14 @@ fn each_question_has_its_own_answer() {
     let (mut approvals, mut shown) = asked(&[("poke", "a"), ("poke", "b")]);
     approvals.ask(&mut shown);
     assert_eq!(shown.0.len(), 1, "it is put once: {shown:?}", shown = shown.0);
-    assert_eq!(approvals.input(typed("what?", 1), &mut shown), []);
+    assert_eq!(approvals.input(typed("what?", 1), &mut shown), Taken::Answers(Vec::new()));
     assert!(shown.0[1].contains("type y, n"), "{}", shown.0[1]);
     assert_eq!(approvals.input(typed("y", 1), &mut shown), given("1", Decision::Allow));
-    assert_eq!(approvals.input(typed("y", 1), &mut shown), [], "typed before the second was put");
+    assert_eq!(
+        approvals.input(typed("y", 1), &mut shown),
+        Taken::Answers(Vec::new()),
+        "typed before the second was put"
+    );
     assert_eq!(approvals.input(typed("y", 2), &mut shown), given("2", Decision::Allow));
     assert!(!approvals.is_open());
 }

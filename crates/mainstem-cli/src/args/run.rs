@@ -14,7 +14,7 @@ use crate::{
     exit,
 };
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct Run {
     /// The task, in any number of words. What is piped to stdin follows it, or is the task itself;
     /// in a loop that reads stdin, add `< /dev/null`.
@@ -37,14 +37,17 @@ pub(crate) struct Run {
     ///
     /// Sessions are recorded in `mainstem/journal.db` of the user's data directory
     /// (`XDG_DATA_HOME`), or in --journal.
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", group = "recorded")]
     pub(crate) session: Option<SessionId>,
+    /// Continue the session that was active last.
+    #[arg(short = 'c', long = "continue", conflicts_with = "session", group = "recorded")]
+    pub(crate) is_continued: bool,
     /// Record the session in this file.
-    #[arg(long, value_name = "FILE", requires = "session")]
+    #[arg(long, value_name = "FILE", requires = "recorded")]
     pub(crate) journal: Option<PathBuf>,
     /// Resume the session's last turn, which was interrupted or failed, without a PROMPT; agents
     /// know what they found before.
-    #[arg(long, requires = "session", conflicts_with = "prompt")]
+    #[arg(long, requires = "recorded", conflicts_with = "prompt")]
     pub(crate) resume: bool,
     #[command(flatten)]
     pub(crate) at: SettingsServer,
@@ -62,6 +65,9 @@ pub(crate) struct Run {
     /// Show only warnings and errors on stderr, as `--progress quiet` does.
     #[arg(short, long, conflicts_with = "progress", help_heading = "Output")]
     pub(crate) quiet: bool,
+    /// Show progress as lines that begin with the time of day (UTC).
+    #[arg(short, long, conflicts_with_all = ["progress", "quiet"], help_heading = "Output")]
+    pub(crate) verbose: bool,
     /// Write each event of the run to FILE as it happens, a line of JSON each, without filters.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) record: Option<PathBuf>,

@@ -26,7 +26,8 @@ pub(crate) enum SessionsCommand {
         #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
         output: Form,
     },
-    /// Show a session: when it was active, and the state of each of its agents.
+    /// Show a session: when it was active, the state of each of its agents, and the conversation
+    /// with the leading one.
     Show {
         /// The session.
         #[arg(value_parser = SessionId::parse_scoped)]

@@ -23,7 +23,7 @@ pub(crate) struct At {
 
 /// The server, if any, for commands that take settings. A server has its own, except for the
 /// limits that each run can lower.
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub(crate) struct SettingsServer {
     /// Run on the server at this address, with the token in MAINSTEM_TOKEN; agents, model and files
     /// are the server's.
@@ -39,13 +39,16 @@ fn local_flags() -> Vec<Id> {
 }
 
 /// `mainstem chat`
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct Chat {
     #[command(flatten)]
     pub(crate) at: SettingsServer,
     /// Continue this session, or begin it; by default a new one.
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<SessionId>,
+    /// Continue the session that was active last.
+    #[arg(short = 'c', long = "continue", conflicts_with = "session")]
+    pub(crate) is_continued: bool,
     /// Record the session in this file instead of the user's.
     #[arg(long, value_name = "FILE")]
     pub(crate) journal: Option<PathBuf>,
@@ -60,6 +63,9 @@ pub(crate) struct Chat {
     /// run commands. By default you are asked at a terminal, and elsewhere they run.
     #[arg(long, value_name = "WHO", value_enum, help_heading = "Limits")]
     pub(crate) approve: Option<Approve>,
+    /// The plan mode that `/plan` sets; by default the session's.
+    #[arg(skip)]
+    pub(crate) plan: Option<bool>,
     /// How stderr shows progress.
     #[arg(long, value_name = "MODE", value_enum, default_value_t)]
     pub(crate) progress: Mode,
@@ -128,7 +134,7 @@ pub(crate) enum TasksCommand {
         /// The task.
         id: TaskId,
     },
-    /// Show the events of a task.
+    /// Show what the agents of a task did and said.
     Logs {
         /// The task.
         id: TaskId,
@@ -149,9 +155,10 @@ pub(crate) enum TasksCommand {
 }
 
 pub(super) const CHAT_HELP: &str = "\
-Each line is a turn; the reply goes to stdout. Ctrl-C cancels the active turn; /quit, Ctrl-D and the
-end of stdin end the chat. A terminal has a history, and completes commands with Tab; Alt-Enter begins
-another line of the same turn. /help lists the commands.
+Each line is a turn; the reply goes to stdout. Esc or Ctrl-C cancels the active turn, and what is typed
+meanwhile follows it; /quit, Ctrl-D and the end of stdin end the chat. A terminal has a history, and
+completes commands and @FILE with Tab; Alt-Enter begins another line of the same turn. /help lists the
+commands.
 ";
 
 /// Parses the id of a session to attach to, which is not the address of a server.

@@ -66,3 +66,19 @@ fn files_have_a_limit_together() {
     let error = attached(&[("a", &half), ("b", &half), ("c", b"a")]).unwrap_err();
     assert_eq!(error, "attached files have at most 20 MiB together");
 }
+
+#[test]
+fn files_are_mentioned() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    ["a.txt", "b", "c."].iter().for_each(|name| fs::write(path(name), "x").unwrap());
+    let at = |name: &str| format!("@{}", path(name).display());
+    let check = |text: &str, expected: &[&str]| {
+        assert_eq!(mentioned(text), expected.iter().map(|name| path(name)).collect::<Vec<_>>(), "{text}");
+    };
+    check(&format!("Compare {} and {}.", at("a.txt"), at("b")), &["a.txt", "b"]);
+    check(&format!("({}, {})", at("b"), at("c.")), &["b", "c."]);
+    check(&format!("{} {}", at("b"), at("b")), &["b"]);
+    check(&format!("@someone {} me@b", at("missing")), &[]);
+    check(&format!("@{}", dir.path().display()), &[]);
+}

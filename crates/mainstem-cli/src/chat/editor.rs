@@ -18,10 +18,13 @@ use rustyline::{
 };
 use tokio::sync::mpsc;
 
-use super::{ATTACH, COMMANDS};
+use super::command::COMMANDS;
 
 /// The most lines of the history.
 const HISTORY: usize = 1_000;
+
+/// How long a key may follow Esc to be one with it, in milliseconds.
+const ESCAPE: u16 = 200;
 
 /// What a person has entered.
 #[derive(Debug, PartialEq, Eq)]
@@ -37,7 +40,7 @@ pub(super) enum Entry {
 /// The editor, on a thread of its own. Dropping it gives the terminal its mode back, also while a
 /// line is edited.
 pub(super) struct Editor {
-    requests: requests::Sender<()>,
+    requests: requests::Sender<String>,
     entries: mpsc::Receiver<Entry>,
     is_asked: bool,
     #[cfg(unix)]
@@ -57,11 +60,11 @@ impl Editor {
             // There is none before the first chat.
             let _ = lines.load_history(history);
         }
-        let (requests, asked) = requests::channel();
+        let (requests, asked) = requests::channel::<String>();
         let (sender, entries) = mpsc::channel(1);
         thread::Builder::new().name("editor".to_owned()).spawn(move || {
-            while asked.recv().is_ok() {
-                let entry = entry(&mut lines, history.as_deref());
+            while let Ok(begun) = asked.recv() {
+                let entry = entry(&mut lines, &begun, history.as_deref());
                 if sender.blocking_send(entry).is_err() {
                     return;
                 }
@@ -76,11 +79,11 @@ impl Editor {
         })
     }
 
-    /// Returns what is entered next. If the future is dropped, the editor continues, and the next
-    /// call returns it.
-    pub(super) async fn entry(&mut self) -> Entry {
+    /// Returns what is entered next, after a begun line, which it takes. If the future is dropped,
+    /// the editor continues, and the next call returns it.
+    pub(super) async fn entry(&mut self, begun: &mut String) -> Entry {
         if !self.is_asked {
-            self.is_asked = self.requests.send(()).is_ok();
+            self.is_asked = self.requests.send(std::mem::take(begun)).is_ok();
         }
         let entry = self.entries.recv().await.unwrap_or(Entry::End);
         self.is_asked = false;
@@ -107,6 +110,8 @@ fn lines() -> rustyline::Result<Lines<Keys, FileHistory>> {
         .history_ignore_dups(true)?
         .history_ignore_space(true)
         .auto_add_history(false)
+        // Esc alone must not take the next key.
+        .keyseq_timeout(Some(ESCAPE))
         .build();
     let mut lines = Lines::with_config(config)?;
     lines.set_helper(Some(Keys { files: FilenameCompleter::new() }));
@@ -115,8 +120,8 @@ fn lines() -> rustyline::Result<Lines<Keys, FileHistory>> {
     Ok(lines)
 }
 
-fn entry(lines: &mut Lines<Keys, FileHistory>, history: Option<&Path>) -> Entry {
-    match lines.readline("> ") {
+fn entry(lines: &mut Lines<Keys, FileHistory>, begun: &str, history: Option<&Path>) -> Entry {
+    match lines.readline_with_initial("> ", (begun, "")) {
         Ok(text) => {
             if !text.trim().is_empty() && lines.add_history_entry(&text).unwrap_or(false) {
                 // If the history can't be written, the chat continues.
@@ -145,8 +150,15 @@ impl Completer for Keys {
         at: usize,
         context: &Context<'_>,
     ) -> rustyline::Result<(usize, Vec<Pair>)> {
-        if line.strip_prefix(ATTACH).is_some_and(|rest| rest.starts_with(' ')) {
+        if line.starts_with("/attach ") {
             return self.files.complete(line, at, context);
+        }
+        let word = line[..at].rfind(char::is_whitespace).map_or(0, |blank| blank + 1);
+        if line[word..at].starts_with('@') {
+            // The library looks for a name behind a blank.
+            let name = format!(" {}", &line[word + 1..at]);
+            let (start, found) = self.files.complete(&name, name.len(), context)?;
+            return Ok((word + start, found));
         }
         Ok((0, commands(&line[..at])))
     }
@@ -178,7 +190,7 @@ mod tests {
             assert_eq!(found.iter().map(|pair| &*pair.replacement).collect::<Vec<_>>(), expected, "{begun}");
         };
         check("/he", &["/help"]);
-        check("/a", &["/attach", "/agents"]);
+        check("/a", &["/agents", "/attach"]);
         check("he", &[]);
         check("/nope", &[]);
         assert_eq!(commands("/").len(), COMMANDS.len());

@@ -6,11 +6,13 @@ use anyhow::{Context, anyhow};
 use mainstem::client::Server;
 use mainstem::{
     Harness,
-    api::{AnySession, Begun, NewRun, RunOptions},
-    event::{Background, ChildSummary},
+    api::{AnySession, Begun, Code, NewRun, RunOptions},
+    event::{Background, ChildSummary, FleetState},
     message::{Message, SessionId},
+    model::ModelRegistry,
 };
 
+use super::Spent;
 use crate::{
     approval::{Allowed, Approval},
     args::{Chat, Source},
@@ -19,7 +21,7 @@ use crate::{
     exit::{Exit, Fault, OrExit},
     harness::{self, Requirements, check_agent, workspace},
     host::{self, Advise, new_session},
-    model, progress, store, table,
+    model, progress, store, table, tasks,
     terminal::Terminal,
     trust::{self, Reads},
     trusted::canonical,
@@ -35,11 +37,20 @@ pub(super) struct ChatSession {
     harness: Option<Harness>,
     /// What a person always allows, until the chat takes it.
     pub(super) allowed: Allowed,
+    /// The providers of models, if the session is here.
+    models: Option<ModelRegistry>,
+    is_recorded: bool,
 }
 
 impl ChatSession {
     pub(super) async fn open(args: &Chat, source: &Source, terminal: Terminal) -> Result<Self, Fault> {
-        let id = args.session.clone().unwrap_or_else(new_session);
+        let id = match &args.session {
+            Some(id) => id.clone(),
+            None if args.is_continued => {
+                host::latest(args.at.server.as_deref(), args.journal.as_deref()).await?
+            }
+            None => new_session(),
+        };
         match host::server(args.at.server.as_deref()).or_exit(Exit::Usage)? {
             Some(server) => Self::on_server(args, &server, &id, terminal),
             None => Self::here(args, source, &id, terminal).await,
@@ -57,7 +68,15 @@ impl ChatSession {
             Approval::new(args.approve, None, project, terminal.has_person()).or_exit(Exit::Usage)?;
         let options = approval.options(options(args, &args.budget));
         let allowed = approval.into_allowed();
-        Ok(Self { session: Arc::new(session), greeting, options, harness: None, allowed })
+        Ok(Self {
+            session: Arc::new(session),
+            greeting,
+            options,
+            harness: None,
+            allowed,
+            models: None,
+            is_recorded: true,
+        })
     }
 
     async fn here(args: &Chat, source: &Source, id: &SessionId, terminal: Terminal) -> Result<Self, Fault> {
@@ -72,9 +91,9 @@ impl ChatSession {
             .or_exit(Exit::Config)?;
         let is_demo = model.value == demo::NAME;
         if is_demo {
-            if args.session.is_some() || args.journal.is_some() {
+            if args.session.is_some() || args.is_continued || args.journal.is_some() {
                 let why = anyhow!(
-                    "the demo is not recorded: --session and --journal need a model; {}",
+                    "the demo is not recorded: --session, --continue and --journal need a model; {}",
                     model::ADVICE
                 );
                 return Err(why).or_exit(Exit::Config);
@@ -85,7 +104,9 @@ impl ChatSession {
         let journal = (!is_demo).then(|| store::open(args.journal.as_deref()));
         let journal = journal.transpose().or_exit(Exit::Config)?;
         let agent = args.agent.as_deref();
-        let requirements = Requirements { agent, plan: false, foreign: false, demo_pace: 1.0, journal };
+        let models = model::registry(&config.settings, 1.0, var).or_exit(Exit::Config)?;
+        let requirements =
+            Requirements { agent, plan: args.plan.is_some(), foreign: false, demo_pace: 1.0, journal };
         let harness = requirements.build(&config, &model)?;
         if let Some(id) = agent {
             check_agent(&harness, id).or_exit(Exit::Usage)?;
@@ -103,7 +124,15 @@ impl ChatSession {
         };
         let options = approval.options(options(args, &config.settings.budget));
         let allowed = approval.into_allowed();
-        Ok(Self { session: Arc::new(session), greeting, options, harness: Some(harness), allowed })
+        Ok(Self {
+            session: Arc::new(session),
+            greeting,
+            options,
+            harness: Some(harness),
+            allowed,
+            models: Some(models),
+            is_recorded: !is_demo,
+        })
     }
 
     pub(super) async fn say(&self, input: Message) -> anyhow::Result<Begun> {
@@ -137,6 +166,60 @@ impl ChatSession {
         Ok(table::text(HEADS, children.iter().map(row)))
     }
 
+    /// Returns its background tasks as a table.
+    pub(super) async fn tasks(&self) -> anyhow::Result<String> {
+        let tasks = self.session.tasks().await.advise()?;
+        if tasks.is_empty() {
+            return Ok(String::new());
+        }
+        Ok(table::text(tasks::HEADS, tasks.iter().map(tasks::row)))
+    }
+
+    /// Returns what its agents have used, and what the turns of this chat have cost.
+    pub(super) async fn cost(&self, spent: Spent) -> anyhow::Result<String> {
+        let FleetState { usage, agents, .. } = match self.session.fleet().await {
+            // It begins with its first turn.
+            Err(error) if error.has_code(&Code::NotFound) => FleetState::default(),
+            fleet => fleet.advise()?,
+        };
+        Ok(format!(
+            "session: {} in ({} from the cache), {} out, by {}\nthis chat: {spent}\n",
+            progress::tokens(usage.input_tokens),
+            progress::tokens(usage.cache_read_tokens),
+            progress::tokens(usage.output_tokens),
+            progress::agents(agents.len()),
+        ))
+    }
+
+    /// Returns the name of the model.
+    pub(super) fn model(&self) -> String {
+        match &self.harness {
+            Some(harness) => format!("the model is {}", harness.agents().root().model().name()),
+            None => "the server chooses the model".to_owned(),
+        }
+    }
+
+    /// Checks that the session can continue with another model.
+    ///
+    /// # Errors
+    /// There is no such model, or the server chooses it.
+    pub(super) fn check_model(&self, name: &str) -> anyhow::Result<()> {
+        let models = self.models.as_ref().context("the server chooses the model")?;
+        model::resolve(models, name).map(drop)
+    }
+
+    /// Sets the plan mode of the next turns; returns `true` if agents need tools for it first.
+    pub(super) fn plan(&mut self, is_on: bool) -> bool {
+        self.options.plan_mode = Some(is_on);
+        let has_tools = |harness: &Harness| harness.agents().root().tools().get("plan_exit").is_some();
+        is_on && self.harness.as_ref().is_some_and(|harness| !has_tools(harness))
+    }
+
+    /// Returns its id, if it can be continued later.
+    pub(super) fn recorded_as(&self) -> Option<&SessionId> {
+        Some(self.session.id()).filter(|_| self.is_recorded)
+    }
+
     /// Stops the harness of this process, and waits until its events are recorded.
     pub(super) async fn close(self, terminal: Terminal) {
         if let Some(harness) = self.harness {
@@ -149,6 +232,7 @@ impl ChatSession {
 /// Returns the options of each turn.
 fn options(args: &Chat, budget: &Budget) -> RunOptions {
     RunOptions {
+        plan_mode: args.plan,
         // Events between turns are not read, so a turn lasts until its tasks are over.
         background: Background::Wait,
         ..args.settings.run_options(budget)

@@ -43,7 +43,7 @@ pub(super) fn rate_limit(limit: RateLimit, wait_ms: Option<u64>, ahead: u32) -> 
 }
 
 /// Returns a count of tokens as `820 tok`, `14.2k tok`, `1.5M tok`.
-pub(super) fn tokens(count: u64) -> String {
+pub(crate) fn tokens(count: u64) -> String {
     let (size, unit) = match count {
         0..1_000 => return format!("{count} tok"),
         1_000..999_950 => (1_000.0, "k"),
@@ -53,13 +53,13 @@ pub(super) fn tokens(count: u64) -> String {
 }
 
 /// Returns millionths of a dollar as `$0.0042`, `$1.27`.
-pub(super) fn cost(micros: u64) -> String {
+pub(crate) fn cost(micros: u64) -> String {
     let dollars = micros as f64 / 1e6;
     if dollars < 0.1 { format!("${dollars:.4}") } else { format!("${dollars:.2}") }
 }
 
 /// Returns a count with its noun: `1 agent`, `3 agents`.
-pub(super) fn agents(count: usize) -> String {
+pub(crate) fn agents(count: usize) -> String {
     format!("{count} agent{}", if count == 1 { "" } else { "s" })
 }
 

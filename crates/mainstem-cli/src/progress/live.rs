@@ -41,8 +41,10 @@ pub(crate) struct Live<W> {
     now: Timestamp,
     /// The widest name so far, so that columns do not move.
     widest: usize,
-    /// The question below the tree, and what is typed.
-    question: Option<(Question, String)>,
+    /// The question below the tree.
+    question: Option<Question>,
+    /// What is typed.
+    typed: String,
 }
 
 /// Returns the size of the terminal at stderr; by default 80 by 24.
@@ -67,6 +69,7 @@ impl<W: Write> Live<W> {
             now: Timestamp::default(),
             widest: 0,
             question: None,
+            typed: String::new(),
         }
     }
 
@@ -109,11 +112,14 @@ impl<W: Write> Live<W> {
 
     /// Returns the question and what is typed, below an empty line.
     fn question(&self, width: usize, height: usize) -> Vec<Line<'static>> {
-        let Some((question, typed)) = &self.question else { return Vec::new() };
-        // The head of the tree and the answers need a few lines.
-        let rows = question.lines(width, SHOWN.min(height.saturating_sub(5)).max(2));
+        let rows = match &self.question {
+            None if self.typed.is_empty() => return Vec::new(),
+            None => Vec::new(),
+            // The head of the tree and the answers need a few lines.
+            Some(question) => question.lines(width, SHOWN.min(height.saturating_sub(5)).max(2)),
+        };
         let rows = rows.into_iter().map(|row| self.row(row));
-        [Line::default()].into_iter().chain(rows).chain([self.typed(typed, width)]).collect()
+        [Line::default()].into_iter().chain(rows).chain([self.typed(width)]).collect()
     }
 
     fn row(&self, Row { text, kind }: Row) -> Line<'static> {
@@ -128,8 +134,8 @@ impl<W: Write> Live<W> {
     }
 
     /// Returns the end of what is typed, with a cursor.
-    fn typed(&self, typed: &str, width: usize) -> Line<'static> {
-        let mut shown = self.glyphs.text(typed);
+    fn typed(&self, width: usize) -> Line<'static> {
+        let mut shown = self.glyphs.text(&self.typed);
         while Span::raw(&*shown).width() + 5 > width && !shown.is_empty() {
             shown.remove(0);
         }
@@ -175,7 +181,8 @@ impl<W: Write> Progress for Live<W> {
     }
 
     fn ask(&mut self, question: Option<&Question>, typed: &str) {
-        self.question = question.map(|question| (question.clone(), typed.to_owned()));
+        self.question = question.cloned();
+        typed.clone_into(&mut self.typed);
         self.draw(&[], false);
     }
 
@@ -198,6 +205,7 @@ impl<W: Write> Progress for Live<W> {
     fn finish(&mut self, now: Timestamp) {
         self.now = now;
         self.question = None;
+        self.typed.clear();
         if self.started.is_some() {
             self.draw(&[], true);
             self.screen.leave();

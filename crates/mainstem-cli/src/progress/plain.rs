@@ -27,16 +27,24 @@ pub(super) struct Plain<W> {
     out: W,
     glyphs: Glyphs,
     lines: Lines,
-    lanes: Lanes<Line>,
+    lanes: Lanes<(Timestamp, Line)>,
     is_colored: bool,
+    /// Whether each line begins with its time.
+    has_times: bool,
 }
 
 impl<W: Write> Plain<W> {
     pub(super) fn new(out: W, glyphs: Glyphs, is_colored: bool) -> Self {
-        Self { out, glyphs, lines: Lines::new(glyphs), lanes: Lanes::new(), is_colored }
+        Self { out, glyphs, lines: Lines::new(glyphs), lanes: Lanes::new(), is_colored, has_times: false }
     }
 
-    fn write(&mut self, Line { lane, text, color }: &Line) {
+    /// Sets whether each line begins with its time of day (UTC).
+    pub(super) fn with_times(mut self, has_times: bool) -> Self {
+        self.has_times = has_times;
+        self
+    }
+
+    fn write(&mut self, at: Timestamp, Line { lane, text, color }: &Line) {
         let name_style = Style::new().fg_color(Some(COLORS[lane % COLORS.len()].into()));
         let name = format!("#{} {}", lane + 1, self.lines.name(*lane));
         let name = styled(&name, name_style, self.is_colored);
@@ -44,16 +52,22 @@ impl<W: Write> Plain<W> {
             Some(color) => styled(text, Style::new().fg_color(Some((*color).into())), self.is_colored),
             None => text.clone(),
         };
+        let time = if self.has_times { time_of_day(at) + " " } else { String::new() };
         // One write, because other processes may write there, too.
-        let _ = self.out.write_all(format!("{name}  {text}\n").as_bytes());
+        let _ = self.out.write_all(format!("{time}{name}  {text}\n").as_bytes());
     }
+}
+
+/// Returns the time of day, such as `20:57:03.123`.
+fn time_of_day(at: Timestamp) -> String {
+    at.to_string().chars().skip("2026-11-25T".len()).take("20:57:03.123".len()).collect()
 }
 
 impl<W: Write> Progress for Plain<W> {
     fn event(&mut self, event: &AgentEvent) {
         let (lines, over) = self.lines.event(event);
         for line in lines {
-            self.lanes.say(line.lane, event.at, line);
+            self.lanes.say(line.lane, event.at, (event.at, line));
         }
         if let Some(lane) = over {
             self.lanes.leave(lane);
@@ -62,8 +76,8 @@ impl<W: Write> Progress for Plain<W> {
     }
 
     fn tick(&mut self, now: Timestamp) {
-        while let Some(line) = self.lanes.next(now) {
-            self.write(&line);
+        while let Some((at, line)) = self.lanes.next(now) {
+            self.write(at, &line);
         }
     }
 
@@ -76,8 +90,8 @@ impl<W: Write> Progress for Plain<W> {
     }
 
     fn finish(&mut self, _: Timestamp) {
-        while let Some(line) = self.lanes.rest() {
-            self.write(&line);
+        while let Some((at, line)) = self.lanes.rest() {
+            self.write(at, &line);
         }
     }
 }

@@ -29,7 +29,7 @@ use tokio::{
 
 use super::{end::Stop, filter::filter, recorder::Recorder};
 use crate::{
-    approval::{Approvals, Input, confirm},
+    approval::{Approvals, Input, Taken, confirm},
     args, harness,
     host::{CANCEL_TIMEOUT, advised},
     output::{Output, Stdout},
@@ -152,11 +152,14 @@ impl Drive {
                 }
                 Next::Room(room) => _ = self.queue.pop_front().map(|piece| room.send(piece)),
                 Next::Input(input) => {
-                    let answered = self.approvals.input(input, &mut *self.progress);
-                    confirm(&*self.session, answered, &mut *self.progress).await;
+                    if let Taken::Answers(answers) = self.approvals.input(input, &mut *self.progress) {
+                        confirm(&*self.session, answers, &mut *self.progress).await;
+                    }
                 }
-                Next::Continued => self.continued(),
-                Next::Frame if self.continued.is_before().await => self.continued(),
+                Next::Continued => self.approvals.continued(&mut *self.progress),
+                Next::Frame if self.continued.is_before().await => {
+                    self.approvals.continued(&mut *self.progress);
+                }
                 Next::Frame => self.progress.tick(SystemClock.now()),
                 Next::Stop(stop) if self.stop.is_some() || stop.is_at_once() => {
                     self.stop.get_or_insert(stop);
@@ -236,12 +239,6 @@ impl Drive {
     /// Returns `true` if agents and tasks may take their time to end.
     pub(super) fn is_patient(&self) -> bool {
         !self.is_given_up && !self.stop.as_ref().is_some_and(Stop::is_at_once)
-    }
-
-    /// Shows everything again, after the process was stopped and continued.
-    fn continued(&mut self) {
-        self.approvals.continued();
-        self.progress.continued();
     }
 
     fn show(&mut self, event: &AgentEvent) {

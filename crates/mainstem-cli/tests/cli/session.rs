@@ -72,6 +72,49 @@ fn without_a_file_it_is_kept_with_the_users_data() {
 }
 
 #[test]
+fn the_session_that_was_active_last_is_continued() {
+    let server = Server::start(|request| match said(request).last().unwrap().1 {
+        "Fail." => vec![Step::Refuse("400 Bad Request", "", "no".to_owned())],
+        _ => vec![Step::Text("Yes.")],
+    });
+    let home = tempfile::tempdir().unwrap();
+    let cli = |line: &str| {
+        let cli =
+            mainstem(line).env("OPENAI_API_KEY", "sk-secret-123456").env("OPENAI_BASE_URL", &server.url());
+        cli.env("HOME", home.path().to_str().unwrap())
+    };
+    let none = cli("run -m openai:m --continue Hi").run();
+    assert_eq!((none.code, none.stderr.contains("--continue: there is no session yet")), (Some(2), true));
+    for (session, prompt) in [("a", "One."), ("b", "Two."), ("a", "Three.")] {
+        assert_eq!(cli(&format!("run -m openai:m --session {session} {prompt}")).run().code, Some(0));
+    }
+    assert_eq!(cli("run -m openai:m -c Four.").run().code, Some(0));
+    let asked: Vec<_> = server.requests().last().unwrap()["messages"].as_array().unwrap().clone();
+    assert!(asked.iter().any(|message| message["content"] == "Three."), "{asked:?}");
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    std::io::Write::write_all(&mut writer, b"Five.\nFail.\n").unwrap();
+    drop(writer);
+    let failed = cli("chat -m openai:m -c").stdin(reader).run();
+    assert_eq!(failed.stdout, "Yes.\n", "{failed:?}");
+
+    let shown = cli("sessions show a").run().stdout;
+    let conversation = shown.split_once("\n> ").unwrap().1;
+    assert!(
+        conversation.starts_with("One.\n\nYes.\n\n> Three.\n\nYes.\n\n> Four.\n\nYes.\n\n> Five."),
+        "{shown}"
+    );
+    assert!(conversation.contains("> Fail.\n\nerror: "), "{shown}");
+}
+
+#[test]
+fn verbose_progress_has_times() {
+    let done = demo("-v").run();
+    let is_time = |line: &str| line.len() > 15 && line.as_bytes()[2] == b':' && line.as_bytes()[8] == b'.';
+    let mut lines = done.stderr.lines().filter(|line| line.contains("#1 main"));
+    assert!(lines.all(is_time) && done.stderr.contains("#1 main"), "{done:?}");
+}
+
+#[test]
 fn sessions_are_listed_exported_and_deleted() {
     let server = Server::start(|_| vec![Step::Text("Yes.")]);
     let dir = tempfile::tempdir().unwrap();

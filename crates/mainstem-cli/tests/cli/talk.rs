@@ -218,7 +218,7 @@ fn a_server_is_talked_with_followed_and_looked_after() {
         );
     }
     let logs = ask(&url, &format!("tasks logs {id}")).run().stdout;
-    assert!(logs.contains("AGENT_START") && logs.trim_end().ends_with("→ completed"), "{logs}");
+    assert!(logs.contains("  started: ") && logs.contains("✔ done"), "{logs}");
     let unknown = ask(&url, "tasks show task-of-another").run();
     assert!(unknown.code == Some(1) && unknown.stderr.contains("task-of-another"), "{unknown:?}");
 
@@ -386,7 +386,7 @@ fn tasks_of_the_workspace_are_listed_shown_and_stopped() {
     let late = tasks(&format!("wait {id} --timeout 100ms"));
     assert!(late.code == Some(124) && late.stderr.contains("has not ended after 100ms"), "{late:?}");
     let logs = mainstem(&format!("tasks logs {id} --journal")).arg(&journal).arg("-w").arg(dir.path()).run();
-    assert!(logs.stdout.contains("AGENT_START kid"), "{logs:?}");
+    assert!(logs.stdout.contains("kid  started: Look around."), "{logs:?}");
     let stopped = tasks(&format!("cancel {id}"));
     assert_eq!(stopped.code, Some(0), "{stopped:?}");
     let over = tasks(&format!("wait {id} --timeout 10s"));
