@@ -137,8 +137,8 @@ impl Approvals {
         }
     }
 
-    /// Reads keys from now on, also while no question is open, if they can be shown. A line may have
-    /// begun.
+    /// Reads keys from now on, also while no question is open, if they can be shown. A line may
+    /// have begun.
     pub(crate) fn listen(&mut self, progress: &mut dyn Progress, begun: String) {
         let is_free = progress.draws_typed() && !self.is_reading();
         self.keys = if is_free { Keys::start() } else { None };

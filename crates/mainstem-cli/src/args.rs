@@ -17,7 +17,7 @@ pub(crate) use self::{
     run::{Background, Format, Mode, Run},
     serve::{Log, Serve},
     sessions::{Replay, Sessions, SessionsCommand},
-    talk::{At, Attach, Chat, SettingsServer, Tasks, TasksCommand},
+    talk::{At, Attach, Chat, SettingsServer, Tasks, TasksCommand, Watch},
     trust::{Source, Trust, TrustCommand},
     workspace::WorkspaceFlag,
 };
@@ -63,6 +63,9 @@ pub(crate) enum Command {
     Chat(Box<Chat>),
     /// Follow a session that runs elsewhere: on a server, or in another process of this machine.
     Attach(Attach),
+    /// Watch a session full screen, live or back and forth, and steer it.
+    #[command(after_help = talk::WATCH_HELP)]
+    Watch(Watch),
     /// List, show, follow and stop background tasks.
     Tasks(Tasks),
     /// Serve an agent over HTTP: runs, and the events of all agents as server-sent events.

@@ -38,6 +38,7 @@ mod terminal;
 mod tools;
 mod trust;
 mod trusted;
+mod watch;
 
 use std::{
     io::{self, Write},
@@ -75,6 +76,7 @@ fn main() -> ExitCode {
         Command::Replay(args) => replay::run(args, terminal),
         Command::Chat(args) => chat::run(args, &cli.config, terminal),
         Command::Attach(args) => attach::run(args, terminal),
+        Command::Watch(args) => watch::run(args, terminal),
         Command::Tasks(args) => tasks::run(args, &cli.config, terminal),
         Command::Trust(args) => trust::run(args),
         Command::Completions { shell } => completions(*shell),

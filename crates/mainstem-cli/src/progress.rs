@@ -1,10 +1,10 @@
 //! What stderr shows during a run.
 
-mod figures;
+pub(crate) mod figures;
 #[cfg(test)]
-mod fixture;
-mod glyphs;
-mod live;
+pub(crate) mod fixture;
+pub(crate) mod glyphs;
+pub(crate) mod live;
 mod names;
 mod plain;
 

@@ -1,6 +1,6 @@
 //! `mainstem replay`: shows recorded events, in the time that they took or faster.
 
-mod source;
+pub(crate) mod source;
 
 use std::time::Duration;
 

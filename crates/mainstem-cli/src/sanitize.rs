@@ -17,6 +17,9 @@ pub(crate) fn ascii(text: &str) -> String {
         match c {
             '…' => out.push_str("..."),
             '→' => out.push_str("->"),
+            '←' => out.push_str("<-"),
+            '↑' => out.push('^'),
+            '↓' => out.push('v'),
             '–' | '—' | '·' => out.push('-'),
             '‘' | '’' => out.push('\''),
             '“' | '”' => out.push('"'),

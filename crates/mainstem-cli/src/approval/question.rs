@@ -1,5 +1,7 @@
 //! A request for approval as lines: who asks, what for, and what an edit changes. Pure.
 
+use std::time::Duration;
+
 use mainstem::{
     message::{ConfirmId, ToolCall},
     policy::Pattern,
@@ -14,6 +16,9 @@ use crate::sanitize;
 /// The most lines of what is asked, before the person asks for all of them.
 pub(crate) const SHOWN: usize = 16;
 
+/// How long the smallest difference of an edit is looked for.
+const LONGEST: Duration = Duration::from_millis(100);
+
 /// The most characters of what a call is about, in the record of an answer.
 const ABOUT: usize = 60;
 
@@ -21,7 +26,7 @@ const ABOUT: usize = 60;
 const WIDE: usize = 76;
 
 /// A request for approval.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Question {
     pub(super) id: ConfirmId,
     pub(super) calls: Vec<ToolCall>,
@@ -57,15 +62,33 @@ impl Question {
     /// Returns the question in lines of this width: at most so many of what is asked, and the
     /// answers.
     pub(crate) fn lines(&self, width: usize, most: usize) -> Vec<Row> {
-        let mut lines = self.all_lines(width);
-        if lines.len() > most {
-            let shown = most.saturating_sub(1).max(1);
-            let hidden = lines.len() - shown;
-            lines.truncate(shown);
+        let (mut lines, hidden) = self.first(width, most);
+        if hidden > 0 {
             lines.push(hint(format!("  … {hidden} more lines · v: show all")));
         }
         lines.extend(self.how(width));
         lines
+    }
+
+    /// Returns what is asked in at most so many lines of this width, without the answers.
+    pub(crate) fn rows(&self, width: usize, most: usize) -> Vec<Row> {
+        let (mut lines, hidden) = self.first(width, most);
+        if hidden > 0 {
+            lines.push(hint(format!("  … {hidden} more lines")));
+        }
+        lines
+    }
+
+    /// Returns the first lines of what is asked, and the number of the others.
+    fn first(&self, width: usize, most: usize) -> (Vec<Row>, usize) {
+        let mut lines = self.all_lines(width);
+        if lines.len() <= most {
+            return (lines, 0);
+        }
+        let shown = most.saturating_sub(1).max(1);
+        let hidden = lines.len() - shown;
+        lines.truncate(shown);
+        (lines, hidden)
     }
 
     /// Returns all lines of what is asked.
@@ -113,7 +136,7 @@ impl Row {
         let mut rows = vec![String::new()];
         let mut column = 0;
         for c in self.text.chars() {
-            let cells = Span::raw(c.to_string()).width();
+            let cells = if c.is_ascii() { 1 } else { Span::raw(c.to_string()).width() };
             if column + cells > width && column > 0 {
                 rows.push(String::new());
                 column = 0;
@@ -201,7 +224,7 @@ fn line(kind: Kind, text: &str) -> Row {
 /// Returns the lines that an edit removes and adds, and those between them.
 fn diff(old: &str, new: &str) -> Vec<Row> {
     let (old, new): (Vec<_>, Vec<_>) = (old.lines().collect(), new.lines().collect());
-    let changes = TextDiff::from_slices(&old, &new);
+    let changes = TextDiff::configure().timeout(LONGEST).diff_slices(&old, &new);
     let changes = changes.iter_all_changes().map(|change| match change.tag() {
         ChangeTag::Delete => line(Kind::Removed, change.value()),
         ChangeTag::Insert => line(Kind::Added, change.value()),

@@ -154,6 +154,30 @@ pub(crate) enum TasksCommand {
     },
 }
 
+/// `mainstem watch`
+#[derive(Debug, Args)]
+pub(crate) struct Watch {
+    /// A session, or a file of `mainstem run --record` or `mainstem sessions export`; by default
+    /// the session that was active last.
+    #[arg(value_name = "SESSION|FILE")]
+    pub(crate) what: Option<String>,
+    #[command(flatten)]
+    pub(crate) at: At,
+    /// The file with the session; by default the user's.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) journal: Option<PathBuf>,
+}
+
+pub(super) const WATCH_HELP: &str = "\
+The tree of agents is on the left, what the selected one was told, said and did on the right.
+Arrow keys select an agent and move in time; `?` lists all keys.
+
+Examples:
+  mainstem watch                                     the session that was active last
+  mainstem run -m demo --record demo.ndjson && mainstem watch demo.ndjson
+  mainstem watch --server http://127.0.0.1:7878 my-session
+";
+
 pub(super) const CHAT_HELP: &str = "\
 Each line is a turn; the reply goes to stdout. Esc or Ctrl-C cancels the active turn, and what is typed
 meanwhile follows it; /quit, Ctrl-D and the end of stdin end the chat. A terminal has a history, and

@@ -3,7 +3,7 @@
 use mainstem::message::RateLimit;
 
 /// Returns a time as `0.4s`, `12.3s`, `1m04s`, `2h05m`.
-pub(super) fn time(millis: u64) -> String {
+pub(crate) fn time(millis: u64) -> String {
     let seconds = millis / 1000;
     match seconds {
         0..60 => format!("{seconds}.{}s", millis % 1000 / 100),
@@ -13,7 +13,7 @@ pub(super) fn time(millis: u64) -> String {
 }
 
 /// Returns a time as `00:12`, `1:02:03`.
-pub(super) fn clock(millis: u64) -> String {
+pub(crate) fn clock(millis: u64) -> String {
     let seconds = millis / 1000;
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
     if hours > 0 {
@@ -24,7 +24,7 @@ pub(super) fn clock(millis: u64) -> String {
 }
 
 /// Returns why a model call waits, as `waits for the rate limit of tokens, 1.5s, behind 2 calls`.
-pub(super) fn rate_limit(limit: RateLimit, wait_ms: Option<u64>, ahead: u32) -> String {
+pub(crate) fn rate_limit(limit: RateLimit, wait_ms: Option<u64>, ahead: u32) -> String {
     let limit = match limit {
         RateLimit::Requests => " of requests",
         RateLimit::Tokens => " of tokens",

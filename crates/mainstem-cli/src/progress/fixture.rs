@@ -8,7 +8,7 @@ use mainstem_testing::{CountedIds, FakeClock};
 use crate::demo;
 
 /// Returns the demo's events.
-pub(super) fn demo() -> Vec<AgentEvent> {
+pub(crate) fn demo() -> Vec<AgentEvent> {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     runtime.block_on(async {

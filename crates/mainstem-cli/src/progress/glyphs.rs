@@ -8,24 +8,24 @@ use crate::sanitize;
 
 /// A set of signs.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Glyphs {
-    pub(super) ok: &'static str,
-    pub(super) failed: &'static str,
-    pub(super) cancelled: &'static str,
-    pub(super) limit: &'static str,
-    pub(super) asking: &'static str,
-    pub(super) background: &'static str,
-    pub(super) tool: &'static str,
-    pub(super) warning: &'static str,
-    pub(super) quote: &'static str,
-    pub(super) dot: &'static str,
-    pub(super) more: &'static str,
+pub(crate) struct Glyphs {
+    pub(crate) ok: &'static str,
+    pub(crate) failed: &'static str,
+    pub(crate) cancelled: &'static str,
+    pub(crate) limit: &'static str,
+    pub(crate) asking: &'static str,
+    pub(crate) background: &'static str,
+    pub(crate) tool: &'static str,
+    pub(crate) warning: &'static str,
+    pub(crate) quote: &'static str,
+    pub(crate) dot: &'static str,
+    pub(crate) more: &'static str,
     spinner: &'static [&'static str],
     is_ascii: bool,
 }
 
 impl Glyphs {
-    pub(super) const UNICODE: Self = Self {
+    pub(crate) const UNICODE: Self = Self {
         ok: "✔",
         failed: "✖",
         cancelled: "■",
@@ -42,7 +42,7 @@ impl Glyphs {
     };
 
     /// Signs for a locale without UTF-8.
-    pub(super) const ASCII: Self = Self {
+    pub(crate) const ASCII: Self = Self {
         ok: "+",
         failed: "x",
         cancelled: "~",
@@ -59,12 +59,12 @@ impl Glyphs {
     };
 
     #[cfg(test)]
-    pub(super) fn is_ascii(self) -> bool {
+    pub(crate) fn is_ascii(self) -> bool {
         self.is_ascii
     }
 
     /// Returns the sign and the word of an ending.
-    pub(super) fn ending(self, outcome: Outcome) -> (&'static str, &'static str) {
+    pub(crate) fn ending(self, outcome: Outcome) -> (&'static str, &'static str) {
         match outcome {
             Outcome::Success => (self.ok, "done"),
             Outcome::Cancelled => (self.cancelled, "cancelled"),
@@ -76,23 +76,23 @@ impl Glyphs {
     }
 
     /// Returns a sign that turns, a step each tenth of a second.
-    pub(super) fn spinner(self, millis: u64) -> &'static str {
+    pub(crate) fn spinner(self, millis: u64) -> &'static str {
         self.spinner[(millis / 100) as usize % self.spinner.len()]
     }
 
     /// Returns foreign text without what this terminal must not get.
-    pub(super) fn text(self, text: &str) -> String {
+    pub(crate) fn text(self, text: &str) -> String {
         let text = sanitize::clean(text);
         if self.is_ascii { sanitize::ascii(&text) } else { text }
     }
 
     /// Returns foreign text as one line, with single spaces.
-    pub(super) fn line(self, text: &str) -> String {
+    pub(crate) fn line(self, text: &str) -> String {
         self.text(text).split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
     /// Returns foreign text as one line of at most this many characters.
-    pub(super) fn short(self, text: &str, most: usize) -> String {
+    pub(crate) fn short(self, text: &str, most: usize) -> String {
         let line = self.line(text);
         match line.char_indices().nth(most) {
             Some((end, _)) => format!("{}{}", line[..end].trim_end(), self.more),
@@ -102,7 +102,7 @@ impl Glyphs {
 }
 
 /// Returns the colour of an ending.
-pub(super) fn color(outcome: Outcome) -> AnsiColor {
+pub(crate) fn color(outcome: Outcome) -> AnsiColor {
     match outcome {
         Outcome::Success => AnsiColor::Green,
         Outcome::Cancelled | Outcome::MaxIterations | Outcome::Suspended => AnsiColor::Yellow,
@@ -111,6 +111,6 @@ pub(super) fn color(outcome: Outcome) -> AnsiColor {
 }
 
 /// Returns a text in a style, if there are colours.
-pub(super) fn styled(text: &str, style: Style, is_colored: bool) -> String {
+pub(crate) fn styled(text: &str, style: Style, is_colored: bool) -> String {
     if is_colored { format!("{style}{text}{style:#}") } else { text.to_owned() }
 }

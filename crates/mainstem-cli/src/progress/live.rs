@@ -4,8 +4,8 @@
 mod answer;
 mod rows;
 mod screen;
-mod tree;
-mod view;
+pub(crate) mod tree;
+pub(crate) mod view;
 
 use std::io::{self, Write};
 
@@ -41,8 +41,9 @@ pub(crate) struct Live<W> {
     now: Timestamp,
     /// The widest name so far, so that columns do not move.
     widest: usize,
-    /// The question below the tree.
+    /// The question below the tree, and its rows for a width and a height.
     question: Option<Question>,
+    rows: Option<((usize, usize), Vec<Row>)>,
     /// What is typed.
     typed: String,
 }
@@ -69,6 +70,7 @@ impl<W: Write> Live<W> {
             now: Timestamp::default(),
             widest: 0,
             question: None,
+            rows: None,
             typed: String::new(),
         }
     }
@@ -98,7 +100,7 @@ impl<W: Write> Live<W> {
         let tree = self.tree.entries(self.now, most.saturating_sub(1));
         self.widest = view::widest(&tree).max(self.widest);
         let elapsed = self.now.millis_since(started);
-        let view = View { glyphs: self.glyphs, width, widest: self.widest, elapsed };
+        let view = View { glyphs: self.glyphs, width, widest: self.widest, has_tokens: true, elapsed };
         let head = view.head(self.mark(is_over), &self.title, &self.totals(elapsed));
         let mut frame = view.frame(head, &tree, most);
         let room = height.saturating_sub(frame.len() + 1);
@@ -111,19 +113,23 @@ impl<W: Write> Live<W> {
     }
 
     /// Returns the question and what is typed, below an empty line.
-    fn question(&self, width: usize, height: usize) -> Vec<Line<'static>> {
-        let rows = match &self.question {
-            None if self.typed.is_empty() => return Vec::new(),
-            None => Vec::new(),
-            // The head of the tree and the answers need a few lines.
-            Some(question) => question.lines(width, SHOWN.min(height.saturating_sub(5)).max(2)),
-        };
-        let rows = rows.into_iter().map(|row| self.row(row));
+    fn question(&mut self, width: usize, height: usize) -> Vec<Line<'static>> {
+        if self.question.is_none() && self.typed.is_empty() {
+            return Vec::new();
+        }
+        // The head of the tree and the answers need a few lines.
+        let size = (width, SHOWN.min(height.saturating_sub(5)).max(2));
+        if let Some(question) = &self.question
+            && self.rows.as_ref().is_none_or(|(of, _)| *of != size)
+        {
+            self.rows = Some((size, question.lines(size.0, size.1)));
+        }
+        let rows = self.rows.iter().flat_map(|(_, rows)| rows).map(|row| self.row(row));
         [Line::default()].into_iter().chain(rows).chain([self.typed(width)]).collect()
     }
 
-    fn row(&self, Row { text, kind }: Row) -> Line<'static> {
-        let line = Line::from(self.glyphs.text(&text));
+    fn row(&self, Row { text, kind }: &Row) -> Line<'static> {
+        let line = Line::from(self.glyphs.text(text));
         match kind {
             Kind::Head => line.yellow().bold(),
             Kind::Plain => line,
@@ -181,7 +187,10 @@ impl<W: Write> Progress for Live<W> {
     }
 
     fn ask(&mut self, question: Option<&Question>, typed: &str) {
-        self.question = question.cloned();
+        if self.question.as_ref() != question {
+            self.question = question.cloned();
+            self.rows = None;
+        }
         typed.clone_into(&mut self.typed);
         self.draw(&[], false);
     }
@@ -204,7 +213,7 @@ impl<W: Write> Progress for Live<W> {
 
     fn finish(&mut self, now: Timestamp) {
         self.now = now;
-        self.question = None;
+        (self.question, self.rows) = (None, None);
         self.typed.clear();
         if self.started.is_some() {
             self.draw(&[], true);

@@ -10,22 +10,22 @@ const TASK: usize = 24;
 
 /// An agent's name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Name {
+pub(crate) struct Name {
     /// Its id; with a number, if nothing else tells it from a twin.
-    pub(super) id: String,
+    pub(crate) id: String,
     /// Its label; without a label, the first words of its task. Empty if it has neither.
-    pub(super) about: String,
+    pub(crate) about: String,
 }
 
 /// The names of all agents so far. A twin's number appears with the second of its kind.
-#[derive(Debug)]
-pub(super) struct Names {
+#[derive(Clone, Debug)]
+pub(crate) struct Names {
     root: String,
     known: HashMap<SessionId, Known>,
     twins: HashMap<(SessionId, Arc<str>), u32>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Known {
     /// Its number among the twins without a label.
     nth: u32,
@@ -40,7 +40,7 @@ impl Default for Names {
 
 impl Names {
     /// Applies an event.
-    pub(super) fn event(&mut self, event: &AgentEvent) {
+    pub(crate) fn event(&mut self, event: &AgentEvent) {
         match (event.source(), &event.kind) {
             (Some(source), kind) if !self.known.contains_key(&source.session_id) => self.meet(source, kind),
             (None, EventKind::AgentStart { name, .. }) => name.as_ref().clone_into(&mut self.root),
@@ -64,7 +64,7 @@ impl Names {
     }
 
     /// Returns the name of an agent; `None` is the root.
-    pub(super) fn of(&self, source: Option<&EventSource>) -> Name {
+    pub(crate) fn of(&self, source: Option<&EventSource>) -> Name {
         let Some(source) = source else { return Name { id: self.root.clone(), about: String::new() } };
         let known = self.known.get(&source.session_id);
         if let Some(label) = &source.label {

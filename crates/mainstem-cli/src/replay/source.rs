@@ -20,19 +20,18 @@ use mainstem_event::{AgentEvent, MAX_LINE_BYTES};
 use crate::{args::Replay, host};
 
 /// Recorded events, in order; an error is the last item.
-pub(super) type Source = LocalBoxStream<'static, anyhow::Result<AgentEvent>>;
+pub(crate) type Source = LocalBoxStream<'static, anyhow::Result<AgentEvent>>;
 
 /// Opens the file at that path, else the session with that id, on the server if one is given.
 ///
 /// # Errors
 /// Neither exists, or it can't be opened.
 pub(super) async fn open(args: &Replay) -> anyhow::Result<Source> {
-    let path = Path::new(&args.what);
-    if args.at.server.is_none() && args.journal.is_none() && path.exists() {
-        let file = File::open(path).with_context(|| path.display().to_string())?;
-        let lines = Lines::new(path, BufReader::new(file), MAX_LINE_BYTES);
-        let next = |mut lines: Lines<_>| async { Ok(lines.event()?.map(|event| (event, lines))) };
-        return Ok(stream::try_unfold(lines, next).boxed_local());
+    if args.at.server.is_none()
+        && args.journal.is_none()
+        && let Some(events) = file(&args.what)?
+    {
+        return Ok(events);
     }
     let host = host::open(&args.at, args.journal.as_deref())?;
     let id = SessionId::parse_scoped(&args.what).map_err(|error| unknown(args, error.into()))?;
@@ -40,6 +39,21 @@ pub(super) async fn open(args: &Replay) -> anyhow::Result<Source> {
     // Reports an unknown session before the first frame.
     session.view().await.map_err(|error| unknown(args, error))?;
     Ok(session.events(EventQuery::stored()).map_err(anyhow::Error::from).boxed_local())
+}
+
+/// Opens the file at a path; `None` if there is none.
+///
+/// # Errors
+/// It can't be opened.
+pub(crate) fn file(path: &str) -> anyhow::Result<Option<Source>> {
+    let path = Path::new(path);
+    if !path.exists() {
+        return Ok(None);
+    }
+    let file = File::open(path).with_context(|| path.display().to_string())?;
+    let lines = Lines::new(path, BufReader::new(file), MAX_LINE_BYTES);
+    let next = |mut lines: Lines<_>| async { Ok(lines.event()?.map(|event| (event, lines))) };
+    Ok(Some(stream::try_unfold(lines, next).boxed_local()))
 }
 
 fn unknown(args: &Replay, error: Error) -> anyhow::Error {

@@ -403,3 +403,55 @@ fn without_a_command_it_is_a_chat() {
     assert_eq!(done.code, Some(2));
     assert!(done.stderr.contains("Usage: mainstem"), "{done:?}");
 }
+
+#[test]
+fn a_record_is_watched_back_and_forth() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("demo.ndjson");
+    assert_eq!(crate::support::demo("--quiet --record").arg(&file).run().code, Some(0));
+    let terminal = Terminal::new();
+    let mut running = on(&terminal, mainstem("watch").arg(&file).stdin(terminal.line()));
+    terminal.until("end");
+    terminal.until("reviewer");
+    terminal.type_in("\u{1b}[B\u{1b}[B");
+    terminal.until("reviewer security ·");
+    terminal.type_in("0");
+    terminal.until("no events yet");
+    terminal.type_in("l");
+    terminal.until("one code can be");
+    terminal.type_in("m");
+    terminal.until("this is a record, not a session");
+    terminal.type_in("q");
+    let (code, screen) = terminal.end(&mut running);
+    assert_eq!((code, &*screen), (Some(0), ""), "the first screen is back");
+}
+
+#[test]
+fn a_session_of_a_server_is_watched_and_answered() {
+    let server = spawning();
+    let dir = tempfile::tempdir().unwrap();
+    let line = "serve -m openai:m --bind 127.0.0.1:0 --log off --token-file tokens --journal";
+    let serve = mainstem(line).arg(dir.path().join("j.db")).file("mainstem.toml", ASKING);
+    let serve = serve.file("tokens", "a-token-for-the-tests\n").env("OPENAI_API_KEY", "sk-secret-123456");
+    let mut serving = serve.env("OPENAI_BASE_URL", &server.url()).start();
+    let url = serving.line().trim().to_owned();
+    let ask = |line: &str| {
+        let cli = mainstem(line).env("MAINSTEM_SERVER", &url);
+        cli.env("MAINSTEM_TOKEN", "a-token-for-the-tests")
+    };
+    let first = Terminal::new();
+    let mut run = on(&first, ask("run --session s Dig").stdin(first.line()));
+    first.until("main wants to run agent_spawn");
+    let second = Terminal::new();
+    let mut watch = on(&second, ask("watch").stdin(second.line()));
+    second.until("main wants to run agent_spawn");
+    second.type_in("y");
+    second.until("answered");
+    second.until("It dug.");
+    second.type_in("\u{1b}[B");
+    second.until("> Dig");
+    second.type_in("q");
+    assert_eq!(second.end(&mut watch).0, Some(0));
+    let (code, screen) = first.end(&mut run);
+    assert!(code == Some(0) && screen.contains("It dug."), "{screen}");
+}

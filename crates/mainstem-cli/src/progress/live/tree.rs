@@ -21,7 +21,7 @@ const ANSWER: usize = 80;
 
 /// A line of the tree.
 #[derive(Debug, PartialEq)]
-pub(super) enum Entry {
+pub(crate) enum Entry {
     Agent(Row),
     /// So many agents that have ended well.
     Ended {
@@ -32,25 +32,27 @@ pub(super) enum Entry {
 
 /// An agent as text.
 #[derive(Debug, PartialEq)]
-pub(super) struct Row {
+pub(crate) struct Row {
+    /// `None` is the root.
+    pub(crate) key: Option<AgentKey>,
     /// 0 is the root.
-    pub(super) depth: usize,
-    pub(super) name: Name,
+    pub(crate) depth: usize,
+    pub(crate) name: Name,
     /// `None` while it runs.
-    pub(super) outcome: Option<Outcome>,
-    pub(super) is_asking: bool,
+    pub(crate) outcome: Option<Outcome>,
+    pub(crate) is_asking: bool,
     /// Whether it runs in the background.
-    pub(super) is_in_background: bool,
-    pub(super) time: String,
-    pub(super) tokens: String,
+    pub(crate) is_in_background: bool,
+    pub(crate) time: String,
+    pub(crate) tokens: String,
     /// Its activity; once it has ended, the beginning of its answer, or how it ended.
-    pub(super) activity: String,
+    pub(crate) activity: String,
     /// The line that it is writing.
-    pub(super) text: Option<String>,
+    pub(crate) text: Option<String>,
 }
 
 /// A failure that the agent is recovering from.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Trouble {
     /// A tool failed; shown until the model's next output.
     Tool(String),
@@ -59,15 +61,15 @@ enum Trouble {
 }
 
 /// A turn of an agent.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Invocation {
     started_at: Timestamp,
     tokens: u64,
 }
 
 /// The tree.
-#[derive(Debug)]
-pub(super) struct Tree {
+#[derive(Clone, Debug)]
+pub(crate) struct Tree {
     glyphs: Glyphs,
     fleet: FleetState,
     names: Names,
@@ -82,13 +84,13 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    pub(super) fn new(glyphs: Glyphs) -> Self {
+    pub(crate) fn new(glyphs: Glyphs) -> Self {
         let (fleet, names) = (FleetState::default(), Names::default());
         let (invocations, troubles, answers) = (HashMap::new(), HashMap::new(), HashMap::new());
         Self { glyphs, fleet, names, invocations, troubles, answers, cost: None }
     }
 
-    pub(super) fn event(&mut self, event: &AgentEvent) {
+    pub(crate) fn event(&mut self, event: &AgentEvent) {
         self.fleet.apply(event);
         self.names.event(event);
         self.trouble(event);
@@ -146,25 +148,35 @@ impl Tree {
     }
 
     /// Returns how many agents there are, their tokens, and once it is known what they have cost.
-    pub(super) fn totals(&self) -> Vec<String> {
+    pub(crate) fn totals(&self) -> Vec<String> {
         let cost = self.cost.filter(|cost| *cost > 0).map(figures::cost);
         let agents = figures::agents(self.fleet.agents.len());
         [agents, figures::tokens(self.fleet.usage.total_tokens())].into_iter().chain(cost).collect()
     }
 
+    /// Returns the state of every agent.
+    pub(crate) fn fleet(&self) -> &FleetState {
+        &self.fleet
+    }
+
     /// Returns how the root ended.
-    pub(super) fn outcome(&self) -> Option<Outcome> {
+    pub(crate) fn outcome(&self) -> Option<Outcome> {
         self.fleet.root().and_then(|root| root.outcome)
     }
 
     /// Returns the lines of the tree, each agent below its parent. If there are more than `most`,
     /// agents that have ended well are counted instead.
-    pub(super) fn entries(&self, now: Timestamp, most: usize) -> Vec<Entry> {
+    pub(crate) fn entries(&self, now: Timestamp, most: usize) -> Vec<Entry> {
         let entry = |place| match place {
             Place::Agent { agent, depth } => Entry::Agent(self.row(agent, depth, now)),
             Place::Ended { count, depth } => Entry::Ended { count, depth },
         };
         places(&self.fleet, most).into_iter().map(entry).collect()
+    }
+
+    /// Returns an agent as text, as of its last event.
+    pub(crate) fn row_of(&self, agent: &AgentState) -> Row {
+        self.row(agent, 0, self.fleet.at)
     }
 
     fn row(&self, agent: &AgentState, depth: usize, now: Timestamp) -> Row {
@@ -182,6 +194,7 @@ impl Tree {
         };
         let text = is_talking.then(|| self.last_line(agent)).filter(|line| !line.is_empty());
         Row {
+            key: agent.key().cloned(),
             depth,
             name,
             outcome: agent.outcome,

@@ -17,19 +17,21 @@ use crate::progress::{
 
 /// How the tree is shown.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct View {
-    pub(super) glyphs: Glyphs,
-    pub(super) width: u16,
+pub(crate) struct View {
+    pub(crate) glyphs: Glyphs,
+    pub(crate) width: u16,
     /// The widest name.
-    pub(super) widest: usize,
+    pub(crate) widest: usize,
+    /// Whether the tokens are shown, if there is room.
+    pub(crate) has_tokens: bool,
     /// Milliseconds, for signs that turn.
-    pub(super) elapsed: u64,
+    pub(crate) elapsed: u64,
 }
 
 impl View {
     /// Returns the head and as many lines of the tree as fit the height; with room left, the text
     /// under way as well.
-    pub(super) fn frame(self, head: Line<'static>, tree: &[Entry], height: usize) -> Vec<Line<'static>> {
+    pub(crate) fn frame(self, head: Line<'static>, tree: &[Entry], height: usize) -> Vec<Line<'static>> {
         let room = height.saturating_sub(1);
         // The last line has the number of hidden ones.
         let (shown, hidden) = if tree.len() > room { (room.saturating_sub(1), 1) } else { (tree.len(), 0) };
@@ -66,7 +68,7 @@ impl View {
 
     /// Returns the title at the left and the totals at the right; without room for both, the
     /// totals.
-    pub(super) fn head(self, mark: &str, title: &str, totals: &str) -> Line<'static> {
+    pub(crate) fn head(self, mark: &str, title: &str, totals: &str) -> Line<'static> {
         let width = usize::from(self.width);
         let room = width.saturating_sub(cells(totals) + 2);
         if room < 16 {
@@ -78,8 +80,8 @@ impl View {
     }
 
     /// Returns an agent's row: its state, name, time, tokens, and activity.
-    pub(super) fn row(self, row: &Row) -> Line<'static> {
-        let columns = Columns::of(self.widest, self.width);
+    pub(crate) fn row(self, row: &Row) -> Line<'static> {
+        let columns = Columns::of(self.widest, self.width, self.has_tokens);
         let (glyph, style) = match row.outcome {
             Some(outcome) => (self.glyphs.ending(outcome).0, Style::new().fg(color(glyphs::color(outcome)))),
             None if row.is_asking => (self.glyphs.asking, Style::new().yellow()),
@@ -166,7 +168,7 @@ struct Columns {
 
 impl Columns {
     /// Without room, the tokens are hidden first, then the time, then the activity.
-    fn of(widest: usize, width: u16) -> Self {
+    fn of(widest: usize, width: u16, has_tokens: bool) -> Self {
         let room = usize::from(width).saturating_sub(3);
         let with_activity = |time: usize, tokens: usize| {
             let room = room.checked_sub(time + tokens + 2)?;
@@ -174,7 +176,8 @@ impl Columns {
             let activity = Some(room - name).filter(|activity| *activity >= ACTIVITY)?;
             Some(Self { name, time, tokens, activity })
         };
-        let all = with_activity(TIME, TOKENS).or_else(|| with_activity(TIME, 0));
+        let tokens = if has_tokens { TOKENS } else { 0 };
+        let all = with_activity(TIME, tokens).or_else(|| with_activity(TIME, 0));
         all.or_else(|| with_activity(0, 0)).unwrap_or_else(|| {
             let time = if room >= 24 { TIME } else { 0 };
             Self { name: widest.min(room - time), time, tokens: 0, activity: 0 }
@@ -183,19 +186,26 @@ impl Columns {
 }
 
 /// Returns the cells of the widest name, with what stands before it.
-pub(super) fn widest(tree: &[Entry]) -> usize {
+pub(crate) fn widest(tree: &[Entry]) -> usize {
     let cells = |entry: &Entry| match entry {
-        Entry::Agent(Row { depth, name, .. }) => {
-            let about = if name.about.is_empty() { 0 } else { 1 + cells(&name.about) };
-            INDENT * depth + cells(&name.id) + about
-        }
+        Entry::Agent(row) => name_cells(row),
         Entry::Ended { .. } => 0,
     };
     tree.iter().map(cells).max().unwrap_or_default()
 }
 
+fn name_cells(Row { depth, name, .. }: &Row) -> usize {
+    let about = if name.about.is_empty() { 0 } else { 1 + cells(&name.about) };
+    INDENT * depth + cells(&name.id) + about
+}
+
+/// Returns the cells of the widest name of these rows.
+pub(crate) fn widest_of(rows: &[Row]) -> usize {
+    rows.iter().map(name_cells).max().unwrap_or_default()
+}
+
 /// Converts lines to cells.
-pub(super) fn buffer(lines: &[Line<'_>], width: u16) -> Buffer {
+pub(crate) fn buffer(lines: &[Line<'_>], width: u16) -> Buffer {
     let height = u16::try_from(lines.len()).unwrap_or(u16::MAX);
     let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
     for (y, line) in (0..height).zip(lines) {

@@ -9,6 +9,7 @@ fn row(depth: usize, name: &str, outcome: Option<Outcome>, activity: &str, text:
     let (id, about) = name.split_once(' ').unwrap_or((name, ""));
     let (activity, text) = (activity.to_owned(), text.map(str::to_owned));
     Row {
+        key: None,
         depth,
         name: Name { id: id.to_owned(), about: about.to_owned() },
         outcome,
@@ -41,7 +42,7 @@ fn tree() -> Vec<Entry> {
 
 fn shown(width: u16, height: u16) -> String {
     let tree = tree();
-    let view = View { glyphs: Glyphs::UNICODE, width, widest: widest(&tree), elapsed: 250 };
+    let view = View { glyphs: Glyphs::UNICODE, width, widest: widest(&tree), has_tokens: true, elapsed: 250 };
     let head = view.head("+", "Compare Paris and Rome", "6 agents · 14.2k tok · 00:12");
     let buffer = buffer(&view.frame(head, &tree, height.into()), width);
     let lines = buffer.content.chunks(usize::from(width)).map(|cells| {
@@ -60,7 +61,7 @@ fn shown(width: u16, height: u16) -> String {
 fn a_name_fills_its_column_at_any_width() {
     let name = Name { id: "rechercheur".to_owned(), about: "Which metro is longer".to_owned() };
     for (glyphs, width) in (0..40).flat_map(|width| [(Glyphs::ASCII, width), (Glyphs::UNICODE, width)]) {
-        let view = View { glyphs, width: 80, widest: 40, elapsed: 0 };
+        let view = View { glyphs, width: 80, widest: 40, has_tokens: true, elapsed: 0 };
         let spans = view.name(&name, width);
         assert_eq!(spans.iter().map(Span::width).sum::<usize>(), width, "{spans:?}");
     }

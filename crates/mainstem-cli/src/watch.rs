@@ -1,0 +1,189 @@
+//! `mainstem watch`: a session or a recorded file, full screen.
+
+mod film;
+mod screen;
+mod state;
+#[cfg(test)]
+mod tests;
+mod transcript;
+mod view;
+
+use std::{sync::Arc, time::Duration};
+
+use anyhow::{anyhow, ensure};
+use crossterm::event::{self as keyboard, Event, KeyEventKind};
+use futures_util::StreamExt;
+use mainstem::{
+    api::{AnySession, EventQuery},
+    event::SendMode,
+    message::SessionId,
+};
+use mainstem_event::AgentEvent;
+use tokio::time::{Instant, MissedTickBehavior, interval};
+
+use self::{
+    screen::Screen,
+    state::{Action, State},
+};
+use crate::{
+    args::Watch,
+    exit::{Exit, Fault, OrExit},
+    host,
+    progress::glyphs::Glyphs,
+    replay::source::{Source, file},
+    signals::{Continued, Signals},
+    terminal::Terminal,
+};
+
+/// The time between two frames, when something has changed.
+const FRAME: Duration = Duration::from_millis(50);
+
+/// The most events that are applied between two frames.
+const AT_ONCE: usize = 20_000;
+
+pub(crate) fn run(args: &Watch, terminal: Terminal) -> Result<Exit, Fault> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
+    let exit = runtime.block_on(async {
+        let is_possible = terminal.stdin && terminal.stdout && !terminal.is_dumb;
+        let check = || {
+            ensure!(
+                is_possible,
+                "watch needs a terminal; `mainstem attach` and `replay` print to any output"
+            );
+            Ok(())
+        };
+        check().or_exit(Exit::Usage)?;
+        let watched = Watched::open(args).await?;
+        watch(watched, terminal).await
+    });
+    runtime.shutdown_background();
+    exit
+}
+
+/// What is watched.
+struct Watched {
+    title: String,
+    events: Source,
+    /// The session, if it has one.
+    session: Option<Arc<dyn AnySession>>,
+    /// Why nothing can be steered, if so.
+    fixed: Option<&'static str>,
+}
+
+impl Watched {
+    async fn open(args: &Watch) -> Result<Self, Fault> {
+        let is_record = args.at.server.is_none() && args.journal.is_none();
+        if let Some(path) = args.what.as_deref().filter(|_| is_record)
+            && let Some(events) = file(path).or_exit(Exit::Usage)?
+        {
+            let fixed = Some("this is a record, not a session");
+            return Ok(Self { title: path.to_owned(), events, session: None, fixed });
+        }
+        let id = match &args.what {
+            Some(id) => SessionId::parse_scoped(id).map_err(|_| unknown(id)).or_exit(Exit::Usage)?,
+            None => host::latest(args.at.server.as_deref(), args.journal.as_deref()).await?,
+        };
+        let session = host::open(&args.at, args.journal.as_deref()).or_exit(Exit::Config)?.session(&id);
+        let known = session.view().await.map_err(|error| match args.what.as_deref().filter(|_| is_record) {
+            Some(what) if error.problem().is_some() => unknown(what),
+            _ => host::advised(error),
+        });
+        known.or_exit(Exit::Usage)?;
+        let events =
+            session.events(EventQuery::after(0)).map(|event| event.map_err(host::advised)).boxed_local();
+        let fixed = args
+            .at
+            .server
+            .is_none()
+            .then_some("another process runs this session; one on a server can be steered (--server)");
+        Ok(Self { title: id.to_string(), events, session: Some(session), fixed })
+    }
+}
+
+fn unknown(what: &str) -> anyhow::Error {
+    anyhow!("there is no file {what:?}, and no session of that name; `mainstem sessions list` lists sessions")
+}
+
+/// Shows it until the person leaves.
+async fn watch(watched: Watched, terminal: Terminal) -> Result<Exit, Fault> {
+    let Watched { title, mut events, session, fixed } = watched;
+    let glyphs = if terminal.ascii { Glyphs::ASCII } else { Glyphs::UNICODE };
+    let mut state = State::new(&title, glyphs, fixed);
+    let mut signals = Signals::new().or_exit(Exit::Failed)?;
+    let mut continued = Continued::new();
+    let mut screen = Screen::open(terminal.color).or_exit(Exit::Failed)?;
+    let mut frames = interval(FRAME);
+    frames.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let (mut is_over, mut last, mut read) = (false, Instant::now(), 0);
+    let mut is_changed = true;
+    loop {
+        tokio::select! {
+            biased;
+            signal = signals.next() => return Ok(signal.exit()),
+            () = continued.next() => {
+                screen.reopen().or_exit(Exit::Failed)?;
+                is_changed = true;
+            }
+            _ = frames.tick() => {
+                while keyboard::poll(Duration::ZERO).or_exit(Exit::Failed)? {
+                    is_changed = true;
+                    let Event::Key(key) = keyboard::read().or_exit(Exit::Failed)? else { continue };
+                    if key.kind == KeyEventKind::Release {
+                        continue;
+                    }
+                    match state.key(key, screen.page()) {
+                        Some(Action::Quit) => return Ok(Exit::Reply),
+                        Some(Action::Suspend) => screen.suspend().or_exit(Exit::Failed)?,
+                        Some(action) => state.note = steer(session.as_deref(), action).await,
+                        None => {}
+                    }
+                }
+                is_changed |= state.is_playing;
+                state.pass(last.elapsed());
+                (last, read) = (Instant::now(), 0);
+                if std::mem::take(&mut is_changed) {
+                    screen.draw(&mut state).or_exit(Exit::Failed)?;
+                }
+            }
+            event = events.next(), if !is_over && read < AT_ONCE => {
+                (read, is_changed) = (read + 1, true);
+                is_over = show(&mut state, event);
+                if is_over {
+                    state.end();
+                }
+            }
+        }
+    }
+}
+
+/// Adds what was read; returns `true` at the end.
+fn show(state: &mut State, event: Option<anyhow::Result<AgentEvent>>) -> bool {
+    match event {
+        Some(Ok(event)) => {
+            state.event(event);
+            false
+        }
+        Some(Err(error)) => {
+            state.note = format!("the events end here: {error:#}");
+            true
+        }
+        None => true,
+    }
+}
+
+/// Does what a person asks for; returns what to say.
+async fn steer(session: Option<&dyn AnySession>, action: Action) -> String {
+    let Some(session) = session else { return String::new() };
+    let done = match &action {
+        Action::Send(key, text) => session.send(key, text, SendMode::Steer).await.map(|()| "sent".to_owned()),
+        Action::Cancel(key) => session.cancel_agent(key).await.map(|was_running| match was_running {
+            true => format!("{key} is asked to stop"),
+            false => format!("{key} does not run"),
+        }),
+        Action::Confirm(id, decision) => {
+            session.confirm(id, decision.clone()).await.map(|()| "answered".to_owned())
+        }
+        Action::Quit | Action::Suspend => Ok(String::new()),
+    };
+    done.unwrap_or_else(|error| format!("error: {:#}", host::advised(error)))
+}

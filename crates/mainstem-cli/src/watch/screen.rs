@@ -1,0 +1,81 @@
+//! The terminal's second screen, which is left in any case: at the end, at a panic, while the
+//! process is stopped.
+
+use std::{
+    io::{self, Stdout, stdout},
+    panic,
+    sync::Once,
+};
+
+use crossterm::{
+    cursor, execute,
+    terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode},
+};
+use ratatui::{Terminal, backend::CrosstermBackend};
+
+use super::{state::State, view};
+
+pub(super) struct Screen {
+    terminal: Terminal<CrosstermBackend<Stdout>>,
+}
+
+impl Screen {
+    /// Opens it.
+    ///
+    /// # Errors
+    /// The terminal can't be used.
+    pub(super) fn open(is_colored: bool) -> io::Result<Self> {
+        static HOOK: Once = Once::new();
+        HOOK.call_once(|| {
+            let before = panic::take_hook();
+            panic::set_hook(Box::new(move |info| {
+                leave();
+                before(info);
+            }));
+        });
+        crossterm::style::force_color_output(is_colored);
+        enter()?;
+        Ok(Self { terminal: Terminal::new(CrosstermBackend::new(stdout()))? })
+    }
+
+    /// Draws the state.
+    pub(super) fn draw(&mut self, state: &mut State) -> io::Result<()> {
+        self.terminal.draw(|frame| view::draw(state, frame.area(), frame.buffer_mut())).map(drop)
+    }
+
+    /// Returns the rows of a page.
+    pub(super) fn page(&self) -> usize {
+        self.terminal.size().map_or(10, |size| usize::from(size.height.saturating_sub(6)).max(1))
+    }
+
+    /// Leaves the screen, and stops the process until it is continued.
+    pub(super) fn suspend(&self) -> io::Result<()> {
+        leave();
+        #[cfg(unix)]
+        rustix::process::kill_current_process_group(rustix::process::Signal::TSTP)?;
+        Ok(())
+    }
+
+    /// Enters the screen again.
+    pub(super) fn reopen(&mut self) -> io::Result<()> {
+        enter()?;
+        self.terminal.clear()
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        leave();
+    }
+}
+
+fn enter() -> io::Result<()> {
+    enable_raw_mode()?;
+    execute!(stdout(), EnterAlternateScreen, cursor::Hide)
+}
+
+fn leave() {
+    // A terminal that is closed needs nothing.
+    let _ = execute!(stdout(), cursor::Show, LeaveAlternateScreen);
+    let _ = disable_raw_mode();
+}

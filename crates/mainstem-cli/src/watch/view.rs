@@ -1,0 +1,245 @@
+//! The screen of a state: the tree, the selected agent's transcript, and the position. Pure.
+
+use std::collections::HashSet;
+
+use mainstem_event::{FleetState, Timestamp, fleet::AgentState};
+use ratatui::{
+    buffer::Buffer,
+    layout::Rect,
+    style::{Modifier, Style, Stylize},
+    text::{Line, Span},
+};
+
+use super::state::{Prompt, State, Typing};
+use crate::{
+    approval::{Kind, Row as QuestionRow},
+    progress::{
+        figures,
+        live::view::{View, widest_of},
+    },
+};
+
+/// The narrowest screen with both the tree and the transcript.
+const BOTH: u16 = 72;
+
+/// The keys, and what they do.
+const KEYS: [(&str, &str); 14] = [
+    ("↑ ↓", "select an agent"),
+    ("PgUp PgDn", "scroll its transcript"),
+    ("Tab", "tree or transcript, on a narrow screen"),
+    ("← →  < >", "back and forth: 1 %, 10 %"),
+    (",  .", "back and forth: one event"),
+    ("space", "play, or pause"),
+    ("+ -", "speed"),
+    ("0  l", "to the beginning; live, or to the end"),
+    ("/", "only agents with a text; Esc shows all"),
+    ("y  n", "allow, or deny, what is asked"),
+    ("m", "send the agent a message"),
+    ("c", "stop the agent and those below it"),
+    ("w", "announce the agent's end"),
+    ("q", "leave"),
+];
+
+/// Draws the state.
+pub(super) fn draw(state: &mut State, area: Rect, buffer: &mut Buffer) {
+    buffer.reset();
+    if area.height < 3 || area.width < 8 {
+        return;
+    }
+    let width = area.width;
+    let question = question(state, width);
+    let below = 2 + u16::try_from(question.len()).unwrap_or(0);
+    let middle = Rect { y: area.y + 1, height: area.height.saturating_sub(1 + below), ..area };
+    buffer.set_line(area.x, area.y, &head(state, width), width);
+    if state.is_help {
+        lines(&help(state), middle, buffer);
+    } else if width >= BOTH {
+        let left = width * 9 / 20;
+        let tree_area = Rect { width: left, ..middle };
+        let rest = Rect { x: middle.x + left + 2, width: width - left - 2, ..middle };
+        tree(state, tree_area, buffer);
+        for y in middle.top()..middle.bottom() {
+            buffer.set_line(middle.x + left, y, &Line::from(state.glyphs.quote).dim(), 1);
+        }
+        transcript(state, rest, buffer);
+    } else if state.is_transcript {
+        transcript(state, middle, buffer);
+    } else {
+        tree(state, middle, buffer);
+    }
+    let below = question.into_iter().chain([bar(state, width), status(state, width)]);
+    for (y, line) in (middle.bottom()..area.bottom()).zip(below) {
+        buffer.set_line(area.x, y, &line, width);
+    }
+}
+
+/// Returns the title and the totals.
+fn head(state: &State, width: u16) -> Line<'static> {
+    let elapsed = state.film.times().map_or(0, |(now, first)| now.millis_since(first));
+    let totals: Vec<_> = state.film.tree().totals().into_iter().chain([figures::clock(elapsed)]).collect();
+    let view = View { glyphs: state.glyphs, width, widest: 0, has_tokens: true, elapsed };
+    let mark = state.film.tree().outcome().map_or("+", |outcome| state.glyphs.ending(outcome).0);
+    view.head(mark, &state.title, &totals.join(state.glyphs.dot))
+}
+
+fn tree(state: &State, area: Rect, buffer: &mut Buffer) {
+    let rows = state.rows();
+    let elapsed = state.film.times().map_or(0, |(now, first)| now.millis_since(first));
+    let view = View {
+        glyphs: state.glyphs,
+        width: area.width,
+        widest: widest_of(&rows),
+        has_tokens: false,
+        elapsed,
+    };
+    let selected = rows.iter().position(|row| row.key == state.selected);
+    let height = usize::from(area.height);
+    // The selected agent stays visible.
+    let first = selected.map_or(0, |at| (at + 1).saturating_sub(height));
+    for (y, (index, row)) in (area.top()..area.bottom()).zip(rows.iter().enumerate().skip(first)) {
+        buffer.set_line(area.x, y, &view.row(row), area.width);
+        if Some(index) == selected {
+            let line = Rect { y, height: 1, ..area };
+            buffer.set_style(line, Style::new().add_modifier(Modifier::REVERSED));
+        }
+    }
+    if rows.is_empty() {
+        let why = if state.filter.is_empty() { "no events yet" } else { "no agent has this text" };
+        buffer.set_line(area.x + 1, area.y, &Line::from(why).dim(), area.width.saturating_sub(1));
+    }
+}
+
+fn transcript(state: &mut State, area: Rect, buffer: &mut Buffer) {
+    if area.height == 0 {
+        return;
+    }
+    buffer.set_line(area.x, area.y, &about(state), area.width);
+    let area = Rect { y: area.y + 1, height: area.height - 1, ..area };
+    let (glyphs, scroll, height) = (state.glyphs, state.scroll, usize::from(area.height));
+    let all = state.transcript().lines(usize::from(area.width), glyphs);
+    // The empty line behind the last part.
+    let count = all.len().saturating_sub(1);
+    state.scroll = scroll.min(count.saturating_sub(height));
+    let last = count - state.scroll;
+    lines(&all[last.saturating_sub(height)..last], area, buffer);
+}
+
+/// Returns the selected agent's name and figures, with those of the agents below it.
+fn about(state: &State) -> Line<'static> {
+    let fleet = state.film.tree().fleet();
+    let Some(agent) = fleet.agents.iter().find(|agent| agent.key() == state.selected.as_ref()) else {
+        return Line::default();
+    };
+    let dot = state.glyphs.dot;
+    let own = figures::tokens(agent.usage.total_tokens());
+    let below = below(agent, fleet);
+    let sum = below.iter().map(|other| other.usage.total_tokens()).sum::<u64>() + agent.usage.total_tokens();
+    let all = match below.len() {
+        0 => String::new(),
+        count => format!("{dot}{} with {}", figures::tokens(sum), children(count)),
+    };
+    let full = agent.context.map_or_else(String::new, |context| format!("{dot}{}% full", context.percent()));
+    let model = agent.model.as_ref().map_or_else(String::new, |model| format!("{dot}{model}"));
+    let row = state.film.tree().row_of(agent);
+    let about = if row.name.about.is_empty() { String::new() } else { format!(" {}", row.name.about) };
+    let name = format!("{}{about}", row.name.id);
+    Line::from(vec![name.bold(), format!("{dot}{own}{all}{full}{model}").dim()])
+}
+
+fn children(count: usize) -> String {
+    if count == 1 { "1 agent below".to_owned() } else { format!("{count} agents below") }
+}
+
+/// Returns the agents below an agent. A parent is known before its children.
+fn below<'a>(agent: &'a AgentState, fleet: &'a FleetState) -> Vec<&'a AgentState> {
+    let Some(source) = &agent.source else {
+        return fleet.agents.iter().filter(|other| other.source.is_some()).collect();
+    };
+    let mut sessions = HashSet::from([&source.session_id]);
+    let mut below = Vec::new();
+    for other in &fleet.agents {
+        if let Some(source) = &other.source
+            && sessions.contains(&source.parent_session_id)
+            && sessions.insert(&source.session_id)
+        {
+            below.push(other);
+        }
+    }
+    below
+}
+
+/// Returns the rows of the open question.
+fn question(state: &State, width: u16) -> Vec<Line<'static>> {
+    let Some((_, question)) = state.questions.front().filter(|_| state.is_live) else { return Vec::new() };
+    let rows = question.rows(usize::from(width), 6);
+    let row = |QuestionRow { text, kind }: QuestionRow| {
+        let line = Line::from(state.glyphs.text(&text));
+        match kind {
+            Kind::Head => line.yellow().bold(),
+            Kind::Added => line.green(),
+            Kind::Removed => line.red(),
+            Kind::Plain | Kind::Hint => line,
+        }
+    };
+    rows.into_iter().map(row).chain([Line::from("  y: allow · n: deny").dim()]).collect()
+}
+
+/// Returns the bar with the position.
+fn bar(state: &State, width: u16) -> Line<'static> {
+    let (at, len) = (state.film.at(), state.film.len());
+    let mode = match (state.is_live, state.is_playing) {
+        (true, _) => "live".to_owned(),
+        (false, true) => format!("{}x", state.speed()),
+        (false, false) if at == len => "end".to_owned(),
+        (false, false) => "paused".to_owned(),
+    };
+    let time = state.film.times().map_or_else(String::new, |(now, _)| time_of_day(now));
+    let counts = format!(" {at}/{len} {time} {mode}");
+    let room = usize::from(width).saturating_sub(counts.chars().count() + 1);
+    let done = (room * at).checked_div(len).unwrap_or(0);
+    let (full, empty) = if state.glyphs.quote == "|" { ("=", "-") } else { ("━", "─") };
+    let (full, empty) = (full.repeat(done), empty.repeat(room - done));
+    Line::from(vec![Span::from(full).cyan(), Span::from(empty).dim(), Span::from(counts)])
+}
+
+/// Returns what is typed, the last note, or the keys.
+fn status(state: &State, width: u16) -> Line<'static> {
+    if let Some(Prompt { what, text }) = &state.prompt {
+        let what = match what {
+            Typing::Filter => "filter".to_owned(),
+            Typing::Message(key) => format!("message to {key}"),
+            Typing::Reason(_) => "why not (Enter for no reason)".to_owned(),
+            Typing::Cancel(key) => format!("stop {key} and those below it? y"),
+        };
+        return Line::from(state.glyphs.text(&format!("{what}: {text}_")));
+    }
+    if !state.note.is_empty() {
+        return Line::from(state.glyphs.line(&state.note)).yellow();
+    }
+    let keys = if width < BOTH {
+        "arrows  Tab  space  ? keys  q"
+    } else {
+        "↑↓ agent  ←→ time  space play  +- speed  l live  / filter  ? all keys  q leave"
+    };
+    Line::from(state.glyphs.text(keys)).dim()
+}
+
+fn help(state: &State) -> Vec<Line<'static>> {
+    let key = |(key, does): (String, &str)| {
+        let gap = " ".repeat(12_usize.saturating_sub(key.chars().count()));
+        Line::from(vec![Span::from(format!(" {key}{gap}")).bold(), Span::from(does.to_owned())])
+    };
+    let keys = KEYS.into_iter().map(|(key, does)| (state.glyphs.text(key), does));
+    keys.map(key).collect()
+}
+
+fn lines(lines: &[Line<'_>], area: Rect, buffer: &mut Buffer) {
+    for (y, line) in (area.top()..area.bottom()).zip(lines) {
+        buffer.set_line(area.x, y, line, area.width);
+    }
+}
+
+/// Returns the time of day (UTC), such as `20:57:03`.
+fn time_of_day(at: Timestamp) -> String {
+    at.to_string().chars().skip("2026-11-25T".len()).take("20:57:03".len()).collect()
+}
