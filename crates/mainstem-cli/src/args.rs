@@ -9,6 +9,8 @@ mod talk;
 mod trust;
 mod workspace;
 
+use std::path::PathBuf;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::agents::{Agents, AgentsCommand, Form, Keys, List, Listing, New, Show, Validate};
@@ -63,6 +65,8 @@ pub(crate) enum Command {
     Chat(Box<Chat>),
     /// Follow a session that runs elsewhere: on a server, or in another process of this machine.
     Attach(Attach),
+    /// Create the first files of a folder with agents: settings, an agent, a test.
+    Init(Init),
     /// Watch a session full screen, live or back and forth, and steer it.
     #[command(after_help = talk::WATCH_HELP)]
     Watch(Watch),
@@ -91,6 +95,14 @@ pub(crate) enum Command {
     },
     /// Print the version.
     Version,
+}
+
+/// `mainstem init`
+#[derive(Debug, Args)]
+pub(crate) struct Init {
+    /// The folder. Files that exist stay as they are.
+    #[arg(default_value = ".")]
+    pub(crate) dir: PathBuf,
 }
 
 /// `mainstem doctor`

@@ -14,6 +14,7 @@ mod doctor;
 mod exit;
 mod harness;
 mod host;
+mod init;
 mod markdown;
 mod mcp;
 mod model;
@@ -76,6 +77,7 @@ fn main() -> ExitCode {
         Command::Replay(args) => replay::run(args, terminal),
         Command::Chat(args) => chat::run(args, &cli.config, terminal),
         Command::Attach(args) => attach::run(args, terminal),
+        Command::Init(args) => init::run(args),
         Command::Watch(args) => watch::run(args, terminal),
         Command::Tasks(args) => tasks::run(args, &cli.config, terminal),
         Command::Trust(args) => trust::run(args),

@@ -6,7 +6,7 @@ use super::packages::{Dependency, Package};
 use crate::problem::Problem;
 
 /// The whole allowed set: a crate, and what it may depend on, both without `mainstem-`.
-const ALLOWED: [(&str, &str); 46] = [
+const ALLOWED: [(&str, &str); 47] = [
     ("message", ""),
     ("sse", ""),
     ("spec", ""),
@@ -54,6 +54,7 @@ const ALLOWED: [(&str, &str); 46] = [
     ("layer-task", "task"),
     ("layer-journal", "journal"),
     ("layer-testing", ""),
+    ("example-first", ""),
     ("fuzz", "mainstem server sse"),
     ("bench", "mainstem server message event model sse openai"),
     ("xtask", ""),

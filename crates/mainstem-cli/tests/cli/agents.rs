@@ -378,3 +378,45 @@ fn the_workspace_is_found_as_for_run() {
     assert_eq!(said(&done), "3\n--\nerror: --workspace: workspace \"nowhere\" is not a directory\n");
     assert_eq!(mainstem("agents validate -w").arg(&path).arg("--strict").run().code, Some(0));
 }
+
+#[test]
+fn the_first_files_of_a_folder_are_created_and_work() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = |line: &str| mainstem(line).within(dir.path()).run();
+    let done = run("init");
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(
+        done.stdout.starts_with("created mainstem.toml\ncreated subagents/researcher.md\ncreated check.sh\n")
+    );
+    let check = std::process::Command::new(dir.path().join("check.sh"))
+        .env_clear()
+        .env("HOME", dir.path())
+        .env(
+            "PATH",
+            format!("{}:/usr/bin:/bin", env!("CARGO_BIN_EXE_mainstem").trim_end_matches("/mainstem")),
+        )
+        .output()
+        .unwrap();
+    assert!(check.status.success(), "{check:?}");
+    assert!(run("agents list").stdout.contains("researcher"));
+
+    std::fs::write(dir.path().join("mainstem.toml"), "max_turns = 3\n").unwrap();
+    std::fs::write(dir.path().join("Cargo.toml"), "[package]\n").unwrap();
+    let again = run("init");
+    assert!(
+        again.stdout.starts_with(
+            "exists:  mainstem.toml\nexists:  subagents/researcher.md\ncreated tests/agents.rs\n"
+        ),
+        "{again:?}"
+    );
+    assert!(again.stdout.contains("[dev-dependencies]"), "{again:?}");
+    assert_eq!(std::fs::read_to_string(dir.path().join("mainstem.toml")).unwrap(), "max_turns = 3\n");
+    assert_eq!(run("init nowhere").code, Some(2));
+
+    // The example is tested with the others.
+    let example = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/examples/first");
+    let text = |path: std::path::PathBuf| std::fs::read_to_string(path).unwrap();
+    for name in ["subagents/researcher.md", "tests/agents.rs"] {
+        assert_eq!(text(dir.path().join(name)), text(example.join(name)), "{name}");
+    }
+}
