@@ -35,7 +35,12 @@ use self::{
     keys::{Keys, Typed},
     lines::Lines,
 };
-use crate::{host::advised, progress::Progress};
+use crate::{
+    host::advised,
+    progress::{Progress, names::Names},
+    sanitize::visible,
+    terminal::Terminal,
+};
 
 /// The questions of a run, one after another.
 #[derive(Debug, Default)]
@@ -48,10 +53,16 @@ pub(crate) struct Approvals {
     /// Questions that need no answer of the person.
     granted: Vec<ConfirmId>,
     allowed: Allowed,
+    names: Names,
+    is_ascii: bool,
+    /// What was typed before the first question.
+    draft: String,
     /// While a question is shown in a frame, or the person may type into it.
     keys: Option<Keys>,
     /// Whether keys are read without a question.
     is_listening: bool,
+    /// Whether a question was shown since none was open.
+    is_asking: bool,
     lines: Option<Lines>,
     /// Whether stdin has ended.
     is_over: bool,
@@ -84,15 +95,18 @@ pub(crate) type Answered = (ConfirmId, Decision);
 
 impl Approvals {
     /// Creates them; what is allowed is not asked.
-    pub(crate) fn new(allowed: Allowed) -> Self {
-        Self { allowed, ..Self::default() }
+    pub(crate) fn new(allowed: Allowed, terminal: Terminal) -> Self {
+        Self { allowed, is_ascii: terminal.ascii, ..Self::default() }
     }
 
     /// Applies an event.
     pub(crate) fn event(&mut self, event: &AgentEvent) {
+        self.names.event(event);
         match &event.kind {
-            EventKind::RequireUserConfirm { confirm_id, tool_calls, .. } => {
-                let question = Question::new(confirm_id.clone(), event.agent_label(), tool_calls.clone());
+            EventKind::RequireUserConfirm { confirm_id, tool_calls, rule, .. } => {
+                let agent = self.names.of(event.source()).to_string();
+                let question = Question::new(confirm_id.clone(), &agent, tool_calls.clone());
+                let question = question.with_rule(rule.as_deref()).with_ascii(self.is_ascii);
                 if self.allowed.covers(&question) {
                     self.granted.push(question.id);
                 } else {
@@ -112,13 +126,17 @@ impl Approvals {
     pub(crate) fn ask(&mut self, progress: &mut dyn Progress) {
         let behind = self.waiting.len().saturating_sub(1);
         let Some(first) = self.waiting.front_mut() else {
+            self.is_asking = false;
             if std::mem::take(&mut self.is_put) || !self.is_listening && self.keys.is_some() {
                 self.keys = self.keys.take().filter(|_| self.is_listening);
-                progress.ask(None, "");
+                let draft = std::mem::take(&mut self.draft);
+                progress.ask(None, &draft);
+                self.keys.iter_mut().for_each(|keys| keys.begin(draft.clone()));
             }
             return;
         };
         let is_new = !std::mem::replace(&mut self.is_put, true);
+        let was_put = std::mem::replace(&mut self.is_asking, true);
         if is_new {
             discard_typed();
             self.number.fetch_add(1, Ordering::AcqRel);
@@ -128,7 +146,10 @@ impl Approvals {
             {
                 self.keys = Keys::start();
             }
-            self.keys.iter_mut().for_each(Keys::clear);
+            let typed = self.keys.as_mut().map(Keys::take).unwrap_or_default();
+            if self.is_listening && self.draft.is_empty() && !was_put {
+                self.draft = typed;
+            }
         }
         let is_drawn = self.keys.is_some();
         if is_new || is_drawn && first.behind != behind {
@@ -255,8 +276,12 @@ impl Approvals {
         let Some(first) = self.waiting.pop_front() else { return Vec::new() };
         self.is_put = false;
         if progress.draws_typed() {
-            let word = if matches!(decision, Decision::Deny(_)) { "denied" } else { "allowed" };
-            progress.note(&format!("{word} {}", first.summary()));
+            let (word, edited) = match &decision {
+                Decision::Deny(_) => ("denied", None),
+                Decision::AllowWith(arguments) => ("allowed instead", Some(arguments)),
+                Decision::Allow => ("allowed", None),
+            };
+            progress.note(&format!("{word} {}", first.summary(edited)));
         }
         let (covered, waiting) = self.waiting.drain(..).partition(|question| self.allowed.covers(question));
         self.waiting = waiting;
@@ -266,7 +291,7 @@ impl Approvals {
 
     /// Allows patterns from now on.
     fn allow(&mut self, patterns: Vec<mainstem::policy::Pattern>, progress: &mut dyn Progress) {
-        let names: Vec<_> = patterns.iter().map(ToString::to_string).collect();
+        let names: Vec<_> = patterns.iter().map(|pattern| visible(&pattern.to_string())).collect();
         match self.allowed.add(patterns) {
             Ok(()) => progress.note(&format!(
                 "always allowed here: {}; `mainstem trust list` shows what is",

@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Chat, config: &Source, terminal: Terminal) -> Result<Ex
             args: args.clone(),
             source: config,
             terminal,
-            approvals: Approvals::new(std::mem::take(&mut session.allowed)),
+            approvals: Approvals::new(std::mem::take(&mut session.allowed), terminal),
             continued: Continued::new(),
             signals: Signals::new().or_exit(Exit::Failed)?,
             attachments: Attachments::default(),

@@ -5,7 +5,7 @@ pub(crate) mod figures;
 pub(crate) mod fixture;
 pub(crate) mod glyphs;
 pub(crate) mod live;
-mod names;
+pub(crate) mod names;
 mod plain;
 
 use std::{

@@ -98,6 +98,7 @@ fn here(args: &args::Run, source: &Source, terminal: Terminal, runtime: &Runtime
     if session.plan_mode() == PlanMode::On && request::plan_mode(args).is_none() {
         notes.push("the session is in plan mode; --no-plan leaves it".to_owned());
     }
+    notes.extend(approval.warning());
     let run = request::new_run(args, &prompt, options).or_exit(Exit::Usage)?;
     Ok(Plan {
         session: Arc::new(session),
@@ -126,7 +127,7 @@ fn on_server(args: &args::Run, server: &Server, terminal: Terminal) -> Result<Pl
         run,
         prompt,
         harness: None,
-        notes: Vec::new(),
+        notes: approval.warning().into_iter().collect(),
         allowed: approval.into_allowed(),
     })
 }
@@ -222,7 +223,7 @@ fn sinks(
         },
         signals: signals::watch().or_exit(Exit::Failed)?,
         warnings,
-        approvals: Approvals::new(allowed),
+        approvals: Approvals::new(allowed, terminal),
     })
 }
 

@@ -21,6 +21,7 @@ pub(crate) fn ascii(text: &str) -> String {
             '↑' => out.push('^'),
             '↓' => out.push('v'),
             '–' | '—' | '·' => out.push('-'),
+            '›' => out.push('>'),
             '‘' | '’' => out.push('\''),
             '“' | '”' => out.push('"'),
             c => out.push(if c.is_ascii() { c } else { '?' }),
@@ -41,6 +42,18 @@ pub(crate) fn visible(text: &str) -> String {
             out.push(c)
         } else {
             out.extend(c.escape_debug())
+        }
+        out
+    })
+}
+
+/// Shows other characters than those of ASCII as escapes, our own signs aside.
+pub(crate) fn visible_ascii(text: &str) -> String {
+    text.chars().fold(String::with_capacity(text.len()), |mut out, c| {
+        match c {
+            '…' | '·' | '›' => out.push_str(&ascii(c.encode_utf8(&mut [0; 4]))),
+            c if c.is_ascii() => out.push(c),
+            c => out.extend(c.escape_unicode()),
         }
         out
     })

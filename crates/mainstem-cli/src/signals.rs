@@ -109,11 +109,12 @@ impl First {
     }
 }
 
-/// A stream of continuations: `fg` after Ctrl-Z.
+/// A stream of continuations: `fg` after Ctrl-Z. The terminal gets its mode back before the process
+/// stops.
 pub(crate) struct Continued {
-    /// `None` if the system refuses a handler.
+    /// SIGTSTP and SIGCONT; `None` if the system refuses a handler.
     #[cfg(unix)]
-    signals: Option<tokio::signal::unix::Signal>,
+    signals: Option<(tokio::signal::unix::Signal, tokio::signal::unix::Signal)>,
     /// When the last frame was due.
     frame: Instant,
 }
@@ -127,8 +128,10 @@ impl Continued {
         Self {
             #[cfg(unix)]
             signals: {
+                use rustix::process::Signal;
                 use tokio::signal::unix::{SignalKind, signal};
-                signal(SignalKind::from_raw(rustix::process::Signal::CONT.as_raw())).ok()
+                let watch = |kind: Signal| signal(SignalKind::from_raw(kind.as_raw())).ok();
+                watch(Signal::TSTP).zip(watch(Signal::CONT))
             },
             frame: Instant::now(),
         }
@@ -137,10 +140,18 @@ impl Continued {
     /// Waits until the process is continued.
     pub(crate) async fn next(&mut self) {
         #[cfg(unix)]
-        if let Some(signals) = &mut self.signals
-            && signals.recv().await.is_some()
-        {
-            return;
+        if let Some((stops, continues)) = &mut self.signals {
+            loop {
+                tokio::select! {
+                    biased;
+                    Some(()) = stops.recv() => {
+                        approval::restore();
+                        let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP);
+                    }
+                    Some(()) = continues.recv() => return,
+                    else => break,
+                }
+            }
         }
         pending().await
     }

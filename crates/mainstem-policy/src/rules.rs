@@ -86,6 +86,17 @@ pub enum Because<'a> {
     Rule(&'a Rule),
 }
 
+impl Because<'_> {
+    /// Returns how much of a reason it is: what a file says goes before what holds for all calls.
+    fn rank(self) -> u8 {
+        match self {
+            Self::Changes => 0,
+            Self::Default => 1,
+            Self::Rule(_) => 2,
+        }
+    }
+}
+
 impl Rules {
     /// Creates rules that allow every call.
     #[must_use]
@@ -190,7 +201,7 @@ impl Rule {
 
 impl Decision<'_> {
     fn stricter(self, other: Self) -> Self {
-        let is_reason = other.effect == self.effect && self.because == Because::Default;
+        let is_reason = other.effect == self.effect && other.because.rank() > self.because.rank();
         if other.effect > self.effect || is_reason { other } else { self }
     }
 }

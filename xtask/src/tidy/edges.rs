@@ -54,7 +54,7 @@ const ALLOWED: [(&str, &str); 47] = [
     ("layer-task", "task"),
     ("layer-journal", "journal"),
     ("layer-testing", ""),
-    ("example-first", ""),
+    ("example-first", "mainstem testing"),
     ("fuzz", "mainstem server sse"),
     ("bench", "mainstem server message event model sse openai"),
     ("xtask", ""),

@@ -35,6 +35,7 @@ pub(crate) struct Approval {
     approve: Approve,
     has_person: bool,
     allowed: Allowed,
+    warning: Option<String>,
 }
 
 impl Approval {
@@ -59,7 +60,13 @@ impl Approval {
             permissions.into_iter().for_each(|permissions| permissions.clear_changes());
         }
         let by_default = if has_person && !has_rule { Approve::Ask } else { Approve::Auto };
-        Ok(Self { approve: flag.unwrap_or(by_default), has_person, allowed: Allowed::of(project) })
+        let approve = flag.unwrap_or(by_default);
+        let store = Store::of_user().filter(|_| approve == Approve::Ask);
+        let patterns = store.map_or_else(|| Ok(Vec::new()), |store| store.allowed(&project));
+        let warning =
+            patterns.as_ref().err().map(|error| format!("warning: nothing is always allowed: {error:#}"));
+        let allowed = Allowed { patterns: patterns.unwrap_or_default(), project };
+        Ok(Self { approve, has_person, allowed, warning })
     }
 
     /// Adds what a run asks about to its options.
@@ -74,6 +81,11 @@ impl Approval {
         RunOptions { permissions, approval: Some(is_attended), ..options }
     }
 
+    /// Returns why what is always allowed can't be read, if so.
+    pub(crate) fn warning(&self) -> Option<String> {
+        self.warning.clone()
+    }
+
     /// Returns what is always allowed.
     pub(crate) fn into_allowed(self) -> Allowed {
         self.allowed
@@ -81,12 +93,6 @@ impl Approval {
 }
 
 impl Allowed {
-    /// Reads the patterns of a project. An unreadable store has none.
-    fn of(project: String) -> Self {
-        let patterns = Store::of_user().map(|store| store.allowed(&project)).unwrap_or_default();
-        Self { patterns, project }
-    }
-
     fn rules(&self, set: RuleSet) -> Rules {
         let rules = self.patterns.iter().map(|pattern| Rule::of(Effect::Allow, pattern.clone()));
         rules.map(|rule| rule.with_origin("an answer")).fold(set, RuleSet::with_rule).into()
@@ -94,7 +100,8 @@ impl Allowed {
 
     /// Returns `true` if all that is asked is allowed.
     pub(super) fn covers(&self, question: &Question) -> bool {
-        question.calls.iter().all(|call| self.patterns.iter().any(|pattern| covers(pattern, call)))
+        !question.has_rule()
+            && question.calls.iter().all(|call| self.patterns.iter().any(|pattern| covers(pattern, call)))
     }
 
     /// Allows patterns from now on, and records them.

@@ -40,6 +40,7 @@ pub(super) fn answer(line: Option<&str>, question: &Question) -> Result<Answer, 
 
 /// Returns the patterns of `a` or `a PATTERN`, which cover what is asked.
 fn always(pattern: &str, question: &Question) -> Result<Vec<Pattern>, String> {
+    question.check_always()?;
     let patterns = match pattern {
         "" => question.suggested(),
         pattern => vec![pattern.parse::<Pattern>().map_err(|error| format!("  {error}"))?],
@@ -77,8 +78,8 @@ mod tests {
             (Some("n"), deny("declined by the person")),
             (Some("no  not today "), deny("not today")),
             (Some("v"), Ok(Answer::View)),
-            (Some("a"), always("shell(command: cargo test *)")),
-            (Some("always"), always("shell(command: cargo test *)")),
+            (Some("a"), always("shell(command: cargo test -q)")),
+            (Some("always"), always("shell(command: cargo test -q)")),
             (Some("a shell"), always("shell")),
             (Some("a shell(cargo *)"), always("shell(cargo *)")),
             (Some(r#"{"at":"b"}"#), Ok(Answer::Decide(Decision::AllowWith(json!({ "at": "b" }))))),

@@ -3,9 +3,9 @@
 //! Meanwhile the terminal echoes nothing and passes each key on, so that the tree can be drawn
 //! while a person types. Signals work as before: raw mode would take Ctrl-C and Ctrl-Z for keys.
 
-/// The longest answer, in bytes.
-#[cfg(unix)]
-const MAX_BYTES: usize = 64 * 1024;
+mod line;
+
+use self::line::{Input, Line};
 
 /// What was typed.
 #[derive(Debug, PartialEq)]
@@ -39,11 +39,14 @@ mod unix {
         time::Duration,
     };
 
-    use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, poll, read};
-    use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+    use rustix::{
+        event::{PollFd, PollFlags, Timespec, poll},
+        io::read,
+        termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr},
+    };
     use tokio::time::sleep;
 
-    use super::{MAX_BYTES, Typed};
+    use super::{Input, Line, Typed};
 
     /// The time between two looks at the keyboard: less than a person notices.
     const PERIOD: Duration = Duration::from_millis(30);
@@ -61,13 +64,13 @@ mod unix {
     /// The keyboard, until it is dropped.
     #[derive(Debug)]
     pub(crate) struct Keys {
-        text: String,
+        line: Line,
     }
 
     impl Keys {
         /// Changes the terminal's mode; `None` if stdin is not a terminal.
         pub(crate) fn start() -> Option<Self> {
-            let keys = Self { text: String::new() };
+            let keys = Self { line: Line::default() };
             keys.apply().then_some(keys)
         }
 
@@ -76,29 +79,25 @@ mod unix {
             let Ok(mut mode) = tcgetattr(io::stdin()) else { return false };
             BEFORE.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| mode.clone());
             mode.local_modes -= LocalModes::ICANON | LocalModes::ECHO;
+            // A read returns at once.
+            mode.special_codes[SpecialCodeIndex::VMIN] = 0;
+            mode.special_codes[SpecialCodeIndex::VTIME] = 0;
             tcsetattr(io::stdin(), OptionalActions::Now, &mode).is_ok()
         }
 
         /// Returns the text that was typed since the last line.
         pub(crate) fn text(&self) -> &str {
-            &self.text
+            self.line.text()
         }
 
         /// Continues a text.
         pub(crate) fn begin(&mut self, text: String) {
-            self.text = text;
+            self.line.begin(text);
         }
 
-        /// Takes that text.
+        /// Takes that text, and discards what was typed behind it.
         pub(crate) fn take(&mut self) -> String {
-            std::mem::take(&mut self.text)
-        }
-
-        /// Discards what was typed.
-        pub(crate) fn clear(&mut self) {
-            // Keys that are parsed wait in the library.
-            while poll(Duration::ZERO).is_ok_and(|is_there| is_there && read().is_ok()) {}
-            self.text.clear();
+            self.line.take_all()
         }
 
         /// Waits for keys. Dropping the future loses none.
@@ -111,53 +110,40 @@ mod unix {
             }
         }
 
-        /// Takes the keys that were pressed.
+        /// Takes the keys that were pressed, up to the end of a line.
         fn typed(&mut self) -> Option<Typed> {
-            let mut draft = None;
+            let mut bytes = [0; 4096];
             loop {
-                let event = match poll(Duration::ZERO) {
-                    Ok(false) => return draft,
-                    Ok(true) => read(),
-                    Err(error) => Err(error),
-                };
-                let Ok(event) = event else { return Some(Typed::End) };
-                match self.event(event) {
-                    Some(Typed::Draft) => draft = Some(Typed::Draft),
-                    Some(other) => return Some(other),
+                match self.line.input() {
+                    Some(Input::Line(line)) => return Some(Typed::Line(line)),
+                    Some(Input::Escape) => return Some(Typed::Escape),
                     None => {}
+                }
+                if is_closed() {
+                    return Some(Typed::End);
+                }
+                match read(io::stdin(), &mut bytes) {
+                    Ok(0) => {
+                        return self.line.pause().map(|input| match input {
+                            Input::Escape => Typed::Escape,
+                            Input::Line(_) => Typed::Draft,
+                        });
+                    }
+                    Ok(count) => self.line.push(&bytes[..count]),
+                    Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => return None,
+                    Err(_) => return Some(Typed::End),
                 }
             }
         }
+    }
 
-        fn event(&mut self, event: Event) -> Option<Typed> {
-            match event {
-                Event::Key(KeyEvent { kind: KeyEventKind::Release, .. }) => return None,
-                Event::Key(key) => match (key.code, key.modifiers) {
-                    (KeyCode::Enter, _) => return Some(Typed::Line(std::mem::take(&mut self.text))),
-                    (KeyCode::Char('d'), KeyModifiers::CONTROL) if self.text.is_empty() => {
-                        return Some(Typed::Line("n".to_owned()));
-                    }
-                    (KeyCode::Esc, _) if self.text.is_empty() => return Some(Typed::Escape),
-                    (KeyCode::Char('u'), KeyModifiers::CONTROL) | (KeyCode::Esc, _) => self.text.clear(),
-                    (KeyCode::Char('w'), KeyModifiers::CONTROL) => {
-                        let end = self.text.trim_end().rfind(char::is_whitespace).map_or(0, |at| at + 1);
-                        self.text.truncate(end);
-                    }
-                    (KeyCode::Backspace, _) => _ = self.text.pop(),
-                    (KeyCode::Char(c), modifiers)
-                        if !modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) =>
-                    {
-                        if self.text.len() < MAX_BYTES {
-                            self.text.push(c);
-                        }
-                    }
-                    _ => return None,
-                },
-                Event::Resize(..) => {}
-                _ => return None,
-            }
-            Some(Typed::Draft)
-        }
+    /// Returns `true` if the terminal is closed, which a read does not say.
+    fn is_closed() -> bool {
+        let stdin = io::stdin();
+        let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let _ = poll(&mut fds, Some(&now));
+        fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL)
     }
 
     impl Drop for Keys {
@@ -193,10 +179,6 @@ mod other {
         }
 
         pub(crate) fn take(&mut self) -> String {
-            match *self {}
-        }
-
-        pub(crate) fn clear(&mut self) {
             match *self {}
         }
 

@@ -10,7 +10,7 @@ use ratatui::text::Span;
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 
-use super::always::suggested;
+use super::always::{QUESTIONS, suggested};
 use crate::sanitize;
 
 /// The most lines of what is asked, before the person asks for all of them.
@@ -31,8 +31,12 @@ pub(crate) struct Question {
     pub(super) id: ConfirmId,
     pub(super) calls: Vec<ToolCall>,
     agent: String,
+    /// The rule that asks, if one does.
+    rule: Option<String>,
     /// The number of questions that wait behind it.
     pub(super) behind: usize,
+    /// Whether only ASCII can be shown.
+    is_ascii: bool,
 }
 
 /// A line of a question.
@@ -56,7 +60,36 @@ pub(crate) enum Kind {
 
 impl Question {
     pub(crate) fn new(id: ConfirmId, agent: &str, calls: Vec<ToolCall>) -> Self {
-        Self { id, calls, agent: sanitize::visible(agent), behind: 0 }
+        Self { id, calls, agent: sanitize::visible(agent), rule: None, behind: 0, is_ascii: false }
+    }
+
+    /// Sets the rule that asks.
+    pub(crate) fn with_rule(self, rule: Option<&str>) -> Self {
+        Self { rule: rule.map(sanitize::visible), ..self }
+    }
+
+    /// Sets whether other characters than those of ASCII are shown as escapes.
+    pub(crate) fn with_ascii(self, is_ascii: bool) -> Self {
+        Self { is_ascii, ..self }
+    }
+
+    /// Returns `true` if a rule asks each time.
+    pub(super) fn has_rule(&self) -> bool {
+        self.rule.is_some()
+    }
+
+    /// Checks that such calls can be allowed always.
+    ///
+    /// # Errors
+    /// Each needs an answer of its own; the text says why.
+    pub(super) fn check_always(&self) -> Result<(), String> {
+        if let Some(rule) = &self.rule {
+            return Err(format!("  the rule {rule} asks each time; y: yes"));
+        }
+        match self.calls.iter().find(|call| QUESTIONS.contains(&&*call.name)) {
+            Some(call) => Err(format!("  each {} needs an answer of its own; y: yes", call.name)),
+            None => Ok(()),
+        }
     }
 
     /// Returns the question in lines of this width: at most so many of what is asked, and the
@@ -93,8 +126,9 @@ impl Question {
 
     /// Returns all lines of what is asked.
     pub(crate) fn all_lines(&self, width: usize) -> Vec<Row> {
-        let lines = self.calls.iter().flat_map(|call| asked(&self.agent, call));
-        lines.flat_map(|line| line.folded(width)).collect()
+        let rule = self.rule.iter().map(|rule| hint(format!("  by the rule {rule}")));
+        let lines = self.calls.iter().flat_map(|call| asked(&self.agent, call)).chain(rule);
+        lines.flat_map(|line| self.plain(line).folded(width)).collect()
     }
 
     /// Returns the answers that are possible.
@@ -115,17 +149,28 @@ impl Question {
             "y: yes · n [reason]: no · {…}: with these arguments"
         };
         lines.push(hint(format!("  {answers}{behind}")));
-        lines.into_iter().flat_map(|line| line.folded(width)).collect()
+        lines.into_iter().flat_map(|line| self.plain(line).folded(width)).collect()
     }
 
-    /// Returns what was asked, in a line.
-    pub(super) fn summary(&self) -> String {
-        let calls: Vec<_> = self.calls.iter().map(summary).collect();
-        format!("{}: {}", self.agent, calls.join(", "))
+    /// Returns a line with what the terminal can show.
+    fn plain(&self, row: Row) -> Row {
+        if self.is_ascii { Row { text: sanitize::visible_ascii(&row.text), ..row } } else { row }
+    }
+
+    /// Returns what was asked, or allowed instead, in a line.
+    pub(super) fn summary(&self, edited: Option<&Value>) -> String {
+        let calls = self.calls.iter().map(|call| match edited {
+            Some(arguments) => summary(&ToolCall::new(call.id.clone(), &*call.name, arguments.to_string())),
+            None => summary(call),
+        });
+        format!("{}: {}", self.agent, calls.collect::<Vec<_>>().join(", "))
     }
 
     /// Returns a pattern for each call; none if a call has none.
     pub(super) fn suggested(&self) -> Vec<Pattern> {
+        if self.check_always().is_err() {
+            return Vec::new();
+        }
         self.calls.iter().map(suggested).collect::<Option<_>>().unwrap_or_default()
     }
 }
@@ -172,22 +217,25 @@ fn asked(agent: &str, call: &ToolCall) -> Vec<Row> {
     let text = |name: &str| arguments.get(name).and_then(Value::as_str);
     let tool = sanitize::visible(&call.name);
     let rest = |shown: &[&str]| rest(&arguments, shown);
-    let (head, lines) = match (text("path"), text("old"), text("new"), text("content"), text("command")) {
-        _ if call.name == "plan_exit" && text("plan").is_some() => {
+    let (head, lines) = match (&*call.name, text("path"), text("command")) {
+        ("plan_exit", ..) if text("plan").is_some() => {
             (format!("{agent} has a plan:"), lines(Kind::Plain, text("plan").unwrap_or_default()))
         }
-        (Some(path), Some(old), Some(new), ..) => {
+        ("edit_file", Some(path), _) if text("old").is_some() && text("new").is_some() => {
+            let changes = diff(text("old").unwrap_or_default(), text("new").unwrap_or_default());
             let path = sanitize::visible(path);
-            (format!("{agent} wants to change {path}{}:", rest(&["path", "old", "new"])), diff(old, new))
+            (format!("{agent} wants to change {path}{}:", rest(&["path", "old", "new"])), changes)
         }
-        (Some(path), _, _, Some(content), _) => {
+        ("write_file", Some(path), _) if text("content").is_some() => {
             let path = sanitize::visible(path);
+            let content = text("content").unwrap_or_default();
+            let size = if content.is_empty() { " as an empty file" } else { "" };
             (
-                format!("{agent} wants to write {path}{}:", rest(&["path", "content"])),
+                format!("{agent} wants to write {path}{}{size}:", rest(&["path", "content"])),
                 lines(Kind::Added, content),
             )
         }
-        (None, _, _, _, Some(command)) => {
+        ("shell", _, Some(command)) => {
             let head = format!("{agent} wants to run a command with {tool}{}:", rest(&["command"]));
             (head, lines(Kind::Plain, command))
         }
@@ -208,7 +256,9 @@ fn rest(arguments: &Value, shown: &[&str]) -> String {
 }
 
 fn lines(kind: Kind, text: &str) -> Vec<Row> {
-    text.lines().map(|text| line(kind, text)).collect()
+    // A carriage return is shown, and the line feed at the end ends the last line.
+    let text = text.strip_suffix('\n').unwrap_or(text);
+    text.split('\n').filter(|_| !text.is_empty()).map(|text| line(kind, text)).collect()
 }
 
 fn line(kind: Kind, text: &str) -> Row {
@@ -223,7 +273,7 @@ fn line(kind: Kind, text: &str) -> Row {
 
 /// Returns the lines that an edit removes and adds, and those between them.
 fn diff(old: &str, new: &str) -> Vec<Row> {
-    let (old, new): (Vec<_>, Vec<_>) = (old.lines().collect(), new.lines().collect());
+    let (old, new): (Vec<_>, Vec<_>) = (old.split('\n').collect(), new.split('\n').collect());
     let changes = TextDiff::configure().timeout(LONGEST).diff_slices(&old, &new);
     let changes = changes.iter_all_changes().map(|change| match change.tag() {
         ChangeTag::Delete => line(Kind::Removed, change.value()),
@@ -268,6 +318,15 @@ mod tests {
         show("a long file", question("write_file", json!({ "path": "notes.md", "content": content })), 6);
         show("a plan", question("plan_exit", json!({ "plan": "1. Look\n2. Act" })), SHOWN);
         let long = json!({ "sql": "select name from people where id = 1 or true; drop table people" });
+        let crlf = json!({ "path": "a.txt", "old": "x\r\ny", "new": "x\ny\n" });
+        show("line ends", question("edit_file", crlf), SHOWN);
+        show("an empty file", question("write_file", json!({ "path": "a.txt", "content": "" })), SHOWN);
+        let deploy = json!({ "path": "notes.txt", "content": "hi" });
+        show("a tool that only looks like it", question("mcp__e__deploy", deploy), SHOWN);
+        let rule = question("shell", json!({ "command": "git push" })).with_rule(Some("shell(git push *)"));
+        show("a rule", rule, SHOWN);
+        let foreign = question("shell", json!({ "command": "rm résum\u{435}.txt" }));
+        show("without UTF-8", foreign.with_ascii(true), SHOWN);
         show("others", Question { behind: 2, ..question("mcp__db__query", long) }, SHOWN);
         insta::assert_snapshot!(shots);
     }

@@ -29,7 +29,7 @@ pub(crate) struct Trust {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TrustCommand {
-    /// List the trusted parts, by folder.
+    /// List the trusted parts and the calls that are always allowed, by folder.
     List {
         /// The form of the list.
         #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
@@ -45,7 +45,7 @@ pub(crate) enum TrustCommand {
         #[arg(long)]
         foreign: bool,
     },
-    /// Remove the trust in a folder's files.
+    /// Remove the trust in a folder's files, and forget which calls are always allowed there.
     Rm {
         /// The folder.
         #[arg(value_name = "DIR", default_value = ".")]

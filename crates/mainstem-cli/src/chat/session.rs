@@ -67,6 +67,7 @@ impl ChatSession {
         let approval =
             Approval::new(args.approve, None, project, terminal.has_person()).or_exit(Exit::Usage)?;
         let options = approval.options(options(args, &args.budget));
+        approval.warning().iter().for_each(|warning| progress::say(warning, terminal));
         let allowed = approval.into_allowed();
         Ok(Self {
             session: Arc::new(session),
@@ -123,6 +124,7 @@ impl ChatSession {
             (session, format!("{with}, session {id}"))
         };
         let options = approval.options(options(args, &config.settings.budget));
+        approval.warning().iter().for_each(|warning| progress::say(warning, terminal));
         let allowed = approval.into_allowed();
         Ok(Self {
             session: Arc::new(session),

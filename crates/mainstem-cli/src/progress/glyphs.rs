@@ -58,7 +58,6 @@ impl Glyphs {
         is_ascii: true,
     };
 
-    #[cfg(test)]
     pub(crate) fn is_ascii(self) -> bool {
         self.is_ascii
     }

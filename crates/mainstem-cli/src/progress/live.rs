@@ -84,10 +84,10 @@ impl<W: Write> Live<W> {
     /// Lets notes scroll away, and draws the tree; at the end without the answer, which the result
     /// has.
     fn draw(&mut self, notes: &[String], is_over: bool) {
-        let (columns, height) = (self.size)();
+        let (columns, rows) = (self.size)();
         // A terminal may wrap at its last column, so that column stays empty.
         let width = columns.saturating_sub(1).max(1);
-        let room = usize::from(height.saturating_sub(LEFT));
+        let room = usize::from(rows.saturating_sub(LEFT));
         let question = self.question(usize::from(width), room);
         let Some(started) = self.started else {
             return self.screen.draw(notes, &view::buffer(&question, width), columns);
@@ -109,6 +109,9 @@ impl<W: Write> Live<W> {
             frame.extend_from_slice(&answer[answer.len().saturating_sub(room)..]);
         }
         frame.extend(question);
+        // A frame that is higher than the screen can't be replaced.
+        let beyond = frame.len().saturating_sub(usize::from(rows).saturating_sub(1).max(1));
+        frame.drain(..if is_over { 0 } else { beyond });
         self.screen.draw(notes, &view::buffer(&frame, width), columns);
     }
 
@@ -141,10 +144,12 @@ impl<W: Write> Live<W> {
 
     /// Returns the end of what is typed, with a cursor.
     fn typed(&self, width: usize) -> Line<'static> {
-        let mut shown = self.glyphs.text(&self.typed);
-        while Span::raw(&*shown).width() + 5 > width && !shown.is_empty() {
-            shown.remove(0);
-        }
+        let room = width.saturating_sub(5);
+        let shown: Vec<char> = self.typed.chars().rev().take(room).collect();
+        let shown = self.glyphs.text(&shown.into_iter().rev().collect::<String>());
+        let start =
+            shown.char_indices().map(|(at, _)| at).find(|at| Span::raw(&shown[*at..]).width() <= room);
+        let shown = start.map_or("", |at| &shown[at..]);
         Line::from(format!("  > {shown}_"))
     }
 

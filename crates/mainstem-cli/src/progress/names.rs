@@ -1,6 +1,6 @@
 //! Names of agents for people: `reviewer`, and what tells it from others of its kind.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, fmt, sync::Arc};
 
 use mainstem::message::SessionId;
 use mainstem_event::{AgentEvent, EventKind, EventSource};
@@ -15,6 +15,13 @@ pub(crate) struct Name {
     pub(crate) id: String,
     /// Its label; without a label, the first words of its task. Empty if it has neither.
     pub(crate) about: String,
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.id)?;
+        if self.about.is_empty() { Ok(()) } else { write!(f, " {}", self.about) }
+    }
 }
 
 /// The names of all agents so far. A twin's number appears with the second of its kind.

@@ -32,7 +32,7 @@ fn sequences_are_taken_out_and_text_is_kept() {
 
 #[test]
 fn ascii_stands_in_for_the_rest() {
-    assert_eq!(ascii("a › 日…\n“b” – c’s → d"), "a ? ?...\n\"b\" - c's -> d");
+    assert_eq!(ascii("a › 日…\n“b” – c’s → d"), "a > ?...\n\"b\" - c's -> d");
 }
 
 #[test]

@@ -13,6 +13,7 @@ use crate::{
     exit::{Exit, Fault, OrExit},
     harness::workspace,
     print::{json, note_empty, print},
+    sanitize::visible,
     trusted::{Folder, FolderPart, Folders, Store, canonical, listed},
 };
 
@@ -34,7 +35,10 @@ fn list(folders: &Folders, output: Form) -> Result<Exit, Fault> {
             let folder = |(name, folder): (&String, &Folder)| {
                 let mut lines: Vec<_> = folder.trusted.values().map(|what| format!("  {what}\n")).collect();
                 lines.sort();
-                let allowed = folder.allowed.iter().map(|pattern| format!("  always allowed: {pattern}\n"));
+                let allowed = folder
+                    .allowed
+                    .iter()
+                    .map(|pattern| format!("  always allowed: {}\n", visible(&pattern.to_string())));
                 format!("{}\n{}", one_line(name), lines.into_iter().chain(allowed).collect::<String>())
             };
             print(&folders.iter().map(folder).collect::<String>())?;

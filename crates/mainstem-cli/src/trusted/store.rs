@@ -39,6 +39,7 @@ pub(crate) struct Folder {
 }
 
 #[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Contents {
     folders: Folders,
 }
@@ -87,11 +88,12 @@ impl Store {
         })
     }
 
-    /// Returns the calls that are always allowed in a folder, or at a server. An unreadable store
-    /// counts as empty.
-    pub(crate) fn allowed(&self, folder: &str) -> Vec<Pattern> {
-        let folders = self.read().unwrap_or_default();
-        folders.get(folder).map(|folder| folder.allowed.clone()).unwrap_or_default()
+    /// Returns the calls that are always allowed in a folder, or at a server.
+    ///
+    /// # Errors
+    /// It can't be read.
+    pub(crate) fn allowed(&self, folder: &str) -> anyhow::Result<Vec<Pattern>> {
+        Ok(self.read()?.remove(folder).map(|folder| folder.allowed).unwrap_or_default())
     }
 
     /// Allows calls always.

@@ -52,7 +52,7 @@ impl Screen {
     pub(super) fn suspend(&self) -> io::Result<()> {
         leave();
         #[cfg(unix)]
-        rustix::process::kill_current_process_group(rustix::process::Signal::TSTP)?;
+        rustix::process::kill_current_process_group(rustix::process::Signal::STOP)?;
         Ok(())
     }
 

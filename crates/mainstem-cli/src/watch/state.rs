@@ -114,8 +114,9 @@ impl State {
     /// Adds a live or recorded event.
     pub(super) fn event(&mut self, event: AgentEvent) {
         match &event.kind {
-            EventKind::RequireUserConfirm { confirm_id, tool_calls, .. } => {
+            EventKind::RequireUserConfirm { confirm_id, tool_calls, rule, .. } => {
                 let question = Question::new(confirm_id.clone(), event.agent_label(), tool_calls.clone());
+                let question = question.with_rule(rule.as_deref()).with_ascii(self.glyphs.is_ascii());
                 self.questions.push_back((confirm_id.clone(), question));
             }
             EventKind::UserConfirmResult { confirm_id, .. } => {

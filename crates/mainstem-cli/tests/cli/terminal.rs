@@ -252,6 +252,45 @@ fn a_change_is_asked_about_once_and_what_is_always_allowed_never_again() {
 }
 
 #[test]
+fn a_rule_asks_each_time_whatever_is_allowed() {
+    let server = changing();
+    let terminal = Terminal::new();
+    let config = "[permissions]\nask = ['edit_file']\n";
+    let cli = mainstem("run --shell Go").env("OPENAI_BASE_URL", &server.url()).file("mainstem.toml", config);
+    let mut running = on(&terminal, cli.stdin(terminal.line()));
+    terminal.until("main wants to write a.txt:");
+    terminal.type_in("a *\r");
+    terminal.until("by the rule edit_file");
+    terminal.type_in("a\r");
+    terminal.until("the rule edit_file asks each time");
+    terminal.type_in("y\r");
+    let (code, screen) = terminal.end(&mut running);
+    assert_eq!(code, Some(0), "{screen}");
+    assert!(
+        screen.contains("allowed main: edit_file a.txt") && !screen.contains("run a command"),
+        "{screen}"
+    );
+}
+
+#[test]
+fn a_long_paste_is_one_line() {
+    let server = changing();
+    let terminal = Terminal::new();
+    let cli = mainstem("run --shell Go").env("OPENAI_BASE_URL", &server.url());
+    let mut running = on(&terminal, cli.stdin(terminal.line()));
+    terminal.until("main wants to write a.txt:");
+    let content = "x".repeat(3_000);
+    terminal.type_in(&format!("{{\"path\":\"b.txt\",\"content\":\"{content}\"}}\n"));
+    terminal.until("allowed instead main: write_file b.txt");
+    terminal.until("  cat a.txt");
+    terminal.type_in("\u{4}");
+    terminal.until("main wants to change a.txt:");
+    terminal.type_in("n\r");
+    let (code, screen) = terminal.end(&mut running);
+    assert!(code == Some(0) && screen.contains("denied main: edit_file a.txt"), "{screen}");
+}
+
+#[test]
 fn who_approves_can_be_chosen() {
     let check = |flags: &str, config: &str, expected: &str| {
         let server = changing();

@@ -80,7 +80,7 @@ impl FleetState {
             Gap { missed, .. } => self.missed += missed,
             TaskUpdated { task_id, to, .. } => _ = self.tasks.insert(task_id.clone(), *to),
             PlanModeChanged { active } => self.plan_mode = *active,
-            RequireUserConfirm { confirm_id, tool_calls } => {
+            RequireUserConfirm { confirm_id, tool_calls, .. } => {
                 self.confirmations.insert(confirm_id.clone(), tool_calls.clone());
             }
             UserConfirmResult { confirm_id, .. } => _ = self.confirmations.remove(confirm_id),

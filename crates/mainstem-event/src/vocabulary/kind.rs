@@ -249,6 +249,9 @@ kinds! {
         confirm_id: ConfirmId = "confirmId",
         /// The calls.
         tool_calls: Vec<ToolCall> = "toolCalls",
+        /// The rule that asks; absent if the tool may change something and no rule is about the
+        /// call, or if the agent has a question of its own.
+        rule: Option<Arc<str>> = "rule" optional,
     }
     /// A person answered a request for approval.
     UserConfirmResult = "USER_CONFIRM_RESULT" durable {

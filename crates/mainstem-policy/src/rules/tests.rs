@@ -117,6 +117,9 @@ fn tools_that_may_change_something_have_an_effect_of_their_own() {
     };
     let asks = || set(Allow, &[]).with_changes(Ask);
     check(&[asks()], "shell", false, Ask);
+    let rules = Rules::from(asks()).narrowed_by(&set(Allow, &[(Ask, "sh*")]).into());
+    let decision = rules.decide("shell", &shell("ls"), false);
+    assert_eq!(pattern(decision).as_deref(), Some("sh*"), "a rule is more of a reason");
     check(&[asks()], "read_file", true, Allow);
     check(&[asks()], "agent_spawn", false, Allow);
     check(&[set(Deny, &[]).with_changes(Ask)], "shell", false, Deny);

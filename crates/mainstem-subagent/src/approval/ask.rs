@@ -1,6 +1,6 @@
 //! Asks a person, or the caller, about a tool call of an agent.
 
-use std::future::pending;
+use std::{future::pending, sync::Arc};
 
 use mainstem_event::{ConfirmResult, Decision, EventKind};
 use mainstem_message::{ConfirmId, TaskId, ToolCall, ToolResult};
@@ -14,9 +14,10 @@ use crate::member::Member;
 const STOPPED: &str = "the agent was stopped before the request was answered";
 
 impl Member {
-    /// Asks a person to approve a call; only that call waits. In an unattended run it is denied.
-    pub(crate) async fn ask(&self, cx: &RunContext, call: ToolCall) -> Decision {
-        self.ask_unless(cx, call, pending()).await
+    /// Asks a person to approve a call, because of a rule if one is given; only that call waits. In
+    /// an unattended run it is denied.
+    pub(crate) async fn ask(&self, cx: &RunContext, call: ToolCall, rule: Option<Arc<str>>) -> Decision {
+        self.ask_unless(cx, call, rule, pending()).await
     }
 
     /// Asks a person to approve a call, unless it is decided elsewhere first.
@@ -24,6 +25,7 @@ impl Member {
         &self,
         cx: &RunContext,
         call: ToolCall,
+        rule: Option<Arc<str>>,
         elsewhere: impl Future<Output = Decision> + Send,
     ) -> Decision {
         if !self.options.is_attended {
@@ -32,7 +34,8 @@ impl Member {
         let id = ConfirmId::from_lossy(cx.new_id("confirm-"));
         let decided = self.fleet.approvals.request(&id);
         let mut request = Request { member: self, cx, id, call, decision: None };
-        cx.emit(EventKind::require_user_confirm(request.id.clone(), vec![request.call.clone()]));
+        let asked = EventKind::require_user_confirm(request.id.clone(), vec![request.call.clone()]);
+        cx.emit(rule.into_iter().fold(asked, EventKind::with_rule));
         let decided = async {
             tokio::select! {
                 biased;

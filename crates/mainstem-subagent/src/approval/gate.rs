@@ -1,26 +1,31 @@
 //! What may run: decided by plan mode, rules and approval, in this order.
 
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 use async_trait::async_trait;
 use mainstem_event::{Decision, EventKind, SessionLog};
 use mainstem_message::{Message, Role, ToolCall, ToolState};
-use mainstem_policy::{Effect, PlanMode, Rules};
+use mainstem_policy::{Because, Effect, PlanMode, Rules};
 use mainstem_react::{Gate, Passing, RunContext};
 use mainstem_tool::ToolOutput;
 use serde_json::Value;
 
 use crate::{fleet::Fleet, member::Member};
 
+/// Whether a call requires an approval.
+enum Ask {
+    No,
+    /// With the rule that asks, if one does.
+    Person(Option<Arc<str>>),
+}
+
 #[async_trait]
 impl Gate for Fleet {
     async fn pass(&self, cx: &RunContext, call: Passing<'_>) -> Result<Option<Value>, ToolOutput> {
         let member = Member::of(cx).map_err(|error| denied(error.to_string()))?;
-        if !member.must_ask(call)? {
-            return Ok(None);
-        }
+        let Ask::Person(rule) = member.must_ask(call)? else { return Ok(None) };
         let asked = ToolCall::new(call.id.clone(), call.name, call.arguments.to_string());
-        let edited = match member.ask(cx, asked).await {
+        let edited = match member.ask(cx, asked, rule).await {
             Decision::Allow => None,
             Decision::AllowWith(arguments) => Some(arguments),
             Decision::Deny(reason) => return Err(denied(format!("{} was denied: {reason}", call.name))),
@@ -34,14 +39,28 @@ impl Gate for Fleet {
 }
 
 impl Member {
-    /// Returns `true` if a person has to approve the call; an error if no decision can allow it.
-    fn must_ask(&self, call: Passing<'_>) -> Result<bool, ToolOutput> {
+    /// Returns whether a person has to approve the call; an error if no decision can allow it.
+    fn must_ask(&self, call: Passing<'_>) -> Result<Ask, ToolOutput> {
         let plan = self.fleet.plan_mode().check(call.name, call.is_read_only);
         plan.map_err(|refusal| denied(refusal.to_string()))?;
         match self.verdict(call) {
             (Effect::Deny, why) => Err(denied(format!("{} is {why}", call.name))),
-            (effect, _) => Ok(effect == Effect::Ask),
+            (Effect::Ask, _) => Ok(Ask::Person(self.asking(call))),
+            (Effect::Allow, _) => Ok(Ask::No),
         }
+    }
+
+    /// Returns the rule that asks about a call, if it is not only that its tool may change
+    /// something.
+    fn asking(&self, call: Passing<'_>) -> Option<Arc<str>> {
+        let decisions = self.rules().map(|rules| rules.decide(call.name, call.arguments, call.is_read_only));
+        decisions.filter(|decision| decision.effect == Effect::Ask).find_map(|decision| {
+            match decision.because {
+                Because::Rule(rule) => Some(rule.pattern.to_string().into()),
+                Because::Changes => None,
+                _ => Some("default".into()),
+            }
+        })
     }
 
     /// Passes a call of an agent that runs elsewhere, as it is or with edited arguments.
@@ -52,10 +71,8 @@ impl Member {
         let arguments = serde_json::from_str(&call.arguments).unwrap_or_default();
         let text = |output: ToolOutput| Message::new(Role::Tool, output.into_parts().0).text();
         let passing = Passing { id: &call.id, name: &call.name, arguments: &arguments, is_read_only: false };
-        if !self.must_ask(passing).map_err(text)? {
-            return Ok(call);
-        }
-        match self.ask(cx, call.clone()).await {
+        let Ask::Person(rule) = self.must_ask(passing).map_err(text)? else { return Ok(call) };
+        match self.ask(cx, call.clone(), rule).await {
             Decision::Allow => {}
             Decision::AllowWith(edited) => {
                 self.must_ask(Passing { arguments: &edited, ..passing }).map_err(text)?;

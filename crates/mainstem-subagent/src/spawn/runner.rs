@@ -12,6 +12,9 @@ use mainstem_tool::ToolOutput;
 
 use crate::{fleet::Fleet, member::Member};
 
+/// The rule of a request for approval from elsewhere, whose own rules are unknown here.
+const ELSEWHERE: &str = "of its server";
+
 /// A running turn of a child. It is owned, so that it can move from the tool call that began it to
 /// a background task. Dropping it stops the child.
 pub type RunningTurn = Pin<Box<dyn Future<Output = RunOutcome> + Send>>;
@@ -129,7 +132,7 @@ impl Fleet {
         if let Some(denied) = denied(&arguments) {
             return denied;
         }
-        match member.ask_unless(cx, call.clone(), elsewhere).await {
+        match member.ask_unless(cx, call.clone(), Some(ELSEWHERE.into()), elsewhere).await {
             Decision::AllowWith(edited) => denied(&edited).unwrap_or(Decision::AllowWith(edited)),
             decision => decision,
         }

@@ -30,7 +30,7 @@ pub(super) fn tool() -> Arc<dyn Tool> {
                 return Ok(ToolOutput::from("You are not planning; go on."));
             }
             let call = ToolCall::new(id, "plan_exit", json!({ "plan": plan }).to_string());
-            Ok::<_, SpawnError>(match member.ask(cx, call).await {
+            Ok::<_, SpawnError>(match member.ask(cx, call, None).await {
                 Decision::Deny(reason) => {
                     ToolOutput::from(format!("The plan was not accepted: {reason}. You are still planning."))
                         .with_state(ToolState::Denied)

@@ -256,8 +256,28 @@ impl Tree {
                 let others = agent.tools.len().saturating_sub(1);
                 if others > 0 { format!("{first} +{others}") } else { first }
             }
-            children => format!("waits for {}", figures::agents(children)),
+            children => match self.queued(agent) {
+                0 => format!("waits for {}", figures::agents(children)),
+                queued => format!("waits for {}, {queued} queued", figures::agents(children)),
+            },
         }
+    }
+
+    /// Returns how many children its running calls have not started yet.
+    fn queued(&self, agent: &AgentState) -> usize {
+        let queued = |tool: &ToolActivity| {
+            let called = match &*tool.name {
+                "agent_spawn" => 1,
+                "agent_fanout" => tool.input["spawns"].as_array().map_or(0, Vec::len),
+                _ => 0,
+            };
+            let is_its = |other: &&AgentState| {
+                let call = other.source.as_ref().and_then(|source| source.parent_tool_call_id.as_ref());
+                call == Some(&tool.tool_call_id)
+            };
+            called.saturating_sub(self.fleet.agents.iter().filter(is_its).count())
+        };
+        agent.tools.iter().map(queued).sum()
     }
 
     /// Returns a call with its time: `search "Paris" (2.1s)`.

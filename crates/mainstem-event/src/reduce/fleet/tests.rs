@@ -34,8 +34,7 @@ fn a_fleet_says_what_each_agent_is_at() {
     let root = [("", start("go"))];
     check(&[], &[]);
     check(&root, &["main Starting [] "]);
-    let confirm =
-        |id: &str| EventKind::RequireUserConfirm { confirm_id: id.parse().unwrap(), tool_calls: vec![] };
+    let confirm = |id: &str| EventKind::require_user_confirm(id.parse().unwrap(), vec![]);
     let confirmed =
         |id: &str| EventKind::UserConfirmResult { confirm_id: id.parse().unwrap(), confirm_results: vec![] };
     let steps: [(EventKind, &str); 15] = [
@@ -159,8 +158,7 @@ fn the_whole_fleet_has_tasks_questions_and_a_bill() {
         to,
         error: None,
     };
-    let asked =
-        |id: &str| EventKind::RequireUserConfirm { confirm_id: id.parse().unwrap(), tool_calls: vec![] };
+    let asked = |id: &str| EventKind::require_user_confirm(id.parse().unwrap(), vec![]);
     let answer =
         |id: &str| EventKind::UserConfirmResult { confirm_id: id.parse().unwrap(), confirm_results: vec![] };
     let uncounted = EventKind::model_call_end(StopReason::Error, 0);

@@ -84,7 +84,7 @@ impl EventKind {
 
     /// A [`RequireUserConfirm`](Self::RequireUserConfirm).
     pub fn require_user_confirm(confirm_id: ConfirmId, tool_calls: Vec<ToolCall>) -> Self {
-        Self::RequireUserConfirm { confirm_id, tool_calls }
+        Self::RequireUserConfirm { confirm_id, tool_calls, rule: None }
     }
 
     /// A [`RequireExternalExecution`](Self::RequireExternalExecution).
@@ -221,6 +221,8 @@ optional! {
     with_rate_limits => ModelCallEnd.rate_limits: Box<RateLimits>
     /// Sets the milliseconds of a `RateLimitWait`; another kind stays as it is.
     with_wait_ms => RateLimitWait.wait_ms: u64
+    /// Sets the rule of a `RequireUserConfirm`; another kind stays as it is.
+    with_rule => RequireUserConfirm.rule: Arc<str>
     /// Sets why the service refused the call of a `RateLimitWait`; another kind stays as it is.
     with_refusal => RateLimitWait.refusal: Failure
     /// Sets why the events of a `Gap` can't be read; another kind stays as it is.

@@ -131,7 +131,11 @@ fn people() -> Vec<EventKind> {
         state: ToolState::Success,
     };
     vec![
-        RequireUserConfirm { confirm_id: ConfirmId::from_lossy("confirm-1"), tool_calls: vec![call()] },
+        RequireUserConfirm {
+            confirm_id: ConfirmId::from_lossy("confirm-1"),
+            tool_calls: vec![call()],
+            rule: Some("shell(git push *)".into()),
+        },
         UserConfirmResult {
             confirm_id: ConfirmId::from_lossy("confirm-1"),
             confirm_results: vec![ConfirmResult {

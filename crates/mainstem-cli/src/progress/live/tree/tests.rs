@@ -44,6 +44,41 @@ fn a_row_says_what_its_agent_waits_for() {
     assert!(later.contains(&runner), "{later:#?}");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_row_counts_the_children_that_wait_for_a_place() {
+    use std::time::Duration;
+
+    use futures_util::StreamExt;
+    use mainstem::{
+        Harness,
+        prelude::{ScriptedModel, Turn},
+    };
+    let spawn = |n: u8| serde_json::json!({ "agent_id": "general-purpose", "task": format!("Dig {n}") });
+    let many = serde_json::json!({ "spawns": [spawn(1), spawn(2), spawn(3), spawn(4)] });
+    let model = ScriptedModel::new()
+        .agent(
+            "main",
+            [Turn::new().call("agent_fanout", many).call("agent_spawn", spawn(5)), Turn::new().text("Done.")],
+        )
+        .agent("general-purpose", [Turn::new().wait(Duration::from_secs(1)).text("Gold.")]);
+    let harness = Harness::builder("main", model).with_max_children(2).build().unwrap();
+    let mut tree = Tree::new(Glyphs::UNICODE);
+    let mut seen = Vec::new();
+    let mut run = harness.stream_events("Dig");
+    while let Some(event) = run.next().await {
+        tree.event(&event);
+        seen.push(shown(&tree, event.at, 100)[0].clone());
+    }
+    seen.dedup();
+    let queued = [
+        "main: waits for 2 agents, 3 queued",
+        "main: waits for 2 agents, 1 queued",
+        "main: waits for 1 agent",
+    ];
+    let places: Vec<_> = queued.iter().map(|row| seen.iter().rposition(|one| one == row)).collect();
+    assert!(places.is_sorted() && places.iter().all(Option::is_some), "{seen:#?}");
+}
+
 #[test]
 fn a_row_says_that_its_agent_waits_for_a_rate_limit() {
     let mut events = fixture::demo();
