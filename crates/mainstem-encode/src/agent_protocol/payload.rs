@@ -78,7 +78,7 @@ impl Form {
             ToolResultDataDelta { data, .. } => form.set("data", content(data)),
             ToolResultEnd { .. } => form.move_out(&["durationMs"]),
             RequireUserConfirm { tool_calls, .. } => {
-                form.move_out(&["confirmId"]);
+                form.move_out(&["confirmId", "rule"]);
                 form.set("toolCalls", calls(tool_calls, "asking"));
             }
             UserConfirmResult { confirm_results, .. } => {
