@@ -77,6 +77,8 @@ pub(crate) enum Input {
     Line(Option<Line>),
     /// Esc.
     Escape,
+    /// Ctrl-D.
+    End,
 }
 
 /// What was typed, and what it is for.
@@ -88,6 +90,8 @@ pub(crate) enum Taken {
     Line(String),
     /// Esc, while no question was open.
     Escape,
+    /// Ctrl-D, while no question was open.
+    End,
 }
 
 /// A question, and its answer.
@@ -121,41 +125,49 @@ impl Approvals {
         }
     }
 
-    /// Shows the first question, or that there is none. Lines that were typed before a question do
-    /// not answer it.
+    /// Shows the first question, or that there is none any longer.
     pub(crate) fn ask(&mut self, progress: &mut dyn Progress) {
-        let behind = self.waiting.len().saturating_sub(1);
-        let Some(first) = self.waiting.front_mut() else {
-            self.is_asking = false;
-            if std::mem::take(&mut self.is_put) || !self.is_listening && self.keys.is_some() {
-                self.keys = self.keys.take().filter(|_| self.is_listening);
-                let draft = std::mem::take(&mut self.draft);
-                progress.ask(None, &draft);
-                self.keys.iter_mut().for_each(|keys| keys.begin(draft.clone()));
-            }
-            return;
-        };
+        if self.waiting.is_empty() {
+            return self.stop_asking(progress);
+        }
         let is_new = !std::mem::replace(&mut self.is_put, true);
-        let was_put = std::mem::replace(&mut self.is_asking, true);
         if is_new {
-            discard_typed();
-            self.number.fetch_add(1, Ordering::AcqRel);
-            if progress.draws_typed()
-                && self.keys.is_none()
-                && !self.lines.as_ref().is_some_and(Lines::is_reading)
-            {
-                self.keys = Keys::start();
-            }
-            let typed = self.keys.as_mut().map(Keys::take).unwrap_or_default();
-            if self.is_listening && self.draft.is_empty() && !was_put {
-                self.draft = typed;
-            }
+            self.begin_asking(progress);
         }
-        let is_drawn = self.keys.is_some();
-        if is_new || is_drawn && first.behind != behind {
+        let behind = self.waiting.len() - 1;
+        let (is_drawn, text) = (self.keys.is_some(), self.keys.as_ref().map_or("", Keys::text));
+        if let Some(first) = self.waiting.front_mut()
+            && (is_new || is_drawn && first.behind != behind)
+        {
             first.behind = behind;
-            progress.ask(Some(first), self.keys.as_ref().map_or("", Keys::text));
+            progress.ask(Some(first), text);
         }
+    }
+
+    /// Discards what was typed before a question, which does not answer it. A line that was begun
+    /// before the first question is put aside.
+    fn begin_asking(&mut self, progress: &dyn Progress) {
+        discard_typed();
+        self.number.fetch_add(1, Ordering::AcqRel);
+        if progress.draws_typed() && self.keys.is_none() && !self.is_reading() {
+            self.keys = Keys::start();
+        }
+        let typed = self.keys.as_mut().map(Keys::take).unwrap_or_default();
+        if !std::mem::replace(&mut self.is_asking, true) && self.is_listening {
+            self.draft = typed;
+        }
+    }
+
+    /// Shows that no question is open, and the line that was put aside.
+    fn stop_asking(&mut self, progress: &mut dyn Progress) {
+        self.is_put = false;
+        if !std::mem::take(&mut self.is_asking) {
+            return;
+        }
+        self.keys = self.keys.take().filter(|_| self.is_listening);
+        let draft = std::mem::take(&mut self.draft);
+        progress.ask(None, &draft);
+        self.keys.iter_mut().for_each(|keys| keys.begin(draft.clone()));
     }
 
     /// Reads keys from now on, also while no question is open, if they can be shown. A line may
@@ -183,6 +195,11 @@ impl Approvals {
                 Taken::Answers(answered)
             }
             Input::Escape if self.waiting.is_empty() => Taken::Escape,
+            Input::End if self.waiting.is_empty() => Taken::End,
+            Input::End => {
+                let below = self.number.load(Ordering::Acquire);
+                self.input(Input::Line(Some(Line { text: "n".to_owned(), below })), progress)
+            }
             Input::Draft | Input::Escape => {
                 progress.ask(self.waiting.front(), self.keys.as_ref().map_or("", Keys::text));
                 Taken::Answers(Vec::new())
@@ -217,7 +234,8 @@ impl Approvals {
                 Typed::Line(text) => {
                     Input::Line(Some(Line { text, below: self.number.load(Ordering::Acquire) }))
                 }
-                Typed::End => Input::Line(None),
+                Typed::End => Input::End,
+                Typed::Closed => Input::Line(None),
             },
             None => Input::Line(self.typed().await),
         }
@@ -245,11 +263,13 @@ impl Approvals {
 
     /// Gives the terminal back: no further question is shown. Returns a line that was begun.
     pub(crate) fn close(&mut self, progress: &mut dyn Progress) -> String {
-        let begun = self.keys.as_mut().filter(|_| self.waiting.is_empty()).map(Keys::take);
+        let is_asking = std::mem::take(&mut self.is_asking);
+        let draft = std::mem::take(&mut self.draft);
+        let typed = self.keys.take().map(|mut keys| keys.take()).unwrap_or_default();
         self.waiting.clear();
-        self.is_listening = false;
-        self.ask(progress);
-        begun.unwrap_or_default()
+        (self.is_put, self.is_listening) = (false, false);
+        progress.ask(None, "");
+        if is_asking { draft } else { typed }
     }
 
     fn answer(&mut self, line: Option<Line>, progress: &mut dyn Progress) -> Vec<Answered> {

@@ -27,7 +27,7 @@ use crate::config::{Settings, keys};
 
 /// Run a fleet of agents and watch each of them live.
 #[derive(Debug, Parser)]
-#[command(name = "mainstem", version, max_term_width = 100)]
+#[command(name = "mainstem", version, max_term_width = 100, after_help = FIRST)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) config: Source,
@@ -42,6 +42,16 @@ pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
 }
+
+const FIRST: &str = "\
+Without a command, `mainstem` opens a chat at a terminal.
+
+First steps:
+  mainstem run -m demo            the demo: no key, no network
+  mainstem init                   settings, an agent and a test for this folder
+  mainstem doctor                 what is set up, and what is missing
+  mainstem run \"What is in this folder?\"
+";
 
 /// The heading of the flags that every command has.
 const GLOBAL: &str = "Global options";

@@ -61,20 +61,40 @@ impl Attachments {
     }
 }
 
-/// Returns the files that a text mentions as `@FILE`; a word that names no file is only a word.
+/// Returns the files that a text mentions as `@FILE`, `@"MY FILE"` or `@MY\ FILE`; a word that
+/// names no file is only a word.
 pub(crate) fn mentioned(text: &str) -> Vec<PathBuf> {
-    const OPENING: [char; 3] = ['(', '"', '\''];
     const CLOSING: [char; 9] = ['.', ',', ';', ':', '!', '?', ')', '"', '\''];
-    let words = text.split_whitespace().map(|word| word.trim_start_matches(OPENING));
-    let names = words.filter_map(|word| word.strip_prefix('@'));
-    // Marks that end a sentence are a part of the name only if there is such a file.
-    let file = |name| {
-        let names = successors(Some(name), |name: &&str| (*name).strip_suffix(CLOSING));
-        names.map(PathBuf::from).find(|path| path.is_file())
-    };
-    let mut files: Vec<_> = names.filter_map(file).collect();
+    let mut files = Vec::new();
+    let mut before = ' ';
+    for (at, c) in text.char_indices() {
+        if c == '@' && (before.is_whitespace() || matches!(before, '(' | '"' | '\'')) {
+            let name = name(&text[at + 1..]);
+            // Marks that end a sentence are a part of the name only if there is such a file.
+            let names = successors(Some(&*name), |name: &&str| (*name).strip_suffix(CLOSING));
+            files.extend(names.map(PathBuf::from).find(|path| path.is_file()));
+        }
+        before = c;
+    }
     files.dedup();
     files
+}
+
+/// Returns the name that a text begins with: in quotes, or up to a blank without a backslash.
+fn name(text: &str) -> String {
+    if let Some((name, _)) = text.strip_prefix('"').and_then(|rest| rest.split_once('"')) {
+        return name.to_owned();
+    }
+    let mut name = String::new();
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' if !cfg!(windows) => name.extend(chars.next()),
+            c if c.is_whitespace() => break,
+            c => name.push(c),
+        }
+    }
+    name
 }
 
 fn read(path: &Path, left: u64) -> anyhow::Result<Vec<u8>> {

@@ -247,7 +247,6 @@ impl Dialog<'_> {
         let begun = self.unless_stopped(session.say(message)).await?;
         if begun.is_ok() {
             self.attachments = Attachments::default();
-            self.cost.turns += 1;
         }
         self.begun(session, begun, input, Purpose::Reply).await
     }
@@ -260,6 +259,7 @@ impl Dialog<'_> {
         let mut attachments = self.attachments.clone();
         for path in mentioned(input) {
             attachments.add(&path).with_context(|| format!("@{}", path.display()))?;
+            self.say(&format!("{} goes with it", path.display()));
         }
         Ok(attachments.into_message(input))
     }

@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use mainstem::client::Server;
 use mainstem::{
     api::{Code, Error, Host},
@@ -75,9 +75,9 @@ pub(crate) fn new_session() -> SessionId {
 /// There is none, or they can't be listed.
 pub(crate) async fn latest(address: Option<&str>, journal: Option<&Path>) -> Result<SessionId, Fault> {
     let at = At { server: address.map(str::to_owned) };
-    let host = open(&at, journal).context("--continue").or_exit(Exit::Config)?;
-    let sessions = host.sessions().await.advise().context("--continue").or_exit(Exit::Failed)?;
-    let none = || anyhow!("--continue: there is no session yet; `--session ID` begins one");
+    let host = open(&at, journal).or_exit(Exit::Config)?;
+    let sessions = host.sessions().await.advise().or_exit(Exit::Failed)?;
+    let none = || anyhow!("there is no session yet; `mainstem run --session ID` begins one");
     sessions.into_iter().next().map(|session| session.id).ok_or_else(none).or_exit(Exit::Usage)
 }
 

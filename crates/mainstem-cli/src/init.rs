@@ -42,9 +42,11 @@ pub(crate) fn run(args: &Init) -> Result<Exit, Fault> {
     let mut text = String::new();
     let mut is_test_new = false;
     for (name, content) in [SETTINGS, AGENT, test] {
-        let is_new = create(&dir.join(name), content)
-            .with_context(|| dir.join(name).display().to_string())
-            .or_exit(Exit::Failed)?;
+        let created = create(&dir.join(name), content).with_context(|| dir.join(name).display().to_string());
+        if created.is_err() {
+            print(&text)?;
+        }
+        let is_new = created.or_exit(Exit::Failed)?;
         is_test_new |= is_new && name == test.0;
         text += &format!("{} {name}\n", if is_new { "created" } else { "exists: " });
     }

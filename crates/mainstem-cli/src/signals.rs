@@ -115,6 +115,8 @@ pub(crate) struct Continued {
     /// SIGTSTP and SIGCONT; `None` if the system refuses a handler.
     #[cfg(unix)]
     signals: Option<(tokio::signal::unix::Signal, tokio::signal::unix::Signal)>,
+    /// Gives the terminal its mode back.
+    restore: fn(),
     /// When the last frame was due.
     frame: Instant,
 }
@@ -125,7 +127,13 @@ const STOP: Duration = Duration::from_millis(250);
 impl Continued {
     /// Starts to watch, within a runtime.
     pub(crate) fn new() -> Self {
+        Self::with_restore(approval::restore)
+    }
+
+    /// Starts to watch, within a runtime; before a stop, this gives the terminal its mode back.
+    pub(crate) fn with_restore(restore: fn()) -> Self {
         Self {
+            restore,
             #[cfg(unix)]
             signals: {
                 use rustix::process::Signal;
@@ -145,7 +153,7 @@ impl Continued {
                 tokio::select! {
                     biased;
                     Some(()) = stops.recv() => {
-                        approval::restore();
+                        (self.restore)();
                         let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP);
                     }
                     Some(()) = continues.recv() => return,

@@ -8,11 +8,11 @@ mod tests;
 mod transcript;
 mod view;
 
-use std::{sync::Arc, time::Duration};
+use std::{io, path::Path, sync::Arc, time::Duration};
 
 use anyhow::{anyhow, ensure};
 use crossterm::event::{self as keyboard, Event, KeyEventKind};
-use futures_util::StreamExt;
+use futures_util::{FutureExt, StreamExt, future::LocalBoxFuture, stream::FuturesUnordered};
 use mainstem::{
     api::{AnySession, EventQuery},
     event::SendMode,
@@ -72,8 +72,8 @@ struct Watched {
 
 impl Watched {
     async fn open(args: &Watch) -> Result<Self, Fault> {
-        let is_record = args.at.server.is_none() && args.journal.is_none();
-        if let Some(path) = args.what.as_deref().filter(|_| is_record)
+        // MAINSTEM_SERVER may be set for other commands.
+        if let Some(path) = args.what.as_deref().filter(|path| is_record(path))
             && let Some(events) = file(path).or_exit(Exit::Usage)?
         {
             let fixed = Some("this is a record, not a session");
@@ -84,9 +84,11 @@ impl Watched {
             None => host::latest(args.at.server.as_deref(), args.journal.as_deref()).await?,
         };
         let session = host::open(&args.at, args.journal.as_deref()).or_exit(Exit::Config)?.session(&id);
-        let known = session.view().await.map_err(|error| match args.what.as_deref().filter(|_| is_record) {
-            Some(what) if error.problem().is_some() => unknown(what),
-            _ => host::advised(error),
+        let known = session.view().await.map_err(|error| {
+            match args.what.as_deref().filter(|_| args.at.server.is_none()) {
+                Some(what) if error.problem().is_some() => unknown(what),
+                _ => host::advised(error),
+            }
         });
         known.or_exit(Exit::Usage)?;
         let events =
@@ -100,6 +102,12 @@ impl Watched {
     }
 }
 
+/// Returns `true` if this is a file, rather than the id of a session.
+fn is_record(what: &str) -> bool {
+    Path::new(what).is_file() && (what.contains(['.', '/', '\\']) || SessionId::parse_scoped(what).is_err())
+        || Path::new(what).is_dir() && SessionId::parse_scoped(what).is_err()
+}
+
 fn unknown(what: &str) -> anyhow::Error {
     anyhow!("there is no file {what:?}, and no session of that name; `mainstem sessions list` lists sessions")
 }
@@ -108,51 +116,90 @@ fn unknown(what: &str) -> anyhow::Error {
 async fn watch(watched: Watched, terminal: Terminal) -> Result<Exit, Fault> {
     let Watched { title, mut events, session, fixed } = watched;
     let glyphs = if terminal.ascii { Glyphs::ASCII } else { Glyphs::UNICODE };
-    let mut state = State::new(&title, glyphs, fixed);
     let mut signals = Signals::new().or_exit(Exit::Failed)?;
-    let mut continued = Continued::new();
-    let mut screen = Screen::open(terminal.color).or_exit(Exit::Failed)?;
+    let mut continued = Continued::with_restore(screen::leave);
     let mut frames = interval(FRAME);
     frames.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut viewer = Viewer {
+        state: State::new(&title, glyphs, fixed),
+        screen: Screen::open(terminal.color).or_exit(Exit::Failed)?,
+        session,
+        steering: FuturesUnordered::new(),
+        is_changed: true,
+    };
     let (mut is_over, mut last, mut read) = (false, Instant::now(), 0);
-    let mut is_changed = true;
     loop {
         tokio::select! {
             biased;
             signal = signals.next() => return Ok(signal.exit()),
             () = continued.next() => {
-                screen.reopen().or_exit(Exit::Failed)?;
-                is_changed = true;
+                viewer.screen.reopen().or_exit(Exit::Failed)?;
+                viewer.is_changed = true;
             }
             _ = frames.tick() => {
-                while keyboard::poll(Duration::ZERO).or_exit(Exit::Failed)? {
-                    is_changed = true;
-                    let Event::Key(key) = keyboard::read().or_exit(Exit::Failed)? else { continue };
-                    if key.kind == KeyEventKind::Release {
-                        continue;
-                    }
-                    match state.key(key, screen.page()) {
-                        Some(Action::Quit) => return Ok(Exit::Reply),
-                        Some(Action::Suspend) => screen.suspend().or_exit(Exit::Failed)?,
-                        Some(action) => state.note = steer(session.as_deref(), action).await,
-                        None => {}
-                    }
+                if viewer.has_left().or_exit(Exit::Failed)? {
+                    return Ok(Exit::Reply);
                 }
-                is_changed |= state.is_playing;
-                state.pass(last.elapsed());
+                viewer.frame(last.elapsed()).or_exit(Exit::Failed)?;
                 (last, read) = (Instant::now(), 0);
-                if std::mem::take(&mut is_changed) {
-                    screen.draw(&mut state).or_exit(Exit::Failed)?;
-                }
+            }
+            Some(note) = viewer.steering.next(), if !viewer.steering.is_empty() => {
+                (viewer.state.note, viewer.is_changed) = (note, true);
             }
             event = events.next(), if !is_over && read < AT_ONCE => {
-                (read, is_changed) = (read + 1, true);
-                is_over = show(&mut state, event);
+                (read, viewer.is_changed) = (read + 1, true);
+                is_over = show(&mut viewer.state, event);
                 if is_over {
-                    state.end();
+                    viewer.state.end(&title).or_exit(Exit::Usage)?;
                 }
             }
         }
+    }
+}
+
+/// The screen of a session.
+struct Viewer {
+    state: State,
+    screen: Screen,
+    session: Option<Arc<dyn AnySession>>,
+    /// Requests to the session; a server may respond slowly.
+    steering: FuturesUnordered<LocalBoxFuture<'static, String>>,
+    is_changed: bool,
+}
+
+impl Viewer {
+    /// Does what keys ask for; returns `true` if the person leaves.
+    fn has_left(&mut self) -> io::Result<bool> {
+        while keyboard::poll(Duration::ZERO)? {
+            self.is_changed = true;
+            let action = match keyboard::read()? {
+                Event::Key(key) if key.kind != KeyEventKind::Release => {
+                    self.state.key(key, self.screen.page())
+                }
+                Event::Paste(text) => self.state.paste(&text),
+                _ => None,
+            };
+            match action {
+                Some(Action::Quit) => return Ok(true),
+                Some(Action::Suspend) => self.screen.suspend()?,
+                Some(action) => {
+                    let session = self.session.clone();
+                    self.steering.extend(session.map(|session| steer(session, action).boxed_local()));
+                }
+                None => {}
+            }
+        }
+        Ok(false)
+    }
+
+    /// Lets time pass, and draws if something has changed.
+    fn frame(&mut self, time: Duration) -> io::Result<()> {
+        self.is_changed |= self.state.is_playing;
+        self.state.pass(time);
+        if std::mem::take(&mut self.state.rings) {
+            self.screen.ring()?;
+        }
+        if std::mem::take(&mut self.is_changed) { self.screen.draw(&mut self.state) } else { Ok(()) }
     }
 }
 
@@ -164,7 +211,7 @@ fn show(state: &mut State, event: Option<anyhow::Result<AgentEvent>>) -> bool {
             false
         }
         Some(Err(error)) => {
-            state.note = format!("the events end here: {error:#}");
+            state.note = format!("{error:#}");
             true
         }
         None => true,
@@ -172,8 +219,7 @@ fn show(state: &mut State, event: Option<anyhow::Result<AgentEvent>>) -> bool {
 }
 
 /// Does what a person asks for; returns what to say.
-async fn steer(session: Option<&dyn AnySession>, action: Action) -> String {
-    let Some(session) = session else { return String::new() };
+async fn steer(session: Arc<dyn AnySession>, action: Action) -> String {
     let done = match &action {
         Action::Send(key, text) => session.send(key, text, SendMode::Steer).await.map(|()| "sent".to_owned()),
         Action::Cancel(key) => session.cancel_agent(key).await.map(|was_running| match was_running {

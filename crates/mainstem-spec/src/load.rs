@@ -33,8 +33,8 @@ pub const MAX_FILE_BYTES: u64 = 1 << 20;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[must_use]
-pub fn load_dir(dir: &Path) -> (SpecSet, Vec<SpecError>) {
-    let Directory { specs, errors, .. } = directory(dir);
+pub fn load_dir(dir: impl AsRef<Path>) -> (SpecSet, Vec<SpecError>) {
+    let Directory { specs, errors, .. } = directory(dir.as_ref());
     (specs, errors)
 }
 
@@ -43,8 +43,8 @@ pub fn load_dir(dir: &Path) -> (SpecSet, Vec<SpecError>) {
 /// # Errors
 /// As [`parse`](crate::parse); or the file can't be read, is no regular file, no text, or larger
 /// than [`MAX_FILE_BYTES`].
-pub fn load_file(path: &Path) -> Result<Parsed, Vec<SpecError>> {
-    load(path, None)
+pub fn load_file(path: impl AsRef<Path>) -> Result<Parsed, Vec<SpecError>> {
+    load(path.as_ref(), None)
 }
 
 /// The contents of a directory.

@@ -152,7 +152,12 @@ impl Expected {
         Self { version: None, fence: Some(fence) }
     }
 
-    fn check(self, record: &TaskRecord) -> Result<(), TaskError> {
+    /// Checks a record, as each store does before it changes one.
+    ///
+    /// # Errors
+    /// [`Fenced`](TaskError::Fenced) if another executor has it, [`Conflict`](TaskError::Conflict)
+    /// if it has another version.
+    pub fn check(self, record: &TaskRecord) -> Result<(), TaskError> {
         let id = || record.id.clone();
         if self.fence.is_some_and(|fence| fence != record.fence) {
             return Err(TaskError::Fenced { id: id() });

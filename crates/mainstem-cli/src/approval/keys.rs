@@ -16,8 +16,10 @@ pub(crate) enum Typed {
     Line(String),
     /// Esc, while there was no text.
     Escape,
-    /// The terminal is closed.
+    /// Ctrl-D, while there was no text.
     End,
+    /// The terminal is closed.
+    Closed,
 }
 
 #[cfg(not(unix))]
@@ -39,6 +41,10 @@ mod unix {
         time::Duration,
     };
 
+    use crossterm::{
+        event::{DisableBracketedPaste, EnableBracketedPaste},
+        execute,
+    };
     use rustix::{
         event::{PollFd, PollFlags, Timespec, poll},
         io::read,
@@ -56,6 +62,7 @@ mod unix {
 
     pub(super) fn restore() {
         if let Some(before) = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            let _ = execute!(io::stderr(), DisableBracketedPaste);
             // A terminal that is closed needs no mode.
             let _ = tcsetattr(io::stdin(), OptionalActions::Now, &before);
         }
@@ -82,6 +89,7 @@ mod unix {
             // A read returns at once.
             mode.special_codes[SpecialCodeIndex::VMIN] = 0;
             mode.special_codes[SpecialCodeIndex::VTIME] = 0;
+            let _ = execute!(io::stderr(), EnableBracketedPaste);
             tcsetattr(io::stdin(), OptionalActions::Now, &mode).is_ok()
         }
 
@@ -117,21 +125,22 @@ mod unix {
                 match self.line.input() {
                     Some(Input::Line(line)) => return Some(Typed::Line(line)),
                     Some(Input::Escape) => return Some(Typed::Escape),
+                    Some(Input::End) => return Some(Typed::End),
                     None => {}
                 }
                 if is_closed() {
-                    return Some(Typed::End);
+                    return Some(Typed::Closed);
                 }
                 match read(io::stdin(), &mut bytes) {
                     Ok(0) => {
                         return self.line.pause().map(|input| match input {
                             Input::Escape => Typed::Escape,
-                            Input::Line(_) => Typed::Draft,
+                            Input::Line(_) | Input::End => Typed::Draft,
                         });
                     }
                     Ok(count) => self.line.push(&bytes[..count]),
                     Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => return None,
-                    Err(_) => return Some(Typed::End),
+                    Err(_) => return Some(Typed::Closed),
                 }
             }
         }

@@ -71,7 +71,7 @@ fn files_have_a_limit_together() {
 fn files_are_mentioned() {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name);
-    ["a.txt", "b", "c."].iter().for_each(|name| fs::write(path(name), "x").unwrap());
+    ["a.txt", "b", "c.", "my file"].iter().for_each(|name| fs::write(path(name), "x").unwrap());
     let at = |name: &str| format!("@{}", path(name).display());
     let check = |text: &str, expected: &[&str]| {
         assert_eq!(mentioned(text), expected.iter().map(|name| path(name)).collect::<Vec<_>>(), "{text}");
@@ -81,4 +81,7 @@ fn files_are_mentioned() {
     check(&format!("{} {}", at("b"), at("b")), &["b"]);
     check(&format!("@someone {} me@b", at("missing")), &[]);
     check(&format!("@{}", dir.path().display()), &[]);
+    check(&format!("See @\"{}\".", path("my file").display()), &["my file"]);
+    #[cfg(unix)]
+    check(&format!("See @{}.", path("my file").display().to_string().replace(' ', "\\ ")), &["my file"]);
 }

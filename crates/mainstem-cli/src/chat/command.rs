@@ -63,6 +63,9 @@ impl<'a> Command<'a> {
 
 /// Returns what is wrong with a command.
 fn unknown(word: &str) -> String {
+    if word == "/plan" {
+        return "write /plan, or /plan off".to_owned();
+    }
     if COMMANDS.iter().any(|(name, _)| *name == word) {
         return format!("{word} takes nothing behind it; /help lists the commands");
     }
@@ -106,6 +109,6 @@ mod tests {
         let unknown = |text: &str| Command::Unknown(text.to_owned());
         check("/agent", unknown("unknown command /agent; did you mean /agents? /help lists the commands"));
         check("/zzz", unknown("unknown command /zzz; /help lists the commands"));
-        check("/plan maybe", unknown("/plan takes nothing behind it; /help lists the commands"));
+        check("/plan maybe", unknown("write /plan, or /plan off"));
     }
 }

@@ -52,6 +52,13 @@ impl Dialog<'_> {
         }
         let ended = self.follow(session, &mut turn).await;
         self.draft = self.approvals.close(&mut *turn.progress);
+        if turn.is_stopping {
+            // What was to follow may not be meant any longer; it can be edited, or deleted.
+            self.queued.retain(|line| line != "/quit");
+            let lines = self.queued.drain(..).chain([std::mem::take(&mut self.draft)]);
+            self.draft = lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n");
+        }
+        self.cost.turns += 1;
         turn.progress.finish(SystemClock.now());
         match ended? {
             Some((event, reply)) if purpose == Purpose::Reply => self.ended(&event, &reply),
@@ -82,6 +89,10 @@ impl Dialog<'_> {
                     Taken::Line(line) => {
                         turn.progress.note(&format!("after this turn: {line}"));
                         self.queued.push_back(line);
+                    }
+                    Taken::End => {
+                        turn.progress.note("the chat ends after this turn");
+                        self.queued.push_back("/quit".to_owned());
                     }
                     Taken::Escape if !turn.is_stopping => turn.cancel("Esc").await,
                     Taken::Escape => {}

@@ -146,7 +146,8 @@ impl<W: Write> Live<W> {
     fn typed(&self, width: usize) -> Line<'static> {
         let room = width.saturating_sub(5);
         let shown: Vec<char> = self.typed.chars().rev().take(room).collect();
-        let shown = self.glyphs.text(&shown.into_iter().rev().collect::<String>());
+        let shown: String = shown.into_iter().rev().map(|c| if c == '\n' { ' ' } else { c }).collect();
+        let shown = self.glyphs.text(&shown);
         let start =
             shown.char_indices().map(|(at, _)| at).find(|at| Span::raw(&shown[*at..]).width() <= room);
         let shown = start.map_or("", |at| &shown[at..]);

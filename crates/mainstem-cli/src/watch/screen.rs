@@ -3,12 +3,16 @@
 
 use std::{
     io::{self, Stdout, stdout},
+    mem::ManuallyDrop,
     panic,
     sync::Once,
 };
 
 use crossterm::{
-    cursor, execute,
+    cursor,
+    event::{DisableBracketedPaste, EnableBracketedPaste},
+    execute,
+    style::Print,
     terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode},
 };
 use ratatui::{Terminal, backend::CrosstermBackend};
@@ -16,7 +20,8 @@ use ratatui::{Terminal, backend::CrosstermBackend};
 use super::{state::State, view};
 
 pub(super) struct Screen {
-    terminal: Terminal<CrosstermBackend<Stdout>>,
+    /// Never dropped: it would print an error if the terminal is closed, and panic if stderr is.
+    terminal: ManuallyDrop<Terminal<CrosstermBackend<Stdout>>>,
 }
 
 impl Screen {
@@ -35,7 +40,7 @@ impl Screen {
         });
         crossterm::style::force_color_output(is_colored);
         enter()?;
-        Ok(Self { terminal: Terminal::new(CrosstermBackend::new(stdout()))? })
+        Ok(Self { terminal: ManuallyDrop::new(Terminal::new(CrosstermBackend::new(stdout()))?) })
     }
 
     /// Draws the state.
@@ -46,6 +51,11 @@ impl Screen {
     /// Returns the rows of a page.
     pub(super) fn page(&self) -> usize {
         self.terminal.size().map_or(10, |size| usize::from(size.height.saturating_sub(6)).max(1))
+    }
+
+    /// Rings the bell.
+    pub(super) fn ring(&self) -> io::Result<()> {
+        execute!(stdout(), Print('\u{7}'))
     }
 
     /// Leaves the screen, and stops the process until it is continued.
@@ -71,11 +81,11 @@ impl Drop for Screen {
 
 fn enter() -> io::Result<()> {
     enable_raw_mode()?;
-    execute!(stdout(), EnterAlternateScreen, cursor::Hide)
+    execute!(stdout(), EnterAlternateScreen, EnableBracketedPaste, cursor::Hide)
 }
 
-fn leave() {
+pub(super) fn leave() {
     // A terminal that is closed needs nothing.
-    let _ = execute!(stdout(), cursor::Show, LeaveAlternateScreen);
+    let _ = execute!(stdout(), cursor::Show, DisableBracketedPaste, LeaveAlternateScreen);
     let _ = disable_raw_mode();
 }

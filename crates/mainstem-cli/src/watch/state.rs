@@ -2,6 +2,7 @@
 
 use std::{collections::VecDeque, time::Duration};
 
+use anyhow::ensure;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use mainstem::{
     message::{AgentKey, ConfirmId},
@@ -47,6 +48,10 @@ pub(super) struct State {
     /// What happened last, for the person.
     pub(super) note: String,
     pub(super) is_help: bool,
+    /// Whether the whole question is shown.
+    pub(super) is_expanded: bool,
+    /// Whether the bell is to be rung.
+    pub(super) rings: bool,
     /// On a narrow screen, whether the transcript is shown rather than the tree.
     pub(super) is_transcript: bool,
     /// Open questions of live events.
@@ -72,6 +77,8 @@ pub(super) enum Typing {
     Message(AgentKey),
     /// Why a call is denied.
     Reason(ConfirmId),
+    /// Whether to allow a call: Enter.
+    Allow(ConfirmId),
     /// Whether to stop this agent: `y`.
     Cancel(AgentKey),
 }
@@ -103,6 +110,8 @@ impl State {
             prompt: None,
             note: String::new(),
             is_help: false,
+            is_expanded: false,
+            rings: false,
             is_transcript: false,
             questions: VecDeque::new(),
             fixed,
@@ -125,8 +134,9 @@ impl State {
             EventKind::AgentEnd { outcome, .. }
                 if self.awaited.is_some() && event.agent_key() == self.awaited.as_ref() =>
             {
-                self.note = format!("{} has ended: {}\u{7}", event.agent_label(), outcome.as_str());
-                self.awaited = None;
+                let name = event.source().and_then(|source| source.label.as_deref()).unwrap_or_default();
+                self.note = format!("{} {name} has ended: {}", event.agent_label(), outcome.as_str());
+                (self.awaited, self.rings) = (None, true);
             }
             EventKind::AgentEnd { .. } if event.is_root() => self.questions.clear(),
             _ => {}
@@ -138,8 +148,14 @@ impl State {
     }
 
     /// Notes that no further event arrives.
-    pub(super) fn end(&mut self) {
+    ///
+    /// # Errors
+    /// There was none; the error says why, if that is known.
+    pub(super) fn end(&mut self, title: &str) -> anyhow::Result<()> {
         (self.is_live, self.is_over) = (false, true);
+        let why = if self.note.is_empty() { "it has no events" } else { &self.note };
+        ensure!(self.film.len() > 0, "{title}: {why}");
+        Ok(())
     }
 
     /// Lets time pass.
@@ -241,6 +257,7 @@ impl State {
                 (self.is_live, self.is_playing) = (!self.is_over, false);
                 self.film.seek(self.film.len());
             }
+            KeyCode::Char('v') => self.is_expanded = !self.is_expanded,
             KeyCode::Char('/') => self.prompt(Typing::Filter, self.filter.clone()),
             KeyCode::Char(steering) => return self.steer(steering),
             _ => {}
@@ -256,12 +273,13 @@ impl State {
             return None;
         }
         match (key, self.selected.clone(), question) {
-            ('y', _, Some(id)) => return Some(Action::Confirm(id, Decision::Allow)),
+            ('y', _, Some(id)) => self.prompt(Typing::Allow(id), String::new()),
             ('n', _, Some(id)) => self.prompt(Typing::Reason(id), String::new()),
             ('y' | 'n', _, None) => self.note = "no question is open".to_owned(),
             ('m', Some(key), _) => self.prompt(Typing::Message(key), String::new()),
             ('c', Some(key), _) => self.prompt(Typing::Cancel(key), String::new()),
-            ('m' | 'c', None, _) => self.note = "select a child; the root has its chat or its run".to_owned(),
+            ('m' | 'c', None, _) => self.note = "select a child of the leading agent".to_owned(),
+            ('w', Some(key), _) if self.has_ended(&key) => self.note = "it has ended".to_owned(),
             ('w', Some(key), _) => {
                 self.note = "its end will be announced".to_owned();
                 self.awaited = Some(key);
@@ -269,6 +287,30 @@ impl State {
             _ => {}
         }
         None
+    }
+
+    fn has_ended(&self, key: &AgentKey) -> bool {
+        let agents = &self.film.tree().fleet().agents;
+        agents.iter().any(|agent| agent.key() == Some(key) && agent.outcome.is_some())
+    }
+
+    /// Adds pasted text to what is typed; line feeds become blanks.
+    pub(super) fn paste(&mut self, text: &str) -> Option<Action> {
+        if let Some(prompt) = &mut self.prompt {
+            prompt.text.push_str(&text.replace(['\r', '\n'], " "));
+            self.filter_as_typed();
+        }
+        None
+    }
+
+    /// Filters by what is typed, and selects an agent that is shown.
+    fn filter_as_typed(&mut self) {
+        let Some(Prompt { what: Typing::Filter, text }) = &self.prompt else { return };
+        text.clone_into(&mut self.filter);
+        let rows = self.rows();
+        if let Some(first) = rows.first().filter(|_| rows.iter().all(|row| row.key != self.selected)) {
+            self.selected.clone_from(&first.key);
+        }
     }
 
     fn prompt(&mut self, what: Typing, text: String) {
@@ -287,9 +329,7 @@ impl State {
             }
             _ => {}
         }
-        if let Some(Prompt { what: Typing::Filter, text }) = &self.prompt {
-            text.clone_into(&mut self.filter);
-        }
+        self.filter_as_typed();
         None
     }
 
@@ -331,6 +371,7 @@ fn entered(what: Typing, text: String) -> Option<Action> {
         Typing::Filter => None,
         Typing::Message(_) if text.trim().is_empty() => None,
         Typing::Message(key) => Some(Action::Send(key, text)),
+        Typing::Allow(id) => text.trim().is_empty().then_some(Action::Confirm(id, Decision::Allow)),
         Typing::Reason(id) if text.trim().is_empty() => {
             Some(Action::Confirm(id, Decision::Deny("declined by the person".to_owned())))
         }

@@ -159,7 +159,8 @@ fn what_is_asked_for_is_returned() {
     assert_eq!(state.prompt.as_ref().unwrap().what, Typing::Reason("q".parse().unwrap()));
     let denied = Decision::Deny("not now".to_owned());
     assert_eq!(press(&mut state, "not now⏎"), Some(Action::Confirm("q".parse().unwrap(), denied)));
-    assert_eq!(press(&mut state, "y"), Some(Action::Confirm("q".parse().unwrap(), Decision::Allow)));
+    assert_eq!(press(&mut state, "yyyy⏎"), None, "a key that is held down allows nothing");
+    assert_eq!(press(&mut state, "y⏎"), Some(Action::Confirm("q".parse().unwrap(), Decision::Allow)));
     assert_eq!(press(&mut state, "q"), Some(Action::Quit));
 
     let mut fixed = State::new("demo", Glyphs::UNICODE, Some("it is a record"));

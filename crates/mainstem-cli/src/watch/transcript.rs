@@ -89,6 +89,7 @@ impl Transcript {
                     tool.end = Some((*state, *duration_ms));
                 }
             }
+            HintBlock { hint, .. } => self.add(Part::Input(hint.clone())),
             RequireUserConfirm { tool_calls, .. } => {
                 let names: Vec<_> = tool_calls.iter().map(|call| &*call.name).collect();
                 self.add(Part::Note(format!("asks whether to run {}", names.join(", "))));
@@ -214,14 +215,16 @@ impl Tool {
 
 /// Returns the first lines of foreign text, behind a bar, and the number of the others.
 fn quoted(lines: Vec<Line<'static>>, glyphs: Glyphs) -> Vec<Line<'static>> {
-    let hidden = lines.len().saturating_sub(FOLDED);
+    // A line that says that one is hidden has the room of that one.
+    let shown = if lines.len() == FOLDED + 1 { FOLDED + 1 } else { FOLDED };
+    let hidden = lines.len().saturating_sub(shown);
     let bar = move |line: Line<'static>| {
         let mut spans = vec![Span::from(format!("{} ", glyphs.quote))];
         spans.extend(line.spans);
         Line::from(spans)
     };
     let more = (hidden > 0).then(|| Line::from(format!("{} {hidden} more lines", glyphs.more)));
-    lines.into_iter().take(FOLDED).chain(more).map(bar).collect()
+    lines.into_iter().take(shown).chain(more).map(bar).collect()
 }
 
 /// Returns foreign text in lines of a width, broken at blanks where there are some.

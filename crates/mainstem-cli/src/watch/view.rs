@@ -23,7 +23,7 @@ use crate::{
 const BOTH: u16 = 72;
 
 /// The keys, and what they do.
-const KEYS: [(&str, &str); 14] = [
+const KEYS: [(&str, &str); 15] = [
     ("↑ ↓", "select an agent"),
     ("PgUp PgDn", "scroll its transcript"),
     ("Tab", "tree or transcript, on a narrow screen"),
@@ -34,6 +34,7 @@ const KEYS: [(&str, &str); 14] = [
     ("0  l", "to the beginning; live, or to the end"),
     ("/", "only agents with a text; Esc shows all"),
     ("y  n", "allow, or deny, what is asked"),
+    ("v", "all of the question, or its beginning"),
     ("m", "send the agent a message"),
     ("c", "stop the agent and those below it"),
     ("w", "announce the agent's end"),
@@ -47,7 +48,7 @@ pub(super) fn draw(state: &mut State, area: Rect, buffer: &mut Buffer) {
         return;
     }
     let width = area.width;
-    let question = question(state, width);
+    let question = question(state, width, area.height);
     let below = 2 + u16::try_from(question.len()).unwrap_or(0);
     let middle = Rect { y: area.y + 1, height: area.height.saturating_sub(1 + below), ..area };
     buffer.set_line(area.x, area.y, &head(state, width), width);
@@ -169,9 +170,9 @@ fn below<'a>(agent: &'a AgentState, fleet: &'a FleetState) -> Vec<&'a AgentState
 }
 
 /// Returns the rows of the open question.
-fn question(state: &State, width: u16) -> Vec<Line<'static>> {
+fn question(state: &State, width: u16, height: u16) -> Vec<Line<'static>> {
     let Some((_, question)) = state.questions.front().filter(|_| state.is_live) else { return Vec::new() };
-    let rows = question.rows(usize::from(width), 6);
+    let rows = question.rows(usize::from(width), if state.is_expanded { usize::MAX } else { 6 });
     let row = |QuestionRow { text, kind }: QuestionRow| {
         let line = Line::from(state.glyphs.text(&text));
         match kind {
@@ -181,7 +182,13 @@ fn question(state: &State, width: u16) -> Vec<Line<'static>> {
             Kind::Plain | Kind::Hint => line,
         }
     };
-    rows.into_iter().map(row).chain([Line::from("  y: allow · n: deny").dim()]).collect()
+    // The head of the screen, the bar and the keys need a line each.
+    let room = usize::from(height.saturating_sub(4));
+    rows.into_iter()
+        .take(room)
+        .map(row)
+        .chain([Line::from("  y: allow · n: deny · v: all of it").dim()])
+        .collect()
 }
 
 /// Returns the bar with the position.
@@ -208,10 +215,16 @@ fn status(state: &State, width: u16) -> Line<'static> {
         let what = match what {
             Typing::Filter => "filter".to_owned(),
             Typing::Message(key) => format!("message to {key}"),
+            Typing::Allow(_) => "run it? Enter: yes, Esc: no".to_owned(),
             Typing::Reason(_) => "why not (Enter for no reason)".to_owned(),
             Typing::Cancel(key) => format!("stop {key} and those below it? y"),
         };
-        return Line::from(state.glyphs.text(&format!("{what}: {text}_")));
+        let line = state.glyphs.text(&format!("{what}: {text}_"));
+        // The end is what is typed.
+        let cells = |line: &str| Span::raw(line.to_owned()).width();
+        let starts = line.char_indices().map(|(at, _)| at);
+        let shown = starts.map(|at| &line[at..]).find(|rest| cells(rest) <= usize::from(width));
+        return Line::from(shown.unwrap_or_default().to_owned());
     }
     if !state.note.is_empty() {
         return Line::from(state.glyphs.line(&state.note)).yellow();

@@ -84,7 +84,7 @@ fn the_session_that_was_active_last_is_continued() {
         cli.env("HOME", home.path().to_str().unwrap())
     };
     let none = cli("run -m openai:m --continue Hi").run();
-    assert_eq!((none.code, none.stderr.contains("--continue: there is no session yet")), (Some(2), true));
+    assert_eq!((none.code, none.stderr.contains("there is no session yet")), (Some(2), true));
     for (session, prompt) in [("a", "One."), ("b", "Two."), ("a", "Three.")] {
         assert_eq!(cli(&format!("run -m openai:m --session {session} {prompt}")).run().code, Some(0));
     }

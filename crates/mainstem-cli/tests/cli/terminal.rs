@@ -273,6 +273,44 @@ fn a_rule_asks_each_time_whatever_is_allowed() {
 }
 
 #[test]
+fn a_line_that_is_begun_survives_a_question_of_a_chat() {
+    let server = Server::start(|request| {
+        let messages = request["messages"].as_array().unwrap();
+        let last = messages.last().unwrap()["content"].to_string();
+        match messages.last().unwrap()["role"].as_str().unwrap() {
+            "user" if last.contains("Write") => {
+                std::thread::sleep(Duration::from_millis(500));
+                vec![Step::Call(vec![("write_file", json!({ "path": "a.txt", "content": "x" }))])]
+            }
+            "user" => vec![Step::Text(Box::leak(format!("You said {last}.").into_boxed_str()))],
+            _ => {
+                std::thread::sleep(Duration::from_millis(500));
+                vec![Step::Text("It is written.")]
+            }
+        }
+    });
+    let terminal = Terminal::new();
+    let cli = mainstem("chat").env("OPENAI_BASE_URL", &server.url()).env("TERM", "xterm");
+    let mut running = on(&terminal, cli.stdin(terminal.line()));
+    terminal.until("> ");
+    terminal.type_in("Write it\r");
+    terminal.until("waits for its model");
+    terminal.type_in("half");
+    terminal.until("> half_");
+    terminal.until("main wants to write a.txt");
+    assert!(!terminal.screen().contains("half"), "{}", terminal.screen());
+    terminal.type_in("y\r");
+    terminal.until("> half_");
+    assert!(!terminal.screen().contains("wants to"), "{}", terminal.screen());
+    terminal.type_in("\u{4}");
+    terminal.type_in(" a line\r");
+    terminal.until("after this turn: half a line");
+    terminal.until("You said \"half a line\".");
+    terminal.type_in("/quit\r");
+    assert_eq!(terminal.end(&mut running).0, Some(0));
+}
+
+#[test]
 fn a_long_paste_is_one_line() {
     let server = changing();
     let terminal = Terminal::new();
@@ -466,6 +504,22 @@ fn a_record_is_watched_back_and_forth() {
 }
 
 #[test]
+fn what_can_not_be_watched_is_an_error_on_the_first_screen() {
+    let check = |what: &str, expected: &str| {
+        let terminal = Terminal::new();
+        let cli = mainstem("watch").arg(what).file("empty.ndjson", "").file("not.ndjson", "hello\n");
+        let mut running = on(&terminal, cli.stdin(terminal.line()));
+        let (code, screen) = terminal.end(&mut running);
+        assert!(code == Some(2) && screen.contains(expected), "{what}: {screen}");
+    };
+    check("empty.ndjson", "empty.ndjson: it has no events");
+    check("not.ndjson", "not an event");
+    check("./", "directory");
+    check("nowhere", "there is no file \"nowhere\"");
+    assert!(mainstem("watch x").run().stderr.contains("watch needs a terminal"));
+}
+
+#[test]
 fn a_session_of_a_server_is_watched_and_answered() {
     let server = spawning();
     let dir = tempfile::tempdir().unwrap();
@@ -485,6 +539,8 @@ fn a_session_of_a_server_is_watched_and_answered() {
     let mut watch = on(&second, ask("watch").stdin(second.line()));
     second.until("main wants to run agent_spawn");
     second.type_in("y");
+    second.until("run it? Enter: yes");
+    second.type_in("\r");
     second.until("answered");
     second.until("It dug.");
     second.type_in("\u{1b}[B");

@@ -30,7 +30,7 @@ impl Workspace {
 
     /// The ids that load, and what was said about the rest.
     fn load(&self) -> (Vec<String>, String) {
-        let (specs, errors) = load_dir(&self.path("subagents"));
+        let (specs, errors) = load_dir(self.path("subagents"));
         let root = format!("{}/", self.0.path().display());
         let report = errors.iter().map(|error| format!("{error}\n").replace(&root, "")).collect();
         (specs.iter().map(|spec| spec.id.clone()).collect(), report)
@@ -64,7 +64,7 @@ fn loads_what_it_can_and_reports_the_rest_in_order() {
 #[test]
 fn a_spec_knows_its_file() {
     let workspace = Workspace::new().with("subagents/a.md", agent("a"));
-    let (specs, errors) = load_dir(&workspace.path("subagents"));
+    let (specs, errors) = load_dir(workspace.path("subagents"));
     assert_eq!(errors, []);
     let spec = specs.get("a").unwrap();
     assert_eq!(spec.origin, Origin::File(workspace.path("subagents/a.md")));
@@ -87,14 +87,14 @@ fn only_markdown_files_of_the_directory_itself_are_read() {
 #[test]
 fn a_missing_directory_is_an_empty_set() {
     let workspace = Workspace::new();
-    assert_eq!(load_dir(&workspace.path("nowhere")), (SpecSet::new(), vec![]));
+    assert_eq!(load_dir(workspace.path("nowhere")), (SpecSet::new(), vec![]));
     assert_eq!(workspace.load(), (vec![], String::new()));
 }
 
 #[test]
 fn a_file_instead_of_a_directory_is_an_error() {
     let workspace = Workspace::new().with("file", "");
-    let (specs, errors) = load_dir(&workspace.path("file"));
+    let (specs, errors) = load_dir(workspace.path("file"));
     assert!(specs.is_empty());
     assert!(errors[0].to_string().contains("file: error: can't be read: "), "{}", errors[0]);
 }
@@ -182,7 +182,7 @@ fn a_directory_brings_the_prompt_of_its_agent() {
         .with("subagents/plain.md", agent("P"));
     let code = tempfile::tempdir().unwrap();
     fs::write(code.path().join("AGENTS.md"), "From elsewhere.").unwrap();
-    let (mut specs, _) = load_dir(&workspace.path("subagents"));
+    let (mut specs, _) = load_dir(workspace.path("subagents"));
     // Code may name any directory.
     specs.insert(AgentSpec::new("code", "C").with_workspace_path(code.path()));
     let said = load_prompts(&mut specs, &[workspace.0.path().to_owned()]);
@@ -216,7 +216,7 @@ fn a_prompt_is_not_brought_from_outside() {
         .with("ws/subagents/a.md", "---\ndescription: A\nworkspace.path: team\n---\n")
         .with("outside/AGENTS.md", "Stolen.");
     std::os::unix::fs::symlink(workspace.path("outside"), workspace.path("ws/team")).unwrap();
-    let (mut specs, _) = load_dir(&workspace.path("ws/subagents"));
+    let (mut specs, _) = load_dir(workspace.path("ws/subagents"));
     let said = load_prompts(&mut specs, &[workspace.path("ws")]);
     assert_eq!((specs.get("a").unwrap().prompt.as_str(), said.len()), ("", 1));
     assert!(said[0].message.contains("leads out"), "{}", said[0]);
@@ -225,7 +225,7 @@ fn a_prompt_is_not_brought_from_outside() {
 #[test]
 fn a_finding_of_another_is_at_the_place_of_its_name() {
     let workspace = Workspace::new().with("subagents/a.md", "---\ndescription: A\ntools: [read, fly]\n---\n");
-    let (specs, _) = load_dir(&workspace.path("subagents"));
+    let (specs, _) = load_dir(workspace.path("subagents"));
     let finding = SpecError::warning("unknown tool").about("tools");
     let located = locate(finding.clone(), specs.get("a").unwrap(), Some("fly"));
     let root = format!("{}/", workspace.0.path().display());

@@ -11,6 +11,8 @@ pub(super) struct Line {
     text: String,
     bytes: Vec<u8>,
     is_changed: bool,
+    /// Within pasted text, whose line feeds end no line.
+    is_pasted: bool,
 }
 
 /// What ends a piece of input.
@@ -19,6 +21,8 @@ pub(super) enum Input {
     Line(String),
     /// Esc, while there was no text.
     Escape,
+    /// Ctrl-D, while there was no text.
+    End,
 }
 
 impl Line {
@@ -77,12 +81,17 @@ impl Line {
     fn key(&mut self, at: usize, length: usize) -> Option<Input> {
         self.is_changed = true;
         match &self.bytes[at..at + length] {
+            [b'\n' | b'\r'] if self.is_pasted => self.text.push('\n'),
             [b'\n' | b'\r'] => {
                 self.is_changed = false;
                 return Some(Input::Line(self.take()));
             }
             // Ctrl-D
-            [0x04] if self.text.is_empty() => return Some(Input::Line("n".to_owned())),
+            [0x04] if self.text.is_empty() => return Some(Input::End),
+            b"\x1b[200~" => self.is_pasted = true,
+            b"\x1b[201~" => self.is_pasted = false,
+            // Alt-Enter
+            [ESC, b'\r' | b'\n'] => self.text.push('\n'),
             // Ctrl-U
             [0x15] => self.text.clear(),
             // Ctrl-W
@@ -161,7 +170,9 @@ mod tests {
         check(&[b"a\x1b[", b"Ab"], vec![], "ab");
         check(&[b"abc", b"\x1b", b"d"], vec![], "d");
         check(&[b"\x1b", b"\x1b"], vec![Input::Escape, Input::Escape], "");
-        check(&[b"\x04"], lines(&["n"]), "");
+        check(&[b"\x04"], vec![Input::End], "");
+        check(&[b"\x1b[200~a\r", b"b\n\x1b[201~c\r"], lines(&["a\nb\nc"]), "");
+        check(&[b"a\x1b\rb\r"], lines(&["a\nb"]), "");
         check(&[b"a\x04\tb\x01"], vec![], "a b");
         check(&[b"\xff\xc3x"], vec![], "\u{fffd}\u{fffd}x");
         let long = [b'x'; MAX_BYTES + 10];
