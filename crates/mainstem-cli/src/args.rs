@@ -77,6 +77,8 @@ pub(crate) enum Command {
     Attach(Attach),
     /// Create the first files of a folder with agents: settings, an agent, a test.
     Init(Init),
+    /// Show the settings of flags, the environment and files, with secrets left out.
+    Config(ConfigArgs),
     /// Watch a session full screen, live or back and forth, and steer it.
     #[command(after_help = talk::WATCH_HELP)]
     Watch(Watch),
@@ -105,6 +107,28 @@ pub(crate) enum Command {
     },
     /// Print the version.
     Version,
+}
+
+/// `mainstem config`
+#[derive(Debug, Args)]
+pub(crate) struct ConfigArgs {
+    #[command(subcommand)]
+    pub(crate) command: ConfigCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// List what is set; `mainstem doctor --help` has all keys, with their defaults.
+    Show {
+        #[command(flatten)]
+        settings: Box<Settings>,
+        /// Show where each was set: a flag, a variable, or a file.
+        #[arg(long)]
+        origin: bool,
+        /// The form of the list.
+        #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
+        output: Form,
+    },
 }
 
 /// `mainstem init`

@@ -1,11 +1,13 @@
 //! The configuration: flag before environment, before `./mainstem.toml`, before the user's
 //! `mainstem/config.toml`.
 
+pub(crate) mod command;
 mod entries;
 mod file;
 mod guarded;
 mod input_roles;
 pub(crate) mod keys;
+mod listed;
 mod permissions;
 mod project;
 pub(crate) mod providers;

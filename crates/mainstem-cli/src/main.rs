@@ -77,6 +77,7 @@ fn main() -> ExitCode {
         Command::Replay(args) => replay::run(args, terminal),
         Command::Chat(args) => chat::run(args, &cli.config, terminal),
         Command::Attach(args) => attach::run(args, terminal),
+        Command::Config(args) => config::command::run(args, &cli.config, terminal),
         Command::Init(args) => init::run(args),
         Command::Watch(args) => watch::run(args, terminal),
         Command::Tasks(args) => tasks::run(args, &cli.config, terminal),

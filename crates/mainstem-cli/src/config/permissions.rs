@@ -20,6 +20,11 @@ impl Permissions {
         rules(&self.own)
     }
 
+    /// Returns all sets, the user's first.
+    pub(super) fn sets(&self) -> impl Iterator<Item = &RuleSet> {
+        self.own.iter().chain(&self.project)
+    }
+
     /// Returns `true` if the user's file has a rule about changes.
     pub(crate) fn has_changes(&self) -> bool {
         self.own.iter().any(|set| set.changes().is_some())

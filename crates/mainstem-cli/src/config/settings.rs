@@ -28,13 +28,14 @@ use super::{
     Setting, ShellLimits,
     guarded::{ByKey, ForEach, NotNeeded, ToLeaveTheFolder, ToSet, ToTurnOn, TrustPolicy},
     input_roles::{self, InputRole},
+    listed::Listed,
     permissions::Permissions,
     project::{chooses, lowers, narrows, turns_off},
     providers::{Access, Providers, access_does, base_urls},
     remote_hosts, servers,
     setting::{CompactAt, value},
     switch::Switch,
-    table::{Var, table},
+    table::{Table, Var, table},
     text::time,
 };
 
@@ -258,6 +259,13 @@ fn model_help() -> String {
 }
 
 impl Settings {
+    /// Returns what is set, in the order of the keys.
+    pub(crate) fn listed(&self) -> Vec<Listed> {
+        let mut all = Vec::new();
+        Table::list(self, "", &mut all);
+        all
+    }
+
     /// Returns how a provider is reached.
     pub(crate) fn access(&self, provider: &str) -> Access {
         self.providers.get(provider).cloned().unwrap_or_default()

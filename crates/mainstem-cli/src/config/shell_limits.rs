@@ -28,6 +28,11 @@ impl ShellLimits {
         limits
     }
 
+    /// Returns them by name.
+    pub(super) fn named(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.limits.iter().map(|(name, value)| (&**name, &**value))
+    }
+
     /// Returns what they do in a file.
     pub(super) fn does(&self) -> String {
         format!("sets the limits of agents' commands ({self})")

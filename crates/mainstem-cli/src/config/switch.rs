@@ -26,6 +26,10 @@ impl Switch {
         self.0.as_ref().filter(|setting| setting.value).map(|setting| &*setting.origin)
     }
 
+    pub(super) fn setting(&self) -> &Option<Setting<bool>> {
+        &self.0
+    }
+
     pub(crate) fn is_on(&self) -> bool {
         self.on().is_some()
     }

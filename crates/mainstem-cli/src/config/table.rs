@@ -9,7 +9,11 @@ use std::{collections::BTreeMap, path::Path};
 
 use serde_json::Value;
 
-use super::{guarded::Guarded, keys::Key};
+use super::{
+    guarded::Guarded,
+    keys::Key,
+    listed::{List, Listed},
+};
 
 /// Reads a variable of the environment.
 pub(super) type Var<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -57,8 +61,17 @@ pub(super) trait Table: Layered + Narrow + Sized {
     /// Splits a project's table into what applies at once and the parts that need trust.
     fn split(self, at: &At<'_>) -> (Self, Vec<Guarded<Self>>);
 
+    /// Adds what is set to a list, with a prefix before each key.
+    fn list(&self, prefix: &str, all: &mut Vec<Listed>);
+
     /// Returns the keys, in the order of their declaration.
     fn keys() -> Vec<Key>;
+}
+
+impl<T: Table> List for T {
+    fn list(&self, key: &str, all: &mut Vec<Listed>) {
+        Table::list(self, &format!("{key}."), all);
+    }
 }
 
 impl<T: Layered> Layered for Option<T> {
@@ -163,6 +176,13 @@ macro_rules! table {
                     },)*
                 };
                 (plain, guarded)
+            }
+
+            fn list(&self, prefix: &str, all: &mut Vec<$crate::config::listed::Listed>) {
+                $({
+                    let key = format!("{prefix}{}", stringify!($field));
+                    $crate::config::listed::List::list(&self.$field, &key, all);
+                })*
             }
 
             fn keys() -> Vec<$crate::config::keys::Key> {

@@ -178,3 +178,49 @@ fn tools_are_those_of_a_run_with_the_same_flags() {
     #[cfg(unix)]
     assert!(has("--shell", "shell") && !has("", "shell"));
 }
+
+#[test]
+fn what_is_set_is_shown_with_its_origin_and_without_secrets() {
+    let user = "\
+max_turns = 9
+[permissions]
+changes = 'ask'
+deny = ['shell(rm *)']
+[providers.openai]
+base_url = 'http://me:secret@localhost:1/v1'
+api_key_env = 'MY_KEY'
+headers = { X-Team = 'secret' }
+";
+    let cli = |line: &str| {
+        let cli = mainstem(line).file(".config/mainstem/config.toml", user);
+        let cli = cli
+            .file("mainstem.toml", "model = 'demo'\nmax_turns = 7\nshell = true\n[budget]\ntokens = 5_000\n");
+        cli.env("MAINSTEM_WORKSPACE", ".").run()
+    };
+    let shown = cli("config show --origin --child-wait 90s");
+    assert_eq!(shown.code, Some(0), "{shown:?}");
+    assert!(shown.stderr.contains("lets agents run commands"), "it is not in effect: {shown:?}");
+    assert!(!shown.stdout.contains("secret"), "{shown:?}");
+    let rows: Vec<Vec<&str>> = shown.stdout.lines().map(|line| line.split_whitespace().collect()).collect();
+    let check = |key: &str, value: &str, origin: &str| {
+        let row = rows.iter().find(|row| row[0] == key).unwrap_or_else(|| panic!("no {key}: {shown:?}"));
+        assert_eq!(row[1], value, "{key}");
+        assert!(row[2..].join(" ").ends_with(origin), "{row:?}");
+    };
+    check("model", "\"demo\"", "mainstem.toml");
+    check("max_turns", "7", "mainstem.toml");
+    check("workspace", "\".\"", "MAINSTEM_WORKSPACE");
+    check("limits.wait", "\"1m", "--child-wait");
+    check("budget.tokens", "5000", "mainstem.toml");
+    check("permissions.changes", "\"ask\"", "");
+    check("permissions.deny", "\"shell(rm", "config.toml");
+    check("providers.openai.api_key_env", "\"MY_KEY\"", "config.toml");
+    check("providers.openai.headers.X-Team", "set", "config.toml");
+    assert!(!shown.stdout.contains("shell  "), "{shown:?}");
+
+    let plain = cli("config show").stdout;
+    assert!(plain.contains("max_turns") && !plain.contains("mainstem.toml"), "{plain}");
+    let json: serde_json::Value = serde_json::from_str(&cli("config show --output json").stdout).unwrap();
+    assert_eq!(json[0]["key"], "model");
+    assert_eq!(mainstem("config show").run().stderr, "no settings\n");
+}
