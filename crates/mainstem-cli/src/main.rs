@@ -12,6 +12,7 @@ mod config;
 mod demo;
 mod doctor;
 mod exit;
+mod fold;
 mod harness;
 mod host;
 mod init;

@@ -43,7 +43,7 @@ impl Approval {
     /// about changes.
     ///
     /// # Errors
-    /// There is no person to ask.
+    /// The flag is `ask`, and stdin or stderr is not a terminal.
     pub(crate) fn new(
         flag: Option<Approve>,
         config: Option<&mut Config>,

@@ -63,7 +63,7 @@ mod unix {
     pub(super) fn restore() {
         if let Some(before) = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take() {
             let _ = execute!(io::stderr(), DisableBracketedPaste);
-            // A terminal that is closed needs no mode.
+            // If this fails, the terminal is closed.
             let _ = tcsetattr(io::stdin(), OptionalActions::Now, &before);
         }
     }
@@ -124,7 +124,6 @@ mod unix {
             loop {
                 match self.line.input() {
                     Some(Input::Line(line)) => return Some(Typed::Line(line)),
-                    Some(Input::Escape) => return Some(Typed::Escape),
                     Some(Input::End) => return Some(Typed::End),
                     None => {}
                 }
@@ -132,12 +131,8 @@ mod unix {
                     return Some(Typed::Closed);
                 }
                 match read(io::stdin(), &mut bytes) {
-                    Ok(0) => {
-                        return self.line.pause().map(|input| match input {
-                            Input::Escape => Typed::Escape,
-                            Input::Line(_) | Input::End => Typed::Draft,
-                        });
-                    }
+                    Ok(0) if self.line.escape() => return Some(Typed::Escape),
+                    Ok(0) => return self.line.take_change().then_some(Typed::Draft),
                     Ok(count) => self.line.push(&bytes[..count]),
                     Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => return None,
                     Err(_) => return Some(Typed::Closed),

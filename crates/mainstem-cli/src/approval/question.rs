@@ -6,12 +6,11 @@ use mainstem::{
     message::{ConfirmId, ToolCall},
     policy::Pattern,
 };
-use ratatui::text::Span;
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 
 use super::always::{QUESTIONS, suggested};
-use crate::sanitize;
+use crate::{fold::folded, sanitize};
 
 /// The most lines of what is asked, before the person asks for all of them.
 pub(crate) const SHOWN: usize = 16;
@@ -178,18 +177,8 @@ impl Question {
 impl Row {
     /// Breaks it where a terminal would.
     fn folded(self, width: usize) -> Vec<Self> {
-        let mut rows = vec![String::new()];
-        let mut column = 0;
-        for c in self.text.chars() {
-            let cells = if c.is_ascii() { 1 } else { Span::raw(c.to_string()).width() };
-            if column + cells > width && column > 0 {
-                rows.push(String::new());
-                column = 0;
-            }
-            rows.last_mut().into_iter().for_each(|row| row.push(c));
-            column += cells;
-        }
-        rows.into_iter().map(|text| Self { text, kind: self.kind }).collect()
+        let rows = folded(&self.text, width).into_iter();
+        rows.map(|text| Self { text, kind: self.kind }).collect()
     }
 }
 
@@ -244,7 +233,8 @@ fn asked(agent: &str, call: &ToolCall) -> Vec<Row> {
     [vec![Row { text: head, kind: Kind::Head }], lines].concat()
 }
 
-/// Returns the arguments besides these, such as ` {"timeout_seconds":5}`; empty if there are none.
+/// Returns the other arguments as JSON behind a blank, such as ` {"timeout_seconds":5}`; an empty
+/// string without any.
 fn rest(arguments: &Value, shown: &[&str]) -> String {
     let mut rest = arguments.as_object().cloned().unwrap_or_default();
     rest.retain(|name, _| !shown.contains(&&**name));

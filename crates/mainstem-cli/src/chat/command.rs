@@ -38,7 +38,7 @@ pub(super) enum Command<'a> {
 }
 
 impl<'a> Command<'a> {
-    /// Reads a line. A path, such as `/etc/hosts is wrong`, is no command.
+    /// Parses a line. One that begins with a path, such as `/etc/hosts is wrong`, is a message.
     pub(super) fn of(line: &'a str) -> Self {
         let line = line.trim();
         let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));

@@ -204,7 +204,7 @@ impl ChatSession {
     /// Checks that the session can continue with another model.
     ///
     /// # Errors
-    /// There is no such model, or the server chooses it.
+    /// The model is unknown, or the server chooses it.
     pub(super) fn check_model(&self, name: &str) -> anyhow::Result<()> {
         let models = self.models.as_ref().context("the server chooses the model")?;
         model::resolve(models, name).map(drop)

@@ -85,7 +85,7 @@ fn enter() -> io::Result<()> {
 }
 
 pub(super) fn leave() {
-    // A terminal that is closed needs nothing.
+    // If this fails, the terminal is closed.
     let _ = execute!(stdout(), cursor::Show, DisableBracketedPaste, LeaveAlternateScreen);
     let _ = disable_raw_mode();
 }

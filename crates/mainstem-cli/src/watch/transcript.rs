@@ -8,6 +8,7 @@ use ratatui::{
 };
 
 use crate::{
+    fold::wrapped,
     markdown,
     progress::{figures, glyphs::Glyphs},
     sanitize,
@@ -230,51 +231,6 @@ fn quoted(lines: Vec<Line<'static>>, glyphs: Glyphs) -> Vec<Line<'static>> {
 /// Returns foreign text in lines of a width, broken at blanks where there are some.
 fn folded(text: &str, width: usize) -> Vec<Line<'static>> {
     let text = sanitize::clean(text).replace('\t', "    ");
-    let lines = text.lines().flat_map(|line| broken(line, width.max(1)));
+    let lines = text.lines().flat_map(|line| wrapped(line, width.max(1)));
     lines.map(Line::from).collect()
-}
-
-fn broken(mut line: &str, width: usize) -> Vec<String> {
-    let mut rows = Vec::new();
-    while let Some(end) = first_beyond(line, width) {
-        // A blank in the second half of the row is a good place.
-        let blank = line[..end].rfind(' ').filter(|at| *at > end / 2);
-        let (row, rest) = match blank {
-            Some(at) => (&line[..at], &line[at + 1..]),
-            None => line.split_at(end),
-        };
-        rows.push(row.to_owned());
-        line = rest;
-    }
-    rows.push(line.to_owned());
-    rows
-}
-
-/// Returns where the characters begin that have no room in a row, at least behind one; `None` if
-/// all have room.
-fn first_beyond(line: &str, width: usize) -> Option<usize> {
-    let mut column = 0;
-    let beyond = line.char_indices().find(|(at, c)| {
-        column += if c.is_ascii() { 1 } else { Span::raw(c.to_string()).width() };
-        column > width && *at > 0
-    });
-    beyond.map(|(at, _)| at)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lines_are_broken_at_blanks() {
-        let check =
-            |line: &str, width, expected: &[&str]| assert_eq!(broken(line, width), expected, "{line}");
-        check("", 4, &[""]);
-        check("one two three", 9, &["one two", "three"]);
-        check("one two three", 13, &["one two three"]);
-        check("incomprehensible", 6, &["incomp", "rehens", "ible"]);
-        check("a incomprehensible", 6, &["a inco", "mprehe", "nsible"]);
-        check("日本語", 4, &["日本", "語"]);
-        check("日本", 1, &["日", "本"]);
-    }
 }

@@ -19,8 +19,6 @@ pub(super) struct Line {
 #[derive(Debug, PartialEq)]
 pub(super) enum Input {
     Line(String),
-    /// Esc, while there was no text.
-    Escape,
     /// Ctrl-D, while there was no text.
     End,
 }
@@ -63,18 +61,22 @@ impl Line {
         input
     }
 
-    /// Notes that nothing more was typed for now: Esc stands alone then. Returns an empty line if
-    /// the text has changed.
-    pub(super) fn pause(&mut self) -> Option<Input> {
-        if self.bytes == [ESC] {
-            self.bytes.clear();
-            if self.text.is_empty() {
-                return Some(Input::Escape);
-            }
-            self.text.clear();
-            self.is_changed = true;
+    /// Applies an Esc that no other byte has followed: it clears the text. Returns `true` if the
+    /// text was empty.
+    pub(super) fn escape(&mut self) -> bool {
+        if self.bytes != [ESC] {
+            return false;
         }
-        std::mem::take(&mut self.is_changed).then(|| Input::Line(String::new()))
+        self.bytes.clear();
+        let is_empty = self.text.is_empty();
+        self.text.clear();
+        self.is_changed |= !is_empty;
+        is_empty
+    }
+
+    /// Returns `true` if the text has changed since the last call.
+    pub(super) fn take_change(&mut self) -> bool {
+        std::mem::take(&mut self.is_changed)
     }
 
     /// Applies a key of so many bytes.
@@ -136,8 +138,7 @@ fn first_key(bytes: &[u8]) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// Returns the lines and the Escs of pieces, with a pause behind each, and the text that is
-    /// left.
+    /// Returns what pieces with a pause behind each yield, and the text that is left.
     fn typed(pieces: &[&[u8]]) -> (Vec<Input>, String) {
         let mut line = Line::default();
         let mut inputs = Vec::new();
@@ -146,9 +147,23 @@ mod tests {
             while let Some(input) = line.input() {
                 inputs.push(input);
             }
-            inputs.extend(line.pause().filter(|input| *input == Input::Escape));
+            line.escape();
         }
         (inputs, line.take())
+    }
+
+    #[test]
+    fn esc_clears_the_text_and_then_asks_for_more() {
+        let mut line = Line::default();
+        let mut press = |bytes: &[u8]| {
+            line.push(bytes);
+            assert_eq!(line.input(), None);
+            (line.escape(), line.take_change(), line.text().to_owned())
+        };
+        assert_eq!(press(b"abc"), (false, true, "abc".to_owned()));
+        assert_eq!(press(b""), (false, false, "abc".to_owned()));
+        assert_eq!(press(b"\x1b"), (false, true, String::new()));
+        assert_eq!(press(b"\x1b"), (true, false, String::new()));
     }
 
     #[test]
@@ -169,7 +184,6 @@ mod tests {
         check(&[b"a\x1b[Ab\x1bOPc\x1b[1;5Cd"], vec![], "abcd");
         check(&[b"a\x1b[", b"Ab"], vec![], "ab");
         check(&[b"abc", b"\x1b", b"d"], vec![], "d");
-        check(&[b"\x1b", b"\x1b"], vec![Input::Escape, Input::Escape], "");
         check(&[b"\x04"], vec![Input::End], "");
         check(&[b"\x1b[200~a\r", b"b\n\x1b[201~c\r"], lines(&["a\nb\nc"]), "");
         check(&[b"a\x1b\rb\r"], lines(&["a\nb"]), "");

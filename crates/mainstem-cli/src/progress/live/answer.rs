@@ -1,9 +1,9 @@
 //! What the root writes, below the tree.
 
 use mainstem_event::{AgentEvent, EventKind};
-use ratatui::text::{Line, Span};
+use ratatui::text::Line;
 
-use crate::{markdown, sanitize};
+use crate::{fold::folded, markdown, sanitize};
 
 /// The bytes of a long text that are kept: more than a screen shows.
 const KEPT: usize = 64 * 1024;
@@ -57,23 +57,9 @@ impl Answer {
         let text = sanitize::clean(&self.text);
         let mut lines: Vec<_> = text.trim_end().lines().rev().take(most).collect();
         lines.reverse();
-        let mut lines: Vec<_> = lines.into_iter().flat_map(|line| folded(line, width)).collect();
+        let mut lines: Vec<_> =
+            lines.into_iter().flat_map(|line| folded(line, width)).map(Line::from).collect();
         lines.drain(..lines.len().saturating_sub(most));
         lines
     }
-}
-
-/// Breaks a line where a terminal would.
-fn folded(line: &str, width: usize) -> Vec<Line<'static>> {
-    let mut lines = vec![String::new()];
-    for c in line.chars() {
-        let last = lines.len() - 1;
-        let is_full = !lines[last].is_empty() && Span::raw(format!("{}{c}", lines[last])).width() > width;
-        if is_full {
-            lines.push(c.to_string());
-        } else {
-            lines[last].push(c);
-        }
-    }
-    lines.into_iter().map(Line::from).collect()
 }
