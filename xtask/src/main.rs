@@ -12,6 +12,7 @@ mod deny;
 mod layers;
 mod models;
 mod package;
+mod pictures;
 mod problem;
 mod public_api;
 mod sbom;
@@ -63,6 +64,8 @@ enum Chore {
     Layers,
     /// The packages that would be published, and what is in them
     Package,
+    /// Draw docs/pictures anew: what the terminal shows, which tests compare
+    Pictures,
     /// The public items of each library, compared with docs/api
     PublicApi {
         /// Write the listings instead
@@ -120,6 +123,7 @@ fn run(chore: Chore) -> anyhow::Result<()> {
         Chore::Models { slow } => models::run(root, slow),
         Chore::Layers => layers::run(root),
         Chore::Package => package::run(root),
+        Chore::Pictures => pictures::run(root),
         Chore::PublicApi { accept } => public_api::run(root, accept),
         Chore::Semver { baseline } => semver::run(root, baseline.as_deref()),
         Chore::Supply { accept } => supply::run(root, accept),

@@ -9,7 +9,7 @@ mod talk;
 mod trust;
 mod workspace;
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -23,7 +23,7 @@ pub(crate) use self::{
     trust::{Source, Trust, TrustCommand},
     workspace::WorkspaceFlag,
 };
-use crate::config::{Settings, keys};
+use crate::config::{Settings, keys, text::duration};
 
 /// Run a fleet of agents and watch each of them live.
 #[derive(Debug, Parser)]
@@ -105,9 +105,27 @@ pub(crate) enum Command {
         /// The shell.
         shell: clap_complete::Shell,
     },
+    /// Write the manual pages: the one of `mainstem` to stdout, or those of all commands to a
+    /// directory.
+    #[command(after_help = "To read it: mainstem man | man -l -")]
+    Man {
+        /// Write a page for each command into this directory, which is created.
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
+    },
+    /// Check that a server can begin runs, as containers and monitors do.
+    #[command(after_help = HEALTH_HELP)]
+    Health(Health),
     /// Print the version.
     Version,
 }
+
+const HEALTH_HELP: &str = "\
+Exit codes: 0 if runs can begin, 1 if they can't or the server does not respond. No token is sent.
+
+For a container:
+  HEALTHCHECK CMD [\"mainstem\", \"health\"]
+";
 
 /// `mainstem config`
 #[derive(Debug, Args)]
@@ -148,6 +166,17 @@ pub(crate) struct Doctor {
     /// requests, which cost money.
     #[arg(long)]
     pub(crate) online: bool,
+}
+
+/// `mainstem health`
+#[derive(Debug, Args)]
+pub(crate) struct Health {
+    /// The address of the server.
+    #[arg(value_name = "URL", default_value = "http://127.0.0.1:7878", env = "MAINSTEM_SERVER")]
+    pub(crate) server: String,
+    /// How long the server may take to respond.
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "3s")]
+    pub(crate) timeout: Duration,
 }
 
 /// `mainstem models`

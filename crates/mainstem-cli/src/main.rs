@@ -14,8 +14,10 @@ mod doctor;
 mod exit;
 mod fold;
 mod harness;
+mod health;
 mod host;
 mod init;
+mod man;
 mod markdown;
 mod mcp;
 mod model;
@@ -84,6 +86,8 @@ fn main() -> ExitCode {
         Command::Tasks(args) => tasks::run(args, &cli.config, terminal),
         Command::Trust(args) => trust::run(args),
         Command::Completions { shell } => completions(*shell),
+        Command::Man { dir } => man::run(dir.as_deref()),
+        Command::Health(args) => health::run(args),
         Command::Version => version(),
     };
     exit.unwrap_or_else(|fault| report(&fault, terminal)).into()

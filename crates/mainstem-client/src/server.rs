@@ -81,6 +81,15 @@ impl Server {
         Ok(RemoteSession::new(self.clone(), id))
     }
 
+    /// Returns once the server has said that runs can begin, without a token.
+    ///
+    /// # Errors
+    /// The server can't be reached, or can't begin runs at present; the error has its reason.
+    pub async fn ready(&self) -> Result<(), Error> {
+        let request = self.0.request(&Request { endpoint: Endpoint::Ready, path: &[] });
+        self.0.fetch(request, Retry::Never).await.map(drop)
+    }
+
     /// Returns the agents of the server.
     ///
     /// # Errors

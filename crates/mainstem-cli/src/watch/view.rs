@@ -114,7 +114,7 @@ fn transcript(state: &mut State, area: Rect, buffer: &mut Buffer) {
     if area.height == 0 {
         return;
     }
-    buffer.set_line(area.x, area.y, &about(state), area.width);
+    buffer.set_line(area.x, area.y, &about(state, area.width.into()), area.width);
     let area = Rect { y: area.y + 1, height: area.height - 1, ..area };
     let (glyphs, scroll, height) = (state.glyphs, state.scroll, usize::from(area.height));
     let all = state.transcript().lines(usize::from(area.width), glyphs);
@@ -125,30 +125,31 @@ fn transcript(state: &mut State, area: Rect, buffer: &mut Buffer) {
     lines(&all[last.saturating_sub(height)..last], area, buffer);
 }
 
-/// Returns the selected agent's name and figures, with those of the agents below it.
-fn about(state: &State) -> Line<'static> {
+/// Returns the selected agent's name, and as many of its figures as have room.
+fn about(state: &State, width: usize) -> Line<'static> {
     let fleet = state.film.tree().fleet();
     let Some(agent) = fleet.agents.iter().find(|agent| agent.key() == state.selected.as_ref()) else {
         return Line::default();
     };
-    let dot = state.glyphs.dot;
-    let own = figures::tokens(agent.usage.total_tokens());
     let below = below(agent, fleet);
     let sum = below.iter().map(|other| other.usage.total_tokens()).sum::<u64>() + agent.usage.total_tokens();
-    let all = match below.len() {
-        0 => String::new(),
-        count => format!("{dot}{} with {}", figures::tokens(sum), children(count)),
-    };
-    let full = agent.context.map_or_else(String::new, |context| format!("{dot}{}% full", context.percent()));
-    let model = agent.model.as_ref().map_or_else(String::new, |model| format!("{dot}{model}"));
+    let with = || format!("{} with {} below", figures::tokens(sum), below.len());
+    let figures = [
+        Some(figures::tokens(agent.usage.total_tokens())),
+        (!below.is_empty()).then(with),
+        agent.context.map(|context| format!("{}% full", context.percent())),
+        agent.model.as_ref().map(ToString::to_string),
+    ];
     let row = state.film.tree().row_of(agent);
     let about = if row.name.about.is_empty() { String::new() } else { format!(" {}", row.name.about) };
-    let name = format!("{}{about}", row.name.id);
-    Line::from(vec![name.bold(), format!("{dot}{own}{all}{full}{model}").dim()])
-}
-
-fn children(count: usize) -> String {
-    if count == 1 { "1 agent below".to_owned() } else { format!("{count} agents below") }
+    let mut line = Line::from(format!("{}{about}", row.name.id).bold());
+    for figure in figures.into_iter().flatten() {
+        let figure = format!("{}{figure}", state.glyphs.dot).dim();
+        if line.width() + figure.width() <= width {
+            line.push_span(figure);
+        }
+    }
+    line
 }
 
 /// Returns the agents below an agent. A parent is known before its children.

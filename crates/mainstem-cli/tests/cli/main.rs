@@ -20,6 +20,8 @@ mod mcp;
 mod mcp_agents;
 mod messages;
 mod outputs;
+#[cfg(unix)]
+mod pictures;
 mod provider;
 mod providers;
 mod remote;

@@ -203,3 +203,24 @@ fn commands_of_the_readme_succeed() {
         assert_eq!(done.code, Some(0), "{command}: {}", done.stderr);
     }
 }
+
+#[test]
+fn each_command_has_a_manual_page() {
+    let dir = tempfile::tempdir().unwrap();
+    let pages = dir.path().join("man1");
+    assert_eq!(mainstem("man --dir").arg(&pages).run().code, Some(0));
+    let help = mainstem("help").run().stdout;
+    let commands =
+        help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    // A description goes on with deeper indentation.
+    let names: Vec<_> = commands.filter(|line| !line.starts_with("   ")).map(|line| &line[2..]).collect();
+    assert!(names.len() > 15, "{names:?} {help}");
+    for name in names.iter().map(|line| line.split(' ').next().unwrap()).filter(|name| *name != "help") {
+        let page = std::fs::read_to_string(pages.join(format!("mainstem-{name}.1"))).unwrap();
+        assert!(page.contains(&format!("mainstem\\-{name}")), "{name}: {page}");
+    }
+    let page = mainstem("man").run().stdout;
+    assert_eq!(page, std::fs::read_to_string(pages.join("mainstem.1")).unwrap());
+    let done = mainstem("man --dir").arg(pages.join("mainstem.1")).run();
+    assert!(done.code == Some(1) && done.stderr.contains("can't create"), "{done:?}");
+}

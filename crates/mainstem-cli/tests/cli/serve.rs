@@ -56,6 +56,29 @@ fn a_run_is_asked_for_and_followed() {
 }
 
 #[test]
+fn a_probe_says_if_runs_can_begin() {
+    let (running, address) = serve("");
+    let probe = |address: &str| mainstem("health --timeout 5s").env("MAINSTEM_SERVER", address).run();
+    let done = probe(&format!("http://{address}"));
+    assert_eq!(
+        (done.code, &*done.stdout),
+        (Some(0), &*format!("http://{address} can begin runs\n")),
+        "{done:?}"
+    );
+    running.signal("INT");
+    assert_eq!(running.done().code, Some(0));
+    let done = probe(&format!("http://{address}"));
+    assert!(done.code == Some(1) && done.stderr.contains("can't be reached"), "{done:?}");
+    assert_eq!(probe("nonsense").code, Some(2));
+
+    // A server that accepts and says nothing.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", silent.local_addr().unwrap());
+    let done = mainstem("health --timeout 200ms").arg(url).run();
+    assert!(done.code == Some(1) && done.stderr.ends_with("no response in 200ms\n"), "{done:?}");
+}
+
+#[test]
 fn a_stop_lets_runs_end_and_cancels_them_when_the_grace_is_over() {
     let (mut running, address) = serve("--demo-pace 3 --grace 300ms");
     let mut follower =

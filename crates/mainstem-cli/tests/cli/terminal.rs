@@ -21,7 +21,7 @@ use crate::{
     support::{Cli, Running, mainstem},
 };
 
-/// A terminal of 80 by 24.
+/// A terminal, by default of 80 by 24.
 pub(crate) struct Terminal {
     parser: Arc<Mutex<vt100::Parser>>,
     reader: JoinHandle<()>,
@@ -32,13 +32,17 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     pub(crate) fn new() -> Self {
+        Self::sized(80, 24)
+    }
+
+    pub(crate) fn sized(columns: u16, rows: u16) -> Self {
         let main = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&main).unwrap();
         unlockpt(&main).unwrap();
         let name = ptsname(&main, Vec::new()).unwrap();
         let line = open(&*name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
-        tcsetwinsize(&line, Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
-        let [rows, columns] = [24, 80].map(|size: u16| size.try_into().unwrap());
+        tcsetwinsize(&line, Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
+        let [rows, columns] = [rows, columns].map(|size| size.try_into().unwrap());
         let parser = Arc::new(Mutex::new(vt100::Parser::new(rows, columns, 0)));
         let (screen, keys) = (parser.clone(), File::from(main.try_clone().unwrap()));
         let reader = std::thread::spawn(move || {
@@ -57,6 +61,11 @@ impl Terminal {
 
     pub(crate) fn type_in(&self, text: &str) {
         (&self.keys).write_all(text.as_bytes()).unwrap();
+    }
+
+    /// Returns the cells as they are now.
+    pub(crate) fn cells(&self) -> vt100::Screen {
+        self.parser.lock().unwrap().screen().clone()
     }
 
     fn screen(&self) -> String {
