@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::cargo::{cargo, output, run as exec};
 use crate::{
-    api, browser, clients, deny, layers, models, package, public_api, sbom, schema, semver, snapshots, suite,
-    supply, tidy,
+    api, browser, clients, deny, deploy, layers, models, package, public_api, sbom, schema, semver,
+    snapshots, suite, supply, tidy,
 };
 
 pub(crate) fn run(root: &Path, slow: bool) -> Result<()> {
@@ -46,6 +46,7 @@ pub(crate) fn run(root: &Path, slow: bool) -> Result<()> {
     step("deny", || deny::run(root))?;
     step("supply", || supply::run(root, false))?;
     step("sbom", || sbom::run(root, true))?;
+    step("deploy", || deploy::run(root, slow))?;
     step("layers", || layers::run(root))?;
     step("package", || package::run(root))?;
     step("public-api", || public_api::run(root, false))?;

@@ -9,6 +9,7 @@ mod cargo;
 mod ci;
 mod clients;
 mod deny;
+mod deploy;
 mod layers;
 mod models;
 mod package;
@@ -64,6 +65,12 @@ enum Chore {
     Layers,
     /// The packages that would be published, and what is in them
     Package,
+    /// The Debian package, the container image's steps, and the plan of a release
+    Deploy {
+        /// With the binary that is released, whose size is bounded
+        #[arg(long)]
+        slow: bool,
+    },
     /// Draw docs/pictures anew: what the terminal shows, which tests compare
     Pictures,
     /// The public items of each library, compared with docs/api
@@ -123,6 +130,7 @@ fn run(chore: Chore) -> anyhow::Result<()> {
         Chore::Models { slow } => models::run(root, slow),
         Chore::Layers => layers::run(root),
         Chore::Package => package::run(root),
+        Chore::Deploy { slow } => deploy::run(root, slow),
         Chore::Pictures => pictures::run(root),
         Chore::PublicApi { accept } => public_api::run(root, accept),
         Chore::Semver { baseline } => semver::run(root, baseline.as_deref()),

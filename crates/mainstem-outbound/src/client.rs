@@ -1,5 +1,7 @@
 //! The HTTP clients.
 
+mod rootless;
+
 use std::{
     sync::{Arc, OnceLock},
     time::Duration,
@@ -37,17 +39,20 @@ pub fn client() -> reqwest::Result<Client> {
 
 /// Creates a builder of clients that have the process's TLS configuration: the root certificates
 /// are read once. Installs the process's crypto provider.
+///
+/// On a machine without root certificates, such as a small container, `http` works, and requests
+/// to `https` fail with an error that says what is missing.
 pub fn builder() -> ClientBuilder {
     // Refused if one is installed already, which then serves as well.
     let _ = ring::default_provider().install_default();
     match tls() {
         Some(tls) => Client::builder().tls_backend_preconfigured(tls),
-        // Building the client reads the certificates once more, and has the error.
+        // Building the client has the error.
         None => Client::builder(),
     }
 }
 
-/// Returns the process's TLS configuration; `None` if the root certificates can't be read.
+/// Returns the process's TLS configuration; `None` if the crypto provider has no version of TLS.
 fn tls() -> Option<ClientConfig> {
     static TLS: OnceLock<ClientConfig> = OnceLock::new();
     if let Some(tls) = TLS.get() {
@@ -55,10 +60,19 @@ fn tls() -> Option<ClientConfig> {
     }
     let provider =
         CryptoProvider::get_default().map_or_else(|| Arc::new(ring::default_provider()), Arc::clone);
-    let tls = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().ok()?;
-    let mut tls = tls.with_platform_verifier().ok()?.with_no_client_auth();
+    let versions =
+        |provider| ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let Ok(verified) = versions(provider.clone()).ok()?.with_platform_verifier() else {
+        // Not stored: the certificates may be there next time.
+        return Some(offering_both(rootless::configuration(versions(provider).ok()?)));
+    };
+    Some(TLS.get_or_init(|| offering_both(verified.with_no_client_auth())).clone())
+}
+
+/// Offers both versions of HTTP.
+fn offering_both(mut tls: ClientConfig) -> ClientConfig {
     tls.alpn_protocols = vec!["h2".into(), "http/1.1".into()];
-    Some(TLS.get_or_init(|| tls).clone())
+    tls
 }
 
 #[cfg(test)]

@@ -65,6 +65,9 @@ fn a_probe_says_if_runs_can_begin() {
         (Some(0), &*format!("http://{address} can begin runs\n")),
         "{done:?}"
     );
+    // As in a container without root certificates.
+    let done = mainstem("health").arg(format!("http://{address}")).env("SSL_CERT_FILE", "nowhere.pem").run();
+    assert_eq!(done.code, Some(0), "{done:?}");
     running.signal("INT");
     assert_eq!(running.done().code, Some(0));
     let done = probe(&format!("http://{address}"));
