@@ -1,7 +1,7 @@
 //! Programs that consume a server: the five ways to consume a stream, an application with agents in
 //! it, and its page in Chromium.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
 
@@ -36,16 +36,21 @@ pub(crate) fn examples(root: &Path) -> Result<()> {
 
 /// Runs the application, and its page in Chromium.
 pub(crate) fn run(root: &Path) -> Result<()> {
-    let Some(peers) = place(PEERS, "a folder with the packages of tests/peers/package.json")? else {
-        return Ok(());
-    };
+    let folder = tempfile::tempdir()?;
+    let Some(script) = with_packages(root, "tests/browser/check.mjs", folder.path())? else { return Ok(()) };
     let app = Program::example("crates/mainstem-server", "embed").build(root)?;
     let app = Server::start(program(root, app).arg("127.0.0.1:0"))?;
-    // Node looks for packages beside the script.
-    let folder = tempfile::tempdir()?;
-    let script = folder.path().join("check.mjs");
-    std::fs::copy(root.join("tests/browser/check.mjs"), &script)?;
-    #[cfg(unix)]
-    std::os::unix::fs::symlink(peers.join("node_modules"), folder.path().join("node_modules"))?;
     exec(program(root, "node").arg(script).arg(app.url()))
+}
+
+/// Copies a script into a folder with the packages that it imports: Node looks for them beside it.
+pub(crate) fn with_packages(root: &Path, script: &str, folder: &Path) -> Result<Option<PathBuf>> {
+    let Some(peers) = place(PEERS, "a folder with the packages of tests/peers/package.json")? else {
+        return Ok(None);
+    };
+    let copy = folder.join("script.mjs");
+    std::fs::copy(root.join(script), &copy)?;
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(peers.join("node_modules"), folder.join("node_modules"))?;
+    Ok(Some(copy))
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::cargo::{cargo, output, run as exec};
 use crate::{
-    api, browser, clients, deny, deploy, layers, models, package, public_api, sbom, schema, semver,
+    api, book, browser, clients, deny, deploy, layers, models, package, public_api, sbom, schema, semver,
     snapshots, suite, supply, tidy,
 };
 
@@ -39,6 +39,7 @@ pub(crate) fn run(root: &Path, slow: bool) -> Result<()> {
     step("api", || api::run(root))?;
     step("examples", || browser::examples(root))?;
     step("browser", || browser::run(root))?;
+    step("book", || book::run(root))?;
     step("doc", || {
         let mut doc = cargo(root, &["doc", "--workspace", "--no-deps", "--locked"]);
         exec(doc.env("RUSTDOCFLAGS", "-D warnings"))

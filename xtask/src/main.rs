@@ -3,6 +3,7 @@
 
 mod api;
 mod bench;
+mod book;
 mod browser;
 mod built;
 mod cargo;
@@ -65,6 +66,8 @@ enum Chore {
     Layers,
     /// The packages that would be published, and what is in them
     Package,
+    /// The book, below the target folder
+    Book,
     /// The Debian package, the container image's steps, and the plan of a release
     Deploy {
         /// With the binary that is released, whose size is bounded
@@ -130,6 +133,7 @@ fn run(chore: Chore) -> anyhow::Result<()> {
         Chore::Models { slow } => models::run(root, slow),
         Chore::Layers => layers::run(root),
         Chore::Package => package::run(root),
+        Chore::Book => book::run(root),
         Chore::Deploy { slow } => deploy::run(root, slow),
         Chore::Pictures => pictures::run(root),
         Chore::PublicApi { accept } => public_api::run(root, accept),

@@ -1,7 +1,7 @@
 //! Protocols of others, served beside `/v1`: each an encoder and a few routes.
 //!
 //! Their requests have the callers, limits and sessions of `/v1`; what an encoder leaves out of a
-//! stream is on the page of the guide about protocols.
+//! stream is on the page of the book about protocols.
 
 mod a2a;
 mod agent_protocol;

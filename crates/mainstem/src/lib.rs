@@ -93,12 +93,33 @@ pub mod prelude {
     pub use crate::{Harness, HarnessBuilder};
 }
 
-/// The code of README and guide is compiled and run.
+/// The code of README and book is compiled and run.
 #[cfg(doctest)]
 mod pages {
     #[doc = include_str!("../../../README.md")]
     struct Readme;
 
-    #[doc = include_str!("../../../docs/guide.md")]
-    struct Guide;
+    #[doc = include_str!("../../../docs/book/src/agents.md")]
+    struct Agents;
+
+    #[doc = include_str!("../../../docs/book/src/background.md")]
+    struct Background;
+
+    #[doc = include_str!("../../../docs/book/src/clients.md")]
+    struct Clients;
+
+    #[doc = include_str!("../../../docs/book/src/files.md")]
+    struct Files;
+
+    #[doc = include_str!("../../../docs/book/src/permissions.md")]
+    struct Permissions;
+
+    #[doc = include_str!("../../../docs/book/src/stream.md")]
+    struct Stream;
+
+    #[doc = include_str!("../../../docs/book/src/testing.md")]
+    struct Testing;
+
+    #[doc = include_str!("../../../docs/book/src/tools.md")]
+    struct Tools;
 }

@@ -29,14 +29,14 @@ fn writing_makes_the_tree_equal_and_spares_what_is_not_generated() {
     let tree = tempfile::tempdir().unwrap();
     let root = tree.path();
     fs::create_dir_all(root.join("docs/schema")).unwrap();
-    fs::write(root.join("docs/guide.md"), "by hand").unwrap();
+    fs::write(root.join("docs/layers.md"), "by hand").unwrap();
     fs::write(root.join("docs/schema/old.json"), "{}").unwrap();
 
     let fresh = files(&[("docs/events.md", "table"), ("docs/schema/event.json", "{}")]);
     let kept = read(root, owned(root).unwrap()).unwrap();
     write(root, &fresh, &kept).unwrap();
 
-    assert_eq!(tree::files(root).unwrap(), ["docs/events.md", "docs/guide.md", "docs/schema/event.json"]);
+    assert_eq!(tree::files(root).unwrap(), ["docs/events.md", "docs/layers.md", "docs/schema/event.json"]);
     let paths = fresh.keys().cloned().chain(owned(root).unwrap());
     assert_eq!(compare(&fresh, &read(root, paths).unwrap()), []);
 }

@@ -7,8 +7,12 @@ mod addresses;
 mod agents;
 #[cfg(unix)]
 mod background;
+#[cfg(unix)]
+mod book;
 mod config;
 mod escapes;
+#[cfg(unix)]
+mod examples;
 mod exits;
 #[cfg(target_os = "linux")]
 mod faults;

@@ -5,7 +5,7 @@ use clap::{Args, CommandFactory};
 use super::*;
 use crate::args::Cli;
 
-/// A row of the guide's table.
+/// A row of the book's table.
 fn row(key: &Key) -> String {
     let quoted = |names: &[String]| {
         let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
@@ -21,14 +21,14 @@ fn row(key: &Key) -> String {
 }
 
 #[test]
-fn the_guide_has_every_key_with_its_flag_and_its_trust() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide.md");
-    // A package stands alone, without the guide.
-    let Ok(guide) = std::fs::read_to_string(path) else { return };
+fn the_book_has_every_key_with_its_flag_and_its_trust() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/book/src/settings.md");
+    // A package stands alone, without the book.
+    let Ok(page) = std::fs::read_to_string(path) else { return };
     let rows: Vec<_> = Settings::keys().iter().map(row).collect();
     let heads = "| key | flag, variable | what it sets | in a project's file |\n|---|---|---|---|";
     let table = format!("{heads}\n{}\n", rows.join("\n"));
-    assert!(guide.contains(&table), "write this into docs/guide.md, \"Settings\":\n{table}");
+    assert!(page.contains(&table), "write this into docs/book/src/settings.md:\n{table}");
 }
 
 #[test]
