@@ -8,7 +8,11 @@ use std::{fmt, path::Path};
 use crate::{Key, node::Value, parse::Keyed, suggest::closest};
 
 mod claude_code;
+mod codex;
 mod copilot;
+mod cursor;
+mod gemini_cli;
+mod goose;
 mod open_code;
 mod tool;
 
@@ -27,6 +31,14 @@ pub enum Dialect {
     OpenCode,
     /// `.github/agents/*.agent.md`, of GitHub Copilot and VS Code.
     Copilot,
+    /// `.gemini/agents/*.md`
+    GeminiCli,
+    /// `.cursor/agents/*.md`
+    Cursor,
+    /// `.codex/agents/*.toml`
+    Codex,
+    /// `.goose/agents/*.md` and `.agents/agents/*.md`
+    Goose,
 }
 
 /// What another product's key means here.
@@ -47,10 +59,13 @@ pub(crate) enum Foreign {
     Background,
     Disabled,
     Infer,
+    Kind,
     ModelInvocation,
     Permission,
     PermissionMode,
     Prompt,
+    ReadOnly,
+    Sandbox,
     UserInvocable,
 }
 
@@ -61,7 +76,15 @@ const NO_OPTIONS: &str = "options of a provider are set with the model";
 type Table = &'static [(&'static str, Meaning)];
 
 impl Dialect {
-    const OTHERS: [Self; 3] = [Self::ClaudeCode, Self::OpenCode, Self::Copilot];
+    const OTHERS: [Self; 7] = [
+        Self::ClaudeCode,
+        Self::OpenCode,
+        Self::Copilot,
+        Self::GeminiCli,
+        Self::Cursor,
+        Self::Codex,
+        Self::Goose,
+    ];
 
     /// Returns the product of a file: by its path, or else by the keys that only one product has.
     pub(crate) fn of(path: &Path, keys: &[Keyed<'_>]) -> Self {
@@ -79,6 +102,10 @@ impl Dialect {
                 (".claude", "agents") => Some(Self::ClaudeCode),
                 (".opencode" | "opencode", "agent" | "agents") => Some(Self::OpenCode),
                 (".github", "agents") => Some(Self::Copilot),
+                (".gemini", "agents") => Some(Self::GeminiCli),
+                (".cursor", "agents") => Some(Self::Cursor),
+                (".codex", "agents") => Some(Self::Codex),
+                (".goose" | ".agents" | "goose", "agents") => Some(Self::Goose),
                 _ => None,
             }
         })
@@ -138,6 +165,10 @@ impl Dialect {
             Self::ClaudeCode => &claude_code::KEYS,
             Self::OpenCode => &open_code::KEYS,
             Self::Copilot => &copilot::KEYS,
+            Self::GeminiCli => &gemini_cli::KEYS,
+            Self::Cursor => &cursor::KEYS,
+            Self::Codex => &codex::KEYS,
+            Self::Goose => &[],
         }
     }
 
@@ -145,10 +176,13 @@ impl Dialect {
     pub(crate) fn model(self, name: &str) -> Model {
         match self {
             _ if name == "inherit" => Model::Parents,
-            Self::Mainstem => Model::AsWritten,
+            Self::Mainstem | Self::Codex => Model::AsWritten,
             Self::ClaudeCode => claude_code::model(name),
             Self::OpenCode => open_code::model(name),
             Self::Copilot => copilot::model(name),
+            Self::GeminiCli => gemini_cli::model(name),
+            Self::Cursor => cursor::model(name),
+            Self::Goose => goose::model(name),
         }
     }
 }
@@ -175,6 +209,10 @@ impl fmt::Display for Dialect {
             Self::ClaudeCode => "Claude Code",
             Self::OpenCode => "OpenCode",
             Self::Copilot => "Copilot",
+            Self::GeminiCli => "Gemini CLI",
+            Self::Cursor => "Cursor",
+            Self::Codex => "Codex",
+            Self::Goose => "goose",
         })
     }
 }

@@ -39,11 +39,12 @@
 //! can't be read is an error, so that no agent runs under other rules than its file says.
 //!
 //! # Files of other products
-//! Files of Claude Code, OpenCode and Copilot are read, too. The [`Dialect`] of a file follows from
-//! its path (`.claude/agents`, `.opencode/agent`, `.github/agents`, `*.agent.md`), or else from the
-//! keys that only one product has. A key means the same in every dialect; names of tools and models
-//! are those of the dialect. A value that is translated or ignored is a warning. A refusal applies
-//! to the product's name of a tool and to ours; it may become broader, never narrower.
+//! Files of Claude Code, OpenCode, Copilot, Gemini CLI, Cursor, Codex (TOML) and goose are read,
+//! too. The [`Dialect`] of a file follows from its path (`.claude/agents`, `.codex/agents`,
+//! `*.agent.md` …), or else from the keys that only one product has. A key means the same in every
+//! dialect; names of tools and models are those of the dialect. A value that is translated or
+//! ignored is a warning. A refusal applies to the product's name of a tool and to ours; it may become
+//! broader, never narrower.
 //!
 //! # Almost YAML
 //! A description with a colon, with escapes or over several lines that aren't indented; text that
@@ -67,6 +68,7 @@ mod skills;
 mod sources;
 mod spec;
 mod suggest;
+mod toml;
 mod watch;
 mod yaml;
 

@@ -7,12 +7,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{AgentSpec, FindingKind, Origin, Parsed, Position, Severity, SpecError, SpecSet, parse, rules};
+use crate::{
+    AgentSpec, Dialect, FindingKind, Origin, Parsed, Position, Severity, SpecError, SpecSet, parse, rules,
+};
 
 /// The largest file in bytes that is read: 1 MiB.
 pub const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// Reads every `*.md` file of a directory, in the order of their names.
+/// Reads every `*.md` file of a directory, in the order of their names; in `.codex/agents`, every
+/// `*.toml` file.
 ///
 /// It never fails as a whole and never drops an error: files that can be read are in the set, and
 /// each other one has an error. A directory that doesn't exist is an empty set. Directories in
@@ -192,7 +195,13 @@ fn load_prompt(spec: &mut AgentSpec, workspaces: &[PathBuf]) -> Result<(), SpecE
 /// Returns `true` if a file of this name declares an agent.
 pub(crate) fn is_agent(path: &Path) -> bool {
     let dotted = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-    path.extension().is_some_and(|extension| extension == "md") && !dotted
+    let is_of_codex = || Dialect::of_path(path) == Some(Dialect::Codex);
+    let is_named = path.extension().is_some_and(|extension| match extension.as_encoded_bytes() {
+        b"md" => !is_of_codex(),
+        b"toml" => is_of_codex(),
+        _ => false,
+    });
+    is_named && !dotted
 }
 
 fn load(path: &Path, root: Option<&Path>) -> Result<Parsed, Vec<SpecError>> {

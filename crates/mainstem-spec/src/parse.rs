@@ -6,7 +6,7 @@ use crate::{
     AgentSpec, Dialect, FindingKind, Origin, Position, SpecError,
     front_matter::{self, FrontMatter},
     node::{Entry, Node, Value},
-    repair, rules,
+    repair, rules, toml,
 };
 
 mod foreign;
@@ -52,9 +52,9 @@ impl Parsed {
 
 /// Reads the text of one file. Pure: `path` is only named in findings and as the spec's origin.
 ///
-/// `id` is the file's name without `.md` or `.agent.md`. Line breaks in the prompt become `\n`. A
-/// file of another product is translated, with a warning for each key and name that has another
-/// meaning here, or none.
+/// `id` is the file's name without `.md`, `.agent.md` or `.toml`. Line breaks in the
+/// prompt become `\n`. A file of another product is translated, with a warning for each key and name
+/// that has another meaning here, or none.
 ///
 /// ```
 /// use std::path::Path;
@@ -114,10 +114,15 @@ impl Reader {
 
     fn file(&mut self, text: &str, path: &Path) -> Result<(), SpecError> {
         self.id()?;
-        let FrontMatter { yaml, body } = front_matter::split(text)?;
-        self.spec.prompt = body.replace("\r\n", "\n").trim_start_matches('\n').trim_end().to_owned();
-        let (root, repairs) = repair::read(yaml)?;
-        self.found.extend(repairs);
+        let root = if path.extension().is_some_and(|extension| extension == "toml") {
+            toml::read(text)?
+        } else {
+            let FrontMatter { yaml, body } = front_matter::split(text)?;
+            self.spec.prompt = body.replace("\r\n", "\n").trim_start_matches('\n').trim_end().to_owned();
+            let (root, repairs) = repair::read(yaml)?;
+            self.found.extend(repairs);
+            root
+        };
         let keys = match &root.value {
             Value::Null => Vec::new(),
             _ => flatten(root.entries()?),

@@ -32,7 +32,17 @@ pub struct Sources {
 }
 
 /// Where other products keep their agents.
-const OTHER_PRODUCTS: [&str; 4] = [".claude/agents", ".opencode/agent", ".opencode/agents", ".github/agents"];
+const OTHER_PRODUCTS: [&str; 9] = [
+    ".claude/agents",
+    ".opencode/agent",
+    ".opencode/agents",
+    ".github/agents",
+    ".gemini/agents",
+    ".cursor/agents",
+    ".codex/agents",
+    ".goose/agents",
+    ".agents/agents",
+];
 
 impl Sources {
     /// Creates an empty list of directories.
@@ -63,8 +73,8 @@ impl Sources {
         self
     }
 
-    /// Adds the directories in which Claude Code, OpenCode and Copilot look for agents in a
-    /// workspace, in this order.
+    /// Adds the directories in which Claude Code, OpenCode, Copilot, Gemini CLI, Cursor, Codex and
+    /// goose look for agents in a workspace, in this order.
     #[must_use]
     pub fn with_other_products_of(self, workspace: &Path) -> Self {
         OTHER_PRODUCTS.iter().fold(self, |sources, dir| sources.with_dir(workspace.join(dir)))

@@ -77,7 +77,7 @@ fn file(target: &Path, sources: &Sources) -> anyhow::Result<PathBuf> {
     let Some(id) = target.to_str().filter(|id| is_name(id)) else {
         bail!("{}: there is no such file or directory", target.display());
     };
-    let names = [format!("{id}.md"), format!("{id}.agent.md")];
+    let names = [format!("{id}.md"), format!("{id}.agent.md"), format!("{id}.toml")];
     let paths = sources.dirs().iter().flat_map(|dir| names.iter().map(move |name| dir.join(name)));
     let mut paths = paths.filter(|path| path.is_file());
     paths.next().with_context(|| format!("{id}: there is no such file, directory or agent"))

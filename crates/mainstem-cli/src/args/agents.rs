@@ -80,7 +80,8 @@ pub(crate) struct Validate {
 /// The files to read, and the form of the output.
 #[derive(Debug, Args)]
 pub(crate) struct Listing {
-    /// Read the workspace's agents for Claude Code, OpenCode and Copilot, too.
+    /// Read the workspace's agents for Claude Code, OpenCode, Copilot, Gemini CLI, Cursor, Codex
+    /// and goose, too.
     #[arg(long)]
     pub(crate) foreign: bool,
     /// The form of the output.

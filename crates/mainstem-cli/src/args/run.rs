@@ -30,7 +30,8 @@ pub(crate) struct Run {
     pub(crate) agent: Option<String>,
     #[command(flatten)]
     pub(crate) settings: Settings,
-    /// Read the workspace's agents for Claude Code, OpenCode and Copilot, too.
+    /// Read the workspace's agents for Claude Code, OpenCode, Copilot, Gemini CLI, Cursor, Codex
+    /// and goose, too.
     #[arg(long, conflicts_with = "server")]
     pub(crate) foreign: bool,
     /// Continue this session, or begin it; its next run knows what was said in it.

@@ -40,8 +40,7 @@ pub(crate) enum TrustCommand {
         /// The folder.
         #[arg(value_name = "DIR", default_value = ".")]
         dir: PathBuf,
-        /// Include its agents for Claude Code, OpenCode and Copilot, as `mainstem run --foreign`
-        /// does.
+        /// Include its agents for other products, as `mainstem run --foreign` does.
         #[arg(long)]
         foreign: bool,
     },

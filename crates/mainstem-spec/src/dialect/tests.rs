@@ -16,6 +16,11 @@ fn the_path_tells() {
     check(".github/agents/a.agent.md", Some(Dialect::Copilot));
     check(".github/agents/a.md", Some(Dialect::Copilot));
     check("anywhere/a.agent.md", Some(Dialect::Copilot));
+    check(".gemini/agents/a.md", Some(Dialect::GeminiCli));
+    check(".cursor/agents/a.md", Some(Dialect::Cursor));
+    check(".codex/agents/a.toml", Some(Dialect::Codex));
+    check(".goose/agents/a.md", Some(Dialect::Goose));
+    check("/home/u/.agents/agents/a.md", Some(Dialect::Goose));
     for path in
         ["a.md", "subagents/a.md", "agents/a.md", ".claude/a.md", ".claude/commands/a.md", "agent.md", ""]
     {
@@ -40,6 +45,8 @@ fn or_else_the_keys_tell() {
     check("permission: deny", Dialect::OpenCode);
     check("maxSteps: 5", Dialect::OpenCode);
     check("target: vscode", Dialect::Copilot);
+    check("kind: local\nmax_turns: 5", Dialect::GeminiCli);
+    check("readonly: true", Dialect::Cursor);
     check("handoffs: []\nuser-invocable: true", Dialect::Copilot);
     // Two products have it, or each has one.
     check("color: red", Dialect::Mainstem);
@@ -86,7 +93,8 @@ fn every_tool_is_read_as_ones_of_ours() {
         "plan_enter",
         "plan_exit",
     ];
-    let tables: [&[(&str, &[&str])]; 3] = [&claude_code::TOOLS, &open_code::TOOLS, &copilot::TOOLS];
+    let tables: [&[(&str, &[&str])]; 4] =
+        [&claude_code::TOOLS, &open_code::TOOLS, &copilot::TOOLS, &gemini_cli::TOOLS];
     for (name, ours) in tables.into_iter().flatten() {
         assert!(ours.iter().all(|tool| OURS.contains(tool)), "{name}: {ours:?}");
     }
@@ -107,6 +115,14 @@ fn tools_are_found_by_their_product() {
     check(Dialect::Copilot, "Execute/*", Some(&["shell"]));
     check(Dialect::Copilot, "editFiles", Some(&["edit_file", "write_file"]));
     check(Dialect::Copilot, "github/search", None);
+    check(Dialect::GeminiCli, "run_shell_command", Some(&["shell"]));
+    check(Dialect::GeminiCli, "google_web_search", Some(&[]));
+    check(Dialect::Cursor, "Read", None);
+    let server = |name: &str| server_tool(Dialect::GeminiCli, name);
+    assert_eq!(server("mcp_git_*").as_deref(), Some("mcp__git__*"));
+    assert_eq!(server("mcp_*").as_deref(), Some("mcp__*"));
+    assert_eq!(server("mcp_git_log").as_deref(), Some("mcp__git__log"));
+    assert_eq!(server("mcp__git__log"), None);
     assert_eq!(foreign_tool("Grep"), Some(&["grep_files"][..]));
     assert_eq!(foreign_tool("WebFetch"), None);
     assert_eq!(foreign_tool("grep"), None);
@@ -133,4 +149,11 @@ fn models_are_ours_or_the_parents() {
     check(Dialect::OpenCode, "openrouter/deepseek/r1:free", ours("openrouter:deepseek/r1:free"));
     check(Dialect::Copilot, "Claude Sonnet 4.5 (copilot)", Model::Parents);
     check(Dialect::Copilot, "gpt-4.1", Model::Parents);
+    check(Dialect::GeminiCli, "gemini-3-flash-preview", Model::AsWritten);
+    check(Dialect::GeminiCli, "flash", Model::Parents);
+    check(Dialect::Cursor, "fast", Model::Parents);
+    check(Dialect::Cursor, "claude-4.5-sonnet-thinking", Model::Parents);
+    check(Dialect::Codex, "gpt-5.3-codex", Model::AsWritten);
+    check(Dialect::Goose, "sonnet", Model::Parents);
+    check(Dialect::Goose, "gpt-4o", Model::AsWritten);
 }

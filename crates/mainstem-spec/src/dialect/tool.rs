@@ -1,12 +1,14 @@
 //! What other products call our tools.
 
-use super::{Dialect, claude_code, copilot, open_code};
+use super::{Dialect, claude_code, copilot, gemini_cli, open_code};
 
 /// Ours for a tool of that product: none if it has no counterpart here, `None` if the product has
 /// no such tool.
 pub(crate) fn our_tools(dialect: Dialect, name: &str) -> Option<&'static [&'static str]> {
     match dialect {
-        Dialect::Mainstem => None,
+        // Their files name no tools.
+        Dialect::Mainstem | Dialect::Cursor | Dialect::Codex | Dialect::Goose => None,
+        Dialect::GeminiCli => find(&gemini_cli::TOOLS, name),
         Dialect::ClaudeCode => find(&claude_code::TOOLS, name),
         Dialect::OpenCode => find(&open_code::TOOLS, name),
         Dialect::Copilot => find(&copilot::TOOLS, &plain(name)?),
@@ -20,7 +22,7 @@ pub(crate) fn foreign_tool(name: &str) -> Option<&'static [&'static str]> {
 }
 
 /// Ours for a tool of an MCP server: `mcp__github` is all of that server's, in Claude Code, and so
-/// is `github/*` in Copilot.
+/// are `github/*` in Copilot and `mcp_github_*` in Gemini CLI.
 pub(crate) fn server_tool(dialect: Dialect, name: &str) -> Option<String> {
     match dialect {
         Dialect::ClaudeCode => {
@@ -31,7 +33,15 @@ pub(crate) fn server_tool(dialect: Dialect, name: &str) -> Option<String> {
             let (server, tool) = name.split_once('/')?;
             plain(name).is_none().then(|| format!("mcp__{server}__{tool}"))
         }
-        Dialect::Mainstem | Dialect::OpenCode => None,
+        Dialect::GeminiCli => {
+            let rest = name.strip_prefix("mcp_").filter(|rest| !rest.starts_with('_'))?;
+            match rest.split_once('_') {
+                None if rest == "*" => Some("mcp__*".to_owned()),
+                None => None,
+                Some((server, tool)) => Some(format!("mcp__{server}__{tool}")),
+            }
+        }
+        Dialect::Mainstem | Dialect::OpenCode | Dialect::Cursor | Dialect::Codex | Dialect::Goose => None,
     }
 }
 

@@ -10,10 +10,12 @@ use super::{
     key::{Read, word},
 };
 use crate::{
-    Dialect, Mode, Position, SpecError,
+    Dialect, Mode, Position, Protocol, SpecError,
     dialect::{Foreign, Model},
     node::{Entry, Node, Value},
 };
+
+const NO_RIGHTS: &str = "an agent's permissions narrow its parent's and never widen them";
 
 /// Who may call the agent, in Copilot's keys.
 #[derive(Debug, Default)]
@@ -38,12 +40,20 @@ impl Reader {
                 }
                 Ok(())
             }
+            Foreign::Kind => self.kind(key, entry),
             Foreign::Permission => self.foreign_permissions(key, entry),
             Foreign::PermissionMode => self.permission_mode(key, entry),
             Foreign::Prompt => {
                 self.prompt = Some((node.at, node.text()?.trim().to_owned()));
                 Ok(())
             }
+            Foreign::ReadOnly => {
+                if node.flag()? {
+                    self.read_only(key, "true", entry);
+                }
+                Ok(())
+            }
+            Foreign::Sandbox => self.sandbox(key, entry),
             Foreign::Infer => self.invocable("infer", entry, |said, flag| said.inferred = Some(flag)),
             Foreign::ModelInvocation => {
                 self.invocable("disable-model-invocation", entry, |said, flag| said.by_model = Some(!flag))
@@ -113,14 +123,37 @@ impl Reader {
     fn permission_mode(&mut self, key: &str, entry: &Entry) -> Read<()> {
         let mode = word(&entry.node)?;
         if mode == "plan" {
-            let tools = ["write_file", "edit_file", "shell"];
-            let said = format!("{key:?} \"plan\" is read as \"disallowed_tools\": {}", tools.join(", "));
-            self.warn(key, entry.at, said);
-            self.spec.disallowed_tools.extend(tools.map(str::to_owned));
-            self.said("disallowed_tools", entry);
+            self.read_only(key, "\"plan\"", entry);
         } else {
-            let why = "an agent's permissions narrow its parent's and never widen them";
-            self.warn(key, entry.at, format!("{key:?} of Claude Code is ignored: {why}"));
+            self.warn(key, entry.at, format!("{key:?} of Claude Code is ignored: {NO_RIGHTS}"));
+        }
+        Ok(())
+    }
+
+    /// A sandbox that can't be written. The others widen what is allowed, or are as here.
+    fn sandbox(&mut self, key: &str, entry: &Entry) -> Read<()> {
+        match word(&entry.node)?.as_str() {
+            "read-only" => self.read_only(key, "\"read-only\"", entry),
+            "workspace-write" => {}
+            _ => self.warn(key, entry.at, format!("{key:?} of Codex is ignored: {NO_RIGHTS}")),
+        }
+        Ok(())
+    }
+
+    fn read_only(&mut self, key: &str, value: &str, entry: &Entry) {
+        let tools = ["write_file", "edit_file", "shell"];
+        let said = format!("{key:?} {value} is read as \"disallowed_tools\": {}", tools.join(", "));
+        self.warn(key, entry.at, said);
+        self.spec.disallowed_tools.extend(tools.map(str::to_owned));
+        self.said("disallowed_tools", entry);
+    }
+
+    /// An agent of another server speaks A2A.
+    fn kind(&mut self, key: &str, entry: &Entry) -> Read<()> {
+        if entry.node.choice(&[("local", false), ("remote", true)])? {
+            self.warn(key, entry.at, format!("{key:?} \"remote\" is read as \"protocol\": a2a"));
+            self.spec.protocol = Some(Protocol::A2a);
+            self.said("protocol", entry);
         }
         Ok(())
     }

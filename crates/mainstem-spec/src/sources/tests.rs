@@ -34,11 +34,20 @@ fn files_of_other_products_are_read_only_when_asked_for() {
         (".opencode/agent/c.md", "description: opencode"),
         (".opencode/agents/d.md", "description: opencode too"),
         (".github/agents/Big E.agent.md", "description: copilot"),
+        (".gemini/agents/f.md", "description: gemini"),
+        (".cursor/agents/g.md", "description: cursor"),
+        (".goose/agents/h.md", "description: goose"),
+        (".agents/agents/i.md", "description: goose too"),
+        // Only Codex's are TOML.
+        (".codex/agents/k.md", "description: not read"),
+        (".claude/agents/l.toml", "description: not read"),
     ]);
+    std::fs::write(dir.path().join(".codex/agents/j.toml"), "description = 'codex'").unwrap();
     let ours = Sources::of_workspace(dir.path());
     assert_eq!(load(&dir, &ours), (vec!["a: ours".to_owned()], String::new()));
     let (specs, said) = load(&dir, &ours.with_other_products_of(dir.path()));
-    assert_eq!(specs, ["a: ours", "b: claude", "big-e: copilot", "c: opencode", "d: opencode too"]);
+    let expected = "a: ours, b: claude, big-e: copilot, c: opencode, d: opencode too, f: gemini, g: cursor, h: goose, i: goose too, j: codex";
+    assert_eq!(specs.join(", "), expected);
     assert_snapshot!(said, @r#".github/agents/Big E.agent.md:1:1: warning: invalid agent id "Big E": use a-z, 0-9, _ and -, starting with a letter or digit; it is called "big-e" here"#);
 }
 

@@ -44,7 +44,7 @@ const fn record(path: &'static str) -> Row {
     Row { path, reach: Reach::Record, what, instead }
 }
 
-static TABLE: [Row; 10] = [
+static TABLE: [Row; 15] = [
     Row {
         path: ".git",
         reach: Reach::Anywhere,
@@ -62,6 +62,11 @@ static TABLE: [Row; 10] = [
     agents(".opencode/agent"),
     agents(".opencode/agents"),
     agents(".github/agents"),
+    agents(".gemini/agents"),
+    agents(".cursor/agents"),
+    agents(".codex/agents"),
+    agents(".goose/agents"),
+    agents(".agents/agents"),
     Row {
         path: "skills",
         reach: Reach::Reserved,

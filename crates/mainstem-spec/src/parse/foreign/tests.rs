@@ -238,6 +238,99 @@ fn copilot_is_read() {
 }
 
 #[test]
+fn gemini_cli_is_read() {
+    let path = ".gemini/agents/reviewer.md";
+    let lines = "name: reviewer\nkind: local\ntools: [read_file, grep_search, run_shell_command, web_fetch, mcp_git_*]\nmodel: flash\ntemperature: 0.2\nmax_turns: 10\ntimeout_mins: 5";
+    let read = spec(path, lines);
+    assert_eq!(read.tools.unwrap(), ["read_file", "grep_files", "shell", "web_fetch", "mcp__git__*"]);
+    assert_eq!((read.model, read.steps), (None, 10));
+    assert_snapshot!(report(path, lines), @r#"
+    :5:8: warning: names of Gemini CLI's tools are read as ours: grep_search is grep_files, run_shell_command is shell, web_fetch has no counterpart
+    :6:8: warning: model "flash" is an alias of Gemini CLI: the parent's is used; name another as provider:model
+    :8:1: warning: "max_turns" is read as "steps"
+    :9:1: warning: "timeout_mins" of Gemini CLI is ignored: an agent has no time limit of its own; timeout_seconds is how long its parent waits
+    "#);
+    let remote = "---\nname: far\ndescription: Far away\nkind: remote\nagent_card_url: https://far.example/card.json\nauth: {type: apiKey}\n---\n";
+    let parsed = parse("far", remote, Path::new(".gemini/agents/far.md")).unwrap();
+    assert_eq!(parsed.spec.url.as_deref(), Some("https://far.example/card.json"));
+    assert_eq!(parsed.spec.protocol, Some(crate::Protocol::A2a));
+    let said: String = parsed.warnings.iter().map(|warning| format!("{warning}\n")).collect();
+    assert_snapshot!(said, @r#"
+    .gemini/agents/far.md:4:1: warning: "kind" "remote" is read as "protocol": a2a
+    .gemini/agents/far.md:5:1: warning: "agent_card_url" is read as "url"
+    .gemini/agents/far.md:6:1: warning: "auth" of Gemini CLI is ignored: a secret is a ${VARIABLE} in headers
+    "#);
+}
+
+#[test]
+fn cursor_and_goose_are_read() {
+    let path = ".cursor/agents/reviewer.md";
+    let lines = "name: reviewer\nmodel: fast\nreadonly: true\nis_background: true";
+    let read = spec(path, lines);
+    assert_eq!(read.disallowed_tools, ["write_file", "edit_file", "shell"]);
+    assert_eq!(read.timeout, Some(std::time::Duration::ZERO));
+    assert_snapshot!(report(path, lines), @r#"
+    :4:8: warning: model "fast" is an alias of Cursor: the parent's is used; name another as provider:model
+    :5:1: warning: "readonly" true is read as "disallowed_tools": write_file, edit_file, shell
+    :6:1: warning: "is_background" is read as "timeout_seconds": 0
+    "#);
+    assert_eq!(spec(path, "readonly: false").disallowed_tools, [""; 0]);
+    assert_eq!(spec(".goose/agents/reviewer.md", "model: sonnet").model, None);
+    assert_eq!(spec(".goose/agents/reviewer.md", "model: gpt-4o").model.as_deref(), Some("gpt-4o"));
+}
+
+#[test]
+fn codex_is_read() {
+    let path = Path::new(".codex/agents/reviewer.toml");
+    let text = r#"
+# A reviewer.
+name = "reviewer"
+description = "Reviews"
+model = "gpt-5.3-codex"
+model_reasoning_effort = "high"
+sandbox_mode = "read-only"
+nickname_candidates = ["Ada", "Grace"]
+web_search = "live"
+developer_instructions = """
+Be brief.
+Cite lines."""
+
+[mcp_servers.docs]
+url = "https://docs.example/mcp"
+
+[[skills.config]]
+path = "/skills/pdf"
+enabled = true
+"#;
+    let parsed = parse("reviewer", text, path).unwrap();
+    let spec = parsed.spec;
+    assert_eq!(spec.prompt, "Be brief.\nCite lines.");
+    assert_eq!((spec.model.as_deref(), spec.description.as_str()), (Some("gpt-5.3-codex"), "Reviews"));
+    assert_eq!(spec.effort, Some(crate::Effort::High));
+    assert_eq!(spec.disallowed_tools, ["write_file", "edit_file", "shell"]);
+    let said: String = parsed.warnings.iter().map(|warning| format!("{warning}\n")).collect();
+    assert_snapshot!(said, @r#"
+    .codex/agents/reviewer.toml:6:1: warning: "model_reasoning_effort" is read as "effort"
+    .codex/agents/reviewer.toml:7:1: warning: "sandbox_mode" "read-only" is read as "disallowed_tools": write_file, edit_file, shell
+    .codex/agents/reviewer.toml:8:1: warning: "nickname_candidates" of Codex is ignored: an agent is shown by its id and its label
+    .codex/agents/reviewer.toml:9:1: warning: "web_search" of Codex is ignored: there is no such tool; an MCP server can have one
+    .codex/agents/reviewer.toml:17:3: warning: "skills" of Codex is ignored: it switches skills of Codex; those of an agent here are a list of names
+    "#);
+    let errors = |text: &str| {
+        let found = parse("reviewer", text, path).unwrap_err();
+        found.iter().map(|error| format!("{error}\n")).collect::<String>()
+    };
+    assert_snapshot!(errors("name = \"a\"\ndescription = \n"), @r"
+    .codex/agents/reviewer.toml:2:15: error: invalid TOML: string values must be quoted, expected literal string
+    ");
+    assert_snapshot!(errors("description = 5\nsandbox_mode = [1]\ndeveloper_instructions = \"x\"\n"), @r"
+    .codex/agents/reviewer.toml:1:15: error: expected text, got the number 5: put it in quotes
+    .codex/agents/reviewer.toml:2:16: error: expected text, got a list
+    ");
+    assert_snapshot!(errors("name = 'a'\nname = 'b'\ndescription = 'c'\n"), @".codex/agents/reviewer.toml:2:1: error: invalid TOML: duplicate key");
+}
+
+#[test]
 fn who_may_call_it_is_its_mode() {
     let check = |lines: &str, mode: Mode, hidden: bool| {
         let spec = spec(COPILOT, lines);

@@ -74,8 +74,9 @@ impl HarnessBuilder {
         self
     }
 
-    /// Sets whether the agent files that the workspace has for Claude Code, OpenCode and Copilot
-    /// are read, too; not by default. Files in `subagents/` replace those of the same id.
+    /// Sets whether the agent files that the workspace has for Claude Code, OpenCode, Copilot,
+    /// Gemini CLI, Cursor, Codex and goose are read, too; not by default. Files in `subagents/`
+    /// replace those of the same id.
     ///
     /// Keys that are interpreted in another way or ignored are among the harness's diagnostics.
     ///
