@@ -43,8 +43,8 @@
 //! too. The [`Dialect`] of a file follows from its path (`.claude/agents`, `.codex/agents`,
 //! `*.agent.md` …), or else from the keys that only one product has. A key means the same in every
 //! dialect; names of tools and models are those of the dialect. A value that is translated or
-//! ignored is a warning. A refusal applies to the product's name of a tool and to ours; it may become
-//! broader, never narrower.
+//! ignored is a warning. A refusal applies to the product's name of a tool and to ours; it may
+//! become broader, never narrower.
 //!
 //! # Almost YAML
 //! A description with a colon, with escapes or over several lines that aren't indented; text that

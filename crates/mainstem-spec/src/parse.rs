@@ -53,8 +53,8 @@ impl Parsed {
 /// Reads the text of one file. Pure: `path` is only named in findings and as the spec's origin.
 ///
 /// `id` is the file's name without `.md`, `.agent.md` or `.toml`. Line breaks in the
-/// prompt become `\n`. A file of another product is translated, with a warning for each key and name
-/// that has another meaning here, or none.
+/// prompt become `\n`. A file of another product is translated, with a warning for each key and
+/// name that has another meaning here, or none.
 ///
 /// ```
 /// use std::path::Path;
