@@ -74,7 +74,7 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
 
 /// Lets the links of a page lead to pages of the book, or else to the repository.
 fn with_links(text: &str, file: &str) -> String {
-    let folder = Path::new(file).parent().unwrap_or(Path::new(""));
+    let folder = Path::new(file).parent().unwrap_or_else(|| Path::new(""));
     let mut linked = String::new();
     let mut parts = text.split("](");
     linked.push_str(parts.next().unwrap_or_default());

@@ -112,8 +112,8 @@ impl Image {
     fn new(root: &Path, folder: PathBuf) -> Result<Self> {
         let text = fs::read_to_string(root.join(DOCKERFILE)).context(DOCKERFILE)?;
         let line = |instruction: &str| {
-            let lines = text.lines().filter_map(|line| line.strip_prefix(instruction));
-            lines.last().map(str::trim).with_context(|| format!("{DOCKERFILE} has no {instruction}"))
+            let mut lines = text.lines().filter_map(|line| line.strip_prefix(instruction));
+            lines.next_back().map(str::trim).with_context(|| format!("{DOCKERFILE} has no {instruction}"))
         };
         let list = |instruction: &str| -> Result<Vec<String>> {
             let line = line(instruction)?;

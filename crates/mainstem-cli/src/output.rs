@@ -2,12 +2,14 @@
 
 mod stdout;
 
+use std::collections::HashMap;
+
 use bytes::Bytes;
 use mainstem::{
     encode::{Encoder, Sse},
-    message::Message,
+    message::{AgentKey, Message},
 };
-use mainstem_event::{AgentEvent, Diagnostics, FleetState, Outcome};
+use mainstem_event::{AgentEvent, Diagnostics, FleetState, Outcome, fleet::AgentState};
 use serde::Serialize;
 
 pub(crate) use self::stdout::Stdout;
@@ -30,6 +32,8 @@ pub(crate) struct Ending<'a> {
     /// In millionths of a dollar, if all prices are known.
     pub(crate) cost: Option<u64>,
     pub(crate) fleet: &'a FleetState,
+    /// The latest reply of each agent.
+    pub(crate) replies: &'a HashMap<Option<AgentKey>, String>,
     /// Present with `--diagnostics`.
     pub(crate) diagnostics: Option<Diagnostics>,
 }
@@ -73,8 +77,9 @@ fn json(json: &str) -> Bytes {
     (sanitize::escape_json(json) + "\n").into()
 }
 
-/// The object of `--output json`.
+/// The object of `--output json`, with names in the case of events.
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct Summary<'a> {
     run_id: &'a str,
     session_id: Option<&'a str>,
@@ -84,14 +89,24 @@ struct Summary<'a> {
     usage: mainstem::message::Usage,
     /// The usage of all agents that ended before the run.
     cost_micros: Option<u64>,
-    agents: &'a [mainstem_event::fleet::AgentState],
+    agents: Vec<Agent<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     diagnostics: Option<&'a Diagnostics>,
 }
 
+/// An agent of the fleet, with its reply.
+#[derive(Serialize)]
+struct Agent<'a> {
+    #[serde(flatten)]
+    state: &'a AgentState,
+    reply: Option<&'a str>,
+}
+
 impl<'a> Summary<'a> {
     fn new(ending: &'a Ending<'a>) -> Self {
-        let Ending { run_id, outcome, fleet, .. } = *ending;
+        let Ending { run_id, outcome, fleet, replies, .. } = *ending;
+        let reply = |state: &AgentState| replies.get(&state.key().cloned()).map(String::as_str);
+        let agents = fleet.agents.iter().map(|state| Agent { state, reply: reply(state) }).collect();
         Self {
             run_id,
             session_id: fleet.session_id.as_ref().map(|id| id.as_str()),
@@ -100,7 +115,7 @@ impl<'a> Summary<'a> {
             error: ending.error.as_ref(),
             usage: fleet.usage,
             cost_micros: ending.cost,
-            agents: &fleet.agents,
+            agents,
             diagnostics: ending.diagnostics.as_ref(),
         }
     }

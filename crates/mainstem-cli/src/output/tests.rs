@@ -36,6 +36,7 @@ fn a_stream_of_frames_has_a_beginning() {
 fn the_end_has_the_reply() {
     let mut fleet = FleetState::default();
     fleet.apply(&event());
+    let replies = HashMap::from([(None, "Red".to_owned())]);
     let reply = Message::assistant("Red: \u{1b}[31m");
     let mut ending = Ending {
         run_id: "run-1",
@@ -44,6 +45,7 @@ fn the_end_has_the_reply() {
         error: None,
         cost: Some(7),
         fleet: &fleet,
+        replies: &replies,
         diagnostics: None,
     };
     let ends = [Format::Text, Format::Ndjson, Format::Sse]
@@ -55,10 +57,11 @@ fn the_end_has_the_reply() {
     let json = shown(Output::new(Format::Json, Terminal::default()).end(&ending));
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["agents"][0]["name"], "main");
+    assert_eq!(json["agents"][0]["reply"], "Red");
     let expected = serde_json::json!({
-        "run_id": "run-1", "session_id": "s", "outcome": "error", "reply": null,
+        "runId": "run-1", "sessionId": "s", "outcome": "error", "reply": null,
         "error": { "code": "auth", "message": "no" }, "usage": json["usage"],
-        "cost_micros": 7, "agents": json["agents"],
+        "costMicros": 7, "agents": json["agents"],
     });
     assert_eq!(json, expected);
 }

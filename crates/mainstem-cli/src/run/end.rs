@@ -132,6 +132,7 @@ impl Drive {
             error: ended.and_then(|ended| ended.error.clone()),
             cost: ended.and_then(|ended| ended.usage?.inclusive_cost),
             fleet: &recorder.fleet,
+            replies: &recorder.replies,
             diagnostics: recorder.diagnostics.clone(),
         })
     }

@@ -1,10 +1,12 @@
 //! The state of all events, without filters: the record, the fleet, the children that failed.
 
 use std::{
+    collections::HashMap,
     fs::File,
     io::{self, LineWriter, Write},
 };
 
+use mainstem::message::AgentKey;
 use mainstem_event::{AgentEvent, Diagnostics, EventKind, FleetState, Outcome};
 
 /// Applies every event of the run, once.
@@ -15,6 +17,8 @@ pub(super) struct Recorder {
     pub(super) fleet: FleetState,
     /// The ids of children that failed.
     pub(super) failed: Vec<String>,
+    /// The latest reply of each agent.
+    pub(super) replies: HashMap<Option<AgentKey>, String>,
     /// The figures of `--diagnostics`, if requested.
     pub(super) diagnostics: Option<Diagnostics>,
 }
@@ -47,6 +51,9 @@ impl Recorder {
             && !matches!(outcome, Outcome::Success | Outcome::MaxIterations)
         {
             self.failed.push(source.agent_id.to_string());
+        }
+        if let EventKind::AgentResult { result } = &event.kind {
+            self.replies.insert(event.agent_key().cloned(), result.text());
         }
         if let Some(record) = &mut self.record
             && let Err(error) = writeln!(record, "{}", event.to_json())

@@ -28,11 +28,13 @@ fn json_is_one_object() {
     let done = demo("--output json").run();
     let json: Value = serde_json::from_str(&done.stdout).unwrap();
     let keys: Vec<_> = json.as_object().unwrap().keys().collect();
-    assert_eq!(keys, ["run_id", "session_id", "outcome", "reply", "error", "usage", "cost_micros", "agents"]);
+    assert_eq!(keys, ["runId", "sessionId", "outcome", "reply", "error", "usage", "costMicros", "agents"]);
     assert_eq!(json["outcome"], "success");
     assert!(json["reply"].as_str().unwrap().starts_with("Don't merge"));
     let names: Vec<_> = json["agents"].as_array().unwrap().iter().map(|agent| &agent["name"]).collect();
     assert_eq!(names, ["main", "reviewer", "reviewer", "tester", "reviewer", "runner"]);
+    assert_eq!(json["agents"][0]["reply"], json["reply"]);
+    assert!(json["agents"][5]["reply"].as_str().unwrap().starts_with("redeem_twice failed"), "{json}");
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn files_of_other_products_are_read_only_when_asked_for() {
         (".codex/agents/k.md", "description: not read"),
         (".claude/agents/l.toml", "description: not read"),
     ]);
-    std::fs::write(dir.path().join(".codex/agents/j.toml"), "description = 'codex'").unwrap();
+    fs::write(dir.path().join(".codex/agents/j.toml"), "description = 'codex'").unwrap();
     let ours = Sources::of_workspace(dir.path());
     assert_eq!(load(&dir, &ours), (vec!["a: ours".to_owned()], String::new()));
     let (specs, said) = load(&dir, &ours.with_other_products_of(dir.path()));
