@@ -40,7 +40,7 @@ fn examples(root: &Path, python: PathBuf) -> Result<()> {
     let check = |mut client: std::process::Command| {
         client.args(["Review", "it"]).env("MAINSTEM_SERVER", server.url()).env("MAINSTEM_TOKEN", TOKEN);
         let printed = output(&mut client)?;
-        let agents = ["[main] ", "/reviewer] ", "/runner] "];
+        let agents = ["[main ] ", "[reviewer security] ", "[runner ] "];
         ensure!(agents.iter().all(|agent| printed.contains(agent)), "a client printed:\n{printed}");
         Ok(())
     };

@@ -19,6 +19,6 @@ const events = new EventSource(`${session}/events?run=${id}`, {
 });
 events.addEventListener("TEXT_BLOCK_DELTA", ({ data }) => {
   const { source, delta } = JSON.parse(data);
-  console.log(`[${source?.path ?? "main"}] ${delta}`);
+  console.log(`[${source?.agentId ?? "main"} ${source?.label ?? ""}] ${delta}`);
 });
 events.addEventListener("end", () => events.close());

@@ -54,6 +54,8 @@ description: {description}
 # model: openai:gpt-4o-mini       # without it, the parent's
 # tools: [read_file, grep_files]  # without it, all of the parent's; `agent_spawn` lets it have children
 # steps: 10                       # most model calls in one go
+workspace:
+  mode: shared                    # works where its parent does; `isolated`: an empty directory of its own
 # mode: subagent                  # or `primary`: only run, never spawned; without it, both
 # permissions:
 #   \"shell(git *)\": allow
