@@ -22,6 +22,10 @@ pub(super) fn configuration(tls: ConfigBuilder<ClientConfig, WantsVerifier>) -> 
     tls.with_no_client_auth()
 }
 
+fn refused<T>() -> Result<T, Error> {
+    Err(Error::General(MISSING.to_owned()))
+}
+
 /// Refuses every certificate. It has the schemes that it offers.
 #[derive(Debug)]
 struct NoRoots(Vec<SignatureScheme>);
@@ -35,7 +39,7 @@ impl ServerCertVerifier for NoRoots {
         _: &[u8],
         _: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        Err(Error::General(MISSING.to_owned()))
+        refused()
     }
 
     fn verify_tls12_signature(
@@ -44,7 +48,7 @@ impl ServerCertVerifier for NoRoots {
         _: &CertificateDer<'_>,
         _: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        Err(Error::General(MISSING.to_owned()))
+        refused()
     }
 
     fn verify_tls13_signature(
@@ -53,7 +57,7 @@ impl ServerCertVerifier for NoRoots {
         _: &CertificateDer<'_>,
         _: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        Err(Error::General(MISSING.to_owned()))
+        refused()
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
