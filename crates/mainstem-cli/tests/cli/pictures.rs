@@ -42,10 +42,16 @@ fn check(name: &str, play: impl Fn(&Terminal) -> Scene) {
     }
 }
 
-/// Writes the demo as a film: a frame whenever the screen has changed, at most two a second.
+/// Writes the demo as a film with two frames a second; otherwise checks that the film has the reply.
 #[test]
 fn the_demo() {
     if std::env::var_os(WRITE).is_none() {
+        let reply = demo("--quiet").run().stdout;
+        let first = reply.lines().next().unwrap();
+        for scheme in svg::SCHEMES {
+            let film = std::fs::read_to_string(folder().join(format!("demo-{}.svg", scheme.name))).unwrap();
+            assert!(film.contains(first), "the film does not end with {first:?}; `cargo xtask pictures`");
+        }
         return;
     }
     let terminal = Terminal::sized(80, 18);
