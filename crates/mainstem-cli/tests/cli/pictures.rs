@@ -42,7 +42,7 @@ fn check(name: &str, play: impl Fn(&Terminal) -> Scene) {
     }
 }
 
-/// Writes the demo as a film with two frames a second; otherwise checks that the film has the reply.
+/// Writes the demo as a film with two frames a second, or checks that the film has the reply.
 #[test]
 fn the_demo() {
     if std::env::var_os(WRITE).is_none() {
