@@ -216,6 +216,13 @@ pub struct SessionSummary {
 }
 
 impl SessionSummary {
+    /// Creates the summary of a session without events; for implementations of [`Journal`].
+    pub fn new(id: SessionId) -> Self {
+        let (first, last, runs) = (1, 0, 0);
+        let (created_at, updated_at) = (Timestamp::default(), Timestamp::default());
+        Self { id, first, last, runs, unfinished: None, created_at, updated_at, damage: None }
+    }
+
     /// Returns the number of stored events; 0 if a damaged row has a first number after the last.
     pub fn events(&self) -> u64 {
         self.last.saturating_add(1).saturating_sub(self.first)

@@ -5,6 +5,7 @@
 //! appends its events and from which it reads old ones. [`SqliteJournal`] is one file of an
 //! embedded database for all sessions of a workspace; [`MemoryJournal`] is for tests.
 
+pub mod backend;
 mod claim;
 mod error;
 mod journal;
@@ -13,7 +14,6 @@ mod retention;
 mod scoped;
 #[cfg(feature = "sqlite")]
 mod sqlite;
-#[cfg(feature = "sqlite")]
 mod sync;
 
 pub use claim::{CLAIM_LASTS, Claim, Claimed};

@@ -14,11 +14,12 @@ use futures_util::{
     FutureExt,
     future::{BoxFuture, ready},
 };
-use mainstem_event::{AgentEvent, EventKind, Page, Position, Record, Timestamp};
+use mainstem_event::{AgentEvent, Page, Position, Record, Timestamp};
 use mainstem_message::{RunId, SessionId};
 
 use crate::{
-    Checkpoint, Claim, Claimed, Journal, JournalError, Retention, RunPlace, SessionSummary, retention::Cut,
+    Checkpoint, Claim, Claimed, Journal, JournalError, Retention, RunPlace, SessionSummary,
+    backend::begins_run, retention::Cut,
 };
 
 /// The most events of a page.
@@ -49,12 +50,6 @@ struct Events {
     checkpoint: Option<Checkpoint>,
     failure: Option<Arc<str>>,
     is_closed: bool,
-}
-
-/// Returns `true` if the event is the first of a run.
-pub(crate) fn begins_run(event: &AgentEvent) -> bool {
-    let starts = event.is_root() && matches!(event.kind, EventKind::AgentStart { .. });
-    starts || event.is_queued_run_cancel()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

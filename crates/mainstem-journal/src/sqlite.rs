@@ -3,11 +3,9 @@
 mod lock;
 mod op;
 mod queue;
-mod reader;
 mod record;
 mod schema;
 mod table;
-mod tenant_queues;
 mod threads;
 mod transaction;
 mod writer;
@@ -155,7 +153,7 @@ impl Journal for SqliteJournal {
         let read = move |connection: &_| {
             let rows = table::page_of(connection, &id, from, max.min(PAGE))?;
             let rows = rows.ok_or_else(|| JournalError::Unknown { session: id.clone() });
-            Ok(rows.and_then(|rows| reader::intact(&id, &rows)))
+            Ok(rows.and_then(|rows| rows.intact(&id)))
         };
         self.threads.read("read", read).await?
     }

@@ -10,6 +10,8 @@ pub mod journal;
 mod laws;
 #[cfg(shuttle)]
 mod models;
+#[cfg(all(unix, feature = "postgres"))]
+mod postgres;
 #[cfg(feature = "providers")]
 pub mod provider;
 pub mod raw;
@@ -28,6 +30,8 @@ pub use ids::CountedIds;
 pub use laws::{Violation, laws};
 #[cfg(shuttle)]
 pub use models::in_all_orders;
+#[cfg(all(unix, feature = "postgres"))]
+pub use postgres::Postgres;
 pub use server::ModelServer;
 pub use timeline::{render, timeline};
 

@@ -6,7 +6,7 @@ use super::packages::{Dependency, Package};
 use crate::problem::Problem;
 
 /// The whole allowed set: a crate, and what it may depend on, both without `mainstem-`.
-const ALLOWED: [(&str, &str); 47] = [
+const ALLOWED: [(&str, &str); 48] = [
     ("message", ""),
     ("sse", ""),
     ("spec", ""),
@@ -19,6 +19,7 @@ const ALLOWED: [(&str, &str); 47] = [
     ("tool", "message event schema"),
     ("task", "message event"),
     ("journal", "message event"),
+    ("postgres", "message event task journal"),
     ("api", "message event policy task"),
     ("client", "message event task api outbound"),
     ("encode", "message event sse"),

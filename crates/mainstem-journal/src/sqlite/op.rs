@@ -7,7 +7,7 @@ use mainstem_message::SessionId;
 use tokio::sync::oneshot;
 
 use super::{queue::Queue, record::Entry};
-use crate::{Checkpoint, Claim, Claimed, JournalError};
+use crate::{Checkpoint, Claim, Claimed, JournalError, backend::Request};
 
 /// An opened session, for its caller.
 pub(super) struct Opened {
@@ -51,9 +51,8 @@ pub(super) enum Op {
     Close(Answer<()>),
 }
 
-impl Op {
-    /// Returns the session of the request; `None` if it is about all sessions.
-    pub(super) fn session(&self) -> Option<&SessionId> {
+impl Request for Op {
+    fn session(&self) -> Option<&SessionId> {
         match self {
             Self::Append(entry, _) | Self::Release(entry) => Some(&entry.session),
             Self::Claim(claim, _) => Some(&claim.session),
@@ -66,24 +65,25 @@ impl Op {
         }
     }
 
-    /// Returns `true` if a caller or, for a release, another process waits for it.
-    pub(super) fn is_urgent(&self) -> bool {
+    fn is_urgent(&self) -> bool {
         match self {
             Self::Append(_, event) => event.kind.is_durable(),
             _ => true,
         }
     }
 
-    /// Returns `true` if it must be on the disk before it is acknowledged. The opening of a session
-    /// needs no sync: after a loss of power, every process that could hold its epoch has ended.
-    pub(super) fn is_durable(&self) -> bool {
+    /// The opening of a session needs no sync: after a loss of power, every process that could hold
+    /// its epoch has ended.
+    fn is_durable(&self) -> bool {
         match self {
             Self::Append(_, event) => event.kind.is_durable(),
             Self::Claim(..) | Self::Delete(..) | Self::Flush(_) | Self::Close(_) => true,
             _ => false,
         }
     }
+}
 
+impl Op {
     /// Returns `true` if it only reads, so that it needs no transaction.
     pub(super) fn is_read(&self) -> bool {
         matches!(self, Self::IsOpen(..))
@@ -104,7 +104,7 @@ impl Op {
         match self {
             Self::Append(entry, _) => {
                 let why = format!("session {} is no longer recorded: {error}", entry.session);
-                entry.fail(why);
+                entry.progress.fail(why);
             }
             Self::Open(_, answer) => answer.fail(error.clone()),
             Self::IsOpen(_, answer) | Self::Delete(_, answer) => answer.fail(error.clone()),

@@ -2,8 +2,11 @@
 
 use std::{fmt, sync::PoisonError, time::Instant};
 
-use super::{COMMIT_AFTER, op::Op, tenant_queues::TenantQueues};
-use crate::sync::{Condvar, Mutex, MutexGuard};
+use super::{COMMIT_AFTER, op::Op};
+use crate::{
+    backend::{Request, TenantQueues},
+    sync::{Condvar, Mutex, MutexGuard},
+};
 
 /// The maximum number of requests in a transaction.
 pub(super) const GROUP: usize = 1024;
@@ -17,7 +20,7 @@ pub(super) struct Queue {
 
 #[derive(Default)]
 struct State {
-    requests: TenantQueues,
+    requests: TenantQueues<Op>,
     /// Whether the last group was cut: the requests after it have waited already.
     is_cut: bool,
     is_over: bool,
@@ -32,7 +35,7 @@ impl State {
 impl Queue {
     pub(super) fn push(&self, op: Op) {
         let mut state = self.lock();
-        let (was_empty, was_due) = (state.requests.len() == 0, state.is_due());
+        let (was_empty, was_due) = (state.requests.is_empty(), state.is_due());
         state.requests.push(op);
         let is_news = was_empty || (state.is_due() && !was_due);
         drop(state);
@@ -51,7 +54,7 @@ impl Queue {
     /// last request.
     pub(super) fn due(&self) -> Option<bool> {
         let mut state = self.lock();
-        while state.requests.len() == 0 {
+        while state.requests.is_empty() {
             if state.is_over {
                 return None;
             }
@@ -71,14 +74,14 @@ impl Queue {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.lock().requests.len() == 0
+        self.lock().requests.is_empty()
     }
 
     /// Takes the next request, as [`TenantQueues::pop`] does.
     pub(super) fn pop_if(&self, is_taken: impl FnOnce(&Op) -> bool) -> Option<Op> {
         let mut state = self.lock();
         let op = state.requests.pop(is_taken);
-        state.is_cut = op.is_some() && state.requests.len() > 0;
+        state.is_cut = op.is_some() && !state.requests.is_empty();
         op
     }
 

@@ -1,9 +1,6 @@
 //! The record of an open session.
 
-use std::{
-    sync::{Arc, OnceLock, PoisonError, atomic::Ordering},
-    task::Waker,
-};
+use std::{sync::Arc, task::Waker};
 
 use futures_util::{FutureExt, future::BoxFuture};
 use mainstem_event::{AgentEvent, Page, Position, Record};
@@ -12,48 +9,19 @@ use mainstem_message::SessionId;
 use super::{
     PAGE,
     op::{Op, Opened},
-    reader, table,
+    table,
     threads::Threads,
 };
-use crate::sync::{AtomicU64, Mutex};
+use crate::backend::{Progress, Row};
 
-/// The state that the writer and the record share.
+/// An open session, for the writer and the record.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) session: SessionId,
     pub(super) row: i64,
     /// The fence: only the last opener of the session writes it.
     pub(super) epoch: i64,
-    committed: AtomicU64,
-    failure: OnceLock<Arc<str>>,
-    waker: Mutex<Option<Waker>>,
-}
-
-impl Entry {
-    pub(super) fn new(session: SessionId, row: i64, epoch: i64, committed: u64) -> Self {
-        let committed = AtomicU64::new(committed);
-        Self { session, row, epoch, committed, failure: OnceLock::new(), waker: Mutex::default() }
-    }
-
-    pub(super) fn has_failed(&self) -> bool {
-        self.failure.get().is_some()
-    }
-
-    pub(super) fn commit(&self, seq: u64) {
-        self.committed.store(seq, Ordering::Release);
-        self.wake();
-    }
-
-    pub(super) fn fail(&self, why: String) {
-        if self.failure.set(why.into()).is_ok() {
-            self.wake();
-        }
-    }
-
-    fn wake(&self) {
-        let waker = self.waker.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        waker.into_iter().for_each(Waker::wake);
-    }
+    pub(super) progress: Progress,
 }
 
 pub(super) struct SqliteRecord {
@@ -79,22 +47,22 @@ impl Record for SqliteRecord {
     }
 
     fn committed(&self) -> u64 {
-        self.entry.committed.load(Ordering::Acquire)
+        self.entry.progress.committed()
     }
 
     fn failure(&self) -> Option<Arc<str>> {
-        self.entry.failure.get().cloned()
+        self.entry.progress.failure().cloned()
     }
 
     fn watch(&self, waker: Waker) {
-        *self.entry.waker.lock().unwrap_or_else(PoisonError::into_inner) = Some(waker);
+        self.entry.progress.watch(waker);
     }
 
     fn read(&self, from: u64, through: u64) -> BoxFuture<'static, Page> {
         let entry = self.entry.clone();
         let read = move |connection: &_| {
             let rows = table::page(connection, entry.row, from, through, PAGE)?;
-            Ok(reader::page_with_gaps(&entry.session, &rows, through))
+            Ok(Row::page(&entry.session, &rows, through, PAGE))
         };
         // Events that can't be read are a gap, as dropped ones are.
         let nothing = move |_| Page { events: Vec::new(), through };

@@ -2,40 +2,22 @@
 
 mod ids;
 
-use std::ops::RangeInclusive;
-
 use mainstem_event::{AgentEvent, Position, Timestamp};
 use mainstem_message::{RunId, SessionId};
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params, types::ValueRef};
 
-use self::ids::{invalid, nearest, run, session_id};
-use crate::{Checkpoint, Claim, RunPlace, SessionSummary, memory::begins_run};
-
-/// An event as stored in the file.
-#[derive(Debug)]
-pub(super) struct Row {
-    pub(super) seq: u64,
-    pub(super) event: Vec<u8>,
-}
+use self::ids::{invalid, run, session_id};
+use crate::{
+    Checkpoint, Claim, RunPlace, SessionSummary,
+    backend::{self, Found, Row, begins_run, nearest_id},
+};
 
 /// A session's row as its writer knows it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Head {
     pub(super) row: i64,
     pub(super) epoch: i64,
-    pub(super) position: Position,
-    pub(super) runs: u64,
-    pub(super) created_at: Timestamp,
-}
-
-impl Head {
-    pub(super) fn apply(&mut self, event: &AgentEvent) {
-        if self.position.last == 0 {
-            self.created_at = event.at;
-        }
-        self.position.apply(event);
-        self.runs += u64::from(begins_run(event));
-    }
+    pub(super) state: backend::Head,
 }
 
 fn number(row: &SqlRow<'_>, index: usize) -> rusqlite::Result<u64> {
@@ -51,13 +33,13 @@ pub(super) fn head(connection: &Connection, session: &SessionId) -> rusqlite::Re
     let sql =
         "SELECT id, epoch, last, updated_at, run, streams, runs, created_at FROM sessions WHERE name = ?1";
     let head = |row: &SqlRow<'_>| {
-        let mut position = Position::default();
-        position.last = number(row, 2)?;
-        position.at = time(row, 3)?;
-        position.run = run(row, 4)?;
-        position.streams = number(row, 5)?;
-        let (runs, created_at) = (number(row, 6)?, time(row, 7)?);
-        Ok(Head { row: row.get(0)?, epoch: row.get(1)?, position, runs, created_at })
+        let mut state = backend::Head::default();
+        state.position.last = number(row, 2)?;
+        state.position.at = time(row, 3)?;
+        state.position.run = run(row, 4)?;
+        state.position.streams = number(row, 5)?;
+        (state.runs, state.created_at) = (number(row, 6)?, time(row, 7)?);
+        Ok(Head { row: row.get(0)?, epoch: row.get(1)?, state })
     };
     connection.prepare_cached(sql)?.query_row([session.as_str()], head).optional()
 }
@@ -102,15 +84,15 @@ pub(super) fn insert(connection: &Connection, row: i64, event: &AgentEvent) -> r
 
 pub(super) fn update(connection: &Connection, head: &Head) -> rusqlite::Result<()> {
     let sql = "UPDATE sessions SET last = ?2, updated_at = ?3, run = ?4, streams = ?5, runs = ?6, created_at = ?7 WHERE id = ?1";
-    let Position { last, at, run, streams, .. } = &head.position;
+    let Position { last, at, run, streams, .. } = &head.state.position;
     connection.prepare_cached(sql)?.execute(params![
         head.row,
         *last as i64,
         at.as_micros() as i64,
         run.as_ref().map(RunId::as_str),
         *streams as i64,
-        head.runs as i64,
-        head.created_at.as_micros() as i64,
+        head.state.runs as i64,
+        head.state.created_at.as_micros() as i64,
     ])?;
     Ok(())
 }
@@ -213,7 +195,7 @@ fn summary(row: &SqlRow<'_>) -> rusqlite::Result<SessionSummary> {
     };
     let (id, mut damage) = match SessionId::parse_scoped(&name) {
         Ok(id) => (id, None),
-        Err(error) => (nearest(&name), Some(error.to_string())),
+        Err(error) => (nearest_id(&name), Some(error.to_string())),
     };
     let (first, last) = (readable(number(row, 1), &mut damage), readable(number(row, 2), &mut damage));
     let (runs, unfinished) = (readable(number(row, 3), &mut damage), readable(run(row, 4), &mut damage));
@@ -239,14 +221,6 @@ pub(super) fn session(connection: &Connection, id: &SessionId) -> rusqlite::Resu
         .prepare_cached(&format!("{SUMMARY} AND name = ?1"))?
         .query_row([id.as_str()], summary)
         .optional()
-}
-
-/// Rows, and the range of numbers that they should have.
-pub(super) struct Found {
-    pub(super) rows: Vec<Row>,
-    pub(super) wanted: RangeInclusive<u64>,
-    /// The last number that the session should have.
-    pub(super) last: u64,
 }
 
 /// Returns a page of a session's events; `None` if the session does not exist.

@@ -18,7 +18,7 @@ use super::{
     schema,
     table::{self, Head},
 };
-use crate::{Checkpoint, Claimed, JournalError};
+use crate::{Checkpoint, Claimed, JournalError, backend::Progress};
 
 /// The sessions that are open here, by row.
 pub(super) type Sessions = HashMap<i64, Open>;
@@ -134,7 +134,7 @@ impl<'a> Transaction<'a> {
 
     fn append(&mut self, entry: &Arc<Entry>, event: &AgentEvent) -> rusqlite::Result<()> {
         let (sql, row) = (self.sql, entry.row);
-        if entry.has_failed() {
+        if entry.progress.failure().is_some() {
             return Ok(());
         }
         let Some(head) = self.head(entry)? else {
@@ -142,7 +142,7 @@ impl<'a> Transaction<'a> {
             return Ok(());
         };
         table::insert(sql, row, event)?;
-        head.apply(event);
+        head.state.apply(event);
         self.dirty.insert(row);
         self.changes.appended.insert(row, (entry.clone(), event.seq));
         Ok(())
@@ -188,8 +188,13 @@ impl<'a> Transaction<'a> {
             return Ok(Err(refusal));
         }
         let head = Head { epoch: table::take_over(self.sql, head.row)?, ..head };
-        let position = head.position.clone();
-        let entry = Entry::new(session.clone(), head.row, head.epoch, position.last);
+        let position = head.state.position.clone();
+        let entry = Entry {
+            session: session.clone(),
+            row: head.row,
+            epoch: head.epoch,
+            progress: Progress::new(position.last),
+        };
         self.changes.heads.insert(head.row, Some(head));
         Ok(Ok(Opened::new(Arc::new(entry), position)))
     }
@@ -288,8 +293,10 @@ impl Changes {
         }
         for entry in self.lost {
             let (path, session) = (path.display(), &entry.session);
-            entry.fail(format!("{path}: session {session} was taken over by another owner, or deleted"));
+            entry
+                .progress
+                .fail(format!("{path}: session {session} was taken over by another owner, or deleted"));
         }
-        self.appended.into_values().for_each(|(entry, last)| entry.commit(last));
+        self.appended.into_values().for_each(|(entry, last)| entry.progress.commit(last));
     }
 }

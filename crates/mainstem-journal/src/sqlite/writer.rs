@@ -15,7 +15,7 @@ use super::{
     queue::{GROUP, Queue},
     transaction::{Changes, Sessions, Transaction, release},
 };
-use crate::{JournalError, sync::has_passed};
+use crate::{JournalError, backend::Request, sync::has_passed};
 
 /// How long requests are added to a transaction: those of other tenants wait for its end.
 const LONGEST: Duration = Duration::from_millis(4);

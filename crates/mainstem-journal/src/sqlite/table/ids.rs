@@ -1,6 +1,6 @@
 //! Ids of rows: a file may have been changed by another program.
 
-use mainstem_message::{IdError, RunId, SessionId, TenantName};
+use mainstem_message::{IdError, RunId, SessionId};
 use rusqlite::{Error, Result, Row, types::Type};
 
 /// Reads a run's id; `None` if the row has none.
@@ -16,11 +16,4 @@ pub(super) fn session_id(row: &Row<'_>, index: usize) -> Result<SessionId> {
 
 pub(super) fn invalid(index: usize, error: IdError) -> Error {
     Error::FromSqlConversionFailure(index, Type::Text, Box::new(error))
-}
-
-/// Returns an id for a row without a valid one, in the same tenant's part.
-pub(super) fn nearest(name: &str) -> SessionId {
-    let mut parts = name.rsplit('/');
-    let id = SessionId::from_lossy(parts.next().unwrap_or_default());
-    parts.fold(id, |id, tenant| id.scoped(&TenantName::from_lossy(tenant)))
 }

@@ -1,30 +1,35 @@
 //! The order of requests.
 
-use mainstem_message::SessionId;
-use tokio::sync::oneshot;
+use super::*;
 
-use super::{super::op::Answer, *};
+/// A letter, and its session.
+struct Lettered(char, Option<SessionId>);
+
+impl Request for Lettered {
+    fn session(&self) -> Option<&SessionId> {
+        self.1.as_ref()
+    }
+
+    fn is_urgent(&self) -> bool {
+        true
+    }
+
+    fn is_durable(&self) -> bool {
+        self.1.is_none()
+    }
+}
 
 /// Returns the order of requests, each a letter: `f` is a flush, which is durable and a barrier;
-/// another letter asks whether the session of a tenant of that name is open.
+/// another letter is about the session of a tenant of that name.
 fn order(made: &str, durable: bool) -> String {
     let mut queues = TenantQueues::default();
     for letter in made.chars() {
-        let op = match letter {
-            'f' => Op::Flush(Answer::new(oneshot::channel().0)),
-            tenant => Op::IsOpen(
-                SessionId::parse_scoped(&format!("{tenant}/s")).unwrap(),
-                Answer::new(oneshot::channel().0),
-            ),
-        };
-        queues.push(op);
+        let session = (letter != 'f').then(|| SessionId::parse_scoped(&format!("{letter}/s")).unwrap());
+        queues.push(Lettered(letter, session));
     }
-    let letter = |op: Op| match op {
-        Op::IsOpen(session, _) => session.as_str().chars().next().unwrap(),
-        _ => 'f',
-    };
+    let letter = |request: Lettered| request.0;
     let served: String =
-        std::iter::from_fn(|| queues.pop(|op| durable || !op.is_durable())).map(letter).collect();
+        std::iter::from_fn(|| queues.pop(|request| durable || !request.is_durable())).map(letter).collect();
     assert_eq!(queues.len(), made.len() - served.len());
     assert_eq!(queues.has_durable(), made.contains('f') && !served.contains('f'));
     served

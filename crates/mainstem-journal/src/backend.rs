@@ -1,0 +1,14 @@
+//! What journals in databases share. For implementations of [`Journal`](crate::Journal); a program
+//! that uses a journal needs none of it.
+
+mod head;
+mod progress;
+mod queues;
+mod rows;
+
+pub use self::{
+    head::{Head, begins_run},
+    progress::Progress,
+    queues::{Request, TenantQueues},
+    rows::{Found, Row, nearest_id},
+};

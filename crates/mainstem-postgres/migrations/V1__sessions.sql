@@ -1,0 +1,89 @@
+-- What any program has to know before it reads anything else.
+CREATE TABLE about (
+    name text PRIMARY KEY,
+    value text NOT NULL
+);
+-- The oldest schema whose programs can work with this one.
+INSERT INTO about VALUES ('compatible from', '1');
+
+-- The processes that share the database. A node is alive until its lease ends; time is the database's.
+CREATE TABLE nodes (
+    no bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    name text NOT NULL,
+    program text NOT NULL,
+    joined_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    lease_until timestamptz NOT NULL
+);
+
+-- `node` writes the session while it is alive; `epoch` rises with each writer and fences the ones before.
+CREATE TABLE sessions (
+    no bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    name text COLLATE "C" NOT NULL UNIQUE,
+    node bigint,
+    epoch bigint NOT NULL DEFAULT 0,
+    first bigint NOT NULL DEFAULT 1,
+    last bigint NOT NULL DEFAULT 0,
+    streams bigint NOT NULL DEFAULT 0,
+    runs bigint NOT NULL DEFAULT 0,
+    run text COLLATE "C",
+    created_at bigint NOT NULL DEFAULT 0,
+    updated_at bigint NOT NULL DEFAULT 0
+) WITH (fillfactor = 50);
+CREATE INDEX sessions_of_node ON sessions (node) WHERE node IS NOT NULL;
+
+CREATE TABLE events (
+    session bigint NOT NULL,
+    seq bigint NOT NULL,
+    event text COLLATE "C" NOT NULL,
+    PRIMARY KEY (session, seq)
+) PARTITION BY HASH (session);
+CREATE TABLE events_0 PARTITION OF events FOR VALUES WITH (MODULUS 8, REMAINDER 0);
+CREATE TABLE events_1 PARTITION OF events FOR VALUES WITH (MODULUS 8, REMAINDER 1);
+CREATE TABLE events_2 PARTITION OF events FOR VALUES WITH (MODULUS 8, REMAINDER 2);
+CREATE TABLE events_3 PARTITION OF events FOR VALUES WITH (MODULUS 8, REMAINDER 3);
+CREATE TABLE events_4 PARTITION OF events FOR VALUES WITH (MODULUS 8, REMAINDER 4);
+CREATE TABLE events_5 PARTITION OF events FOR VALUES WITH (MODULUS 8, REMAINDER 5);
+CREATE TABLE events_6 PARTITION OF events FOR VALUES WITH (MODULUS 8, REMAINDER 6);
+CREATE TABLE events_7 PARTITION OF events FOR VALUES WITH (MODULUS 8, REMAINDER 7);
+
+CREATE TABLE runs (
+    run text COLLATE "C" PRIMARY KEY,
+    session bigint NOT NULL,
+    first bigint NOT NULL
+);
+CREATE INDEX runs_of_session ON runs (session);
+
+CREATE TABLE claims (
+    key text COLLATE "C" PRIMARY KEY,
+    digest text NOT NULL,
+    session text COLLATE "C" NOT NULL,
+    run text COLLATE "C" NOT NULL,
+    at bigint NOT NULL
+);
+CREATE INDEX claims_by_age ON claims (at);
+CREATE INDEX claims_of_session ON claims (session);
+
+CREATE TABLE checkpoints (
+    session bigint PRIMARY KEY,
+    seq bigint NOT NULL,
+    state text NOT NULL
+);
+
+-- Background tasks. The columns beside `record` are those of it that are searched.
+CREATE TABLE tasks (
+    id text COLLATE "C" PRIMARY KEY,
+    root text COLLATE "C" NOT NULL,
+    parent text COLLATE "C" NOT NULL,
+    created_at bigint NOT NULL,
+    record text NOT NULL
+);
+CREATE INDEX tasks_of_root ON tasks (root);
+CREATE INDEX tasks_of_parent ON tasks (parent);
+
+-- Who runs them. `until` is by the clock of the node; `lease_until` is by the database's.
+CREATE TABLE executors (
+    id text COLLATE "C" PRIMARY KEY,
+    node bigint NOT NULL,
+    until bigint NOT NULL,
+    lease_until timestamptz NOT NULL
+);

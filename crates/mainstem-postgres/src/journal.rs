@@ -1,0 +1,284 @@
+//! The journal.
+
+use std::{
+    fmt,
+    future::Future,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use async_trait::async_trait;
+use mainstem_event::{AgentEvent, Record, Timestamp};
+use mainstem_journal::{
+    Checkpoint, Claim, Claimed, Cut, Journal, JournalError, Retention, RunPlace, SessionSummary,
+};
+use mainstem_message::{RunId, SessionId};
+use tokio::sync::oneshot;
+
+use crate::{
+    error::{Failure, Result},
+    node::{Owner, PAGE, Shared, repeat},
+    queue::Op,
+    record::{Entry, Opened},
+    sql,
+};
+
+/// Sessions in PostgreSQL, shared by all nodes of a database: any of them reads a session, and one
+/// at a time writes it. Cheap to clone.
+///
+/// All committed events survive the end of the process and, as far as the database is set up for
+/// it (`synchronous_commit`), of the database. Events are committed in groups, at the latest 25 ms
+/// after the first of a group. While the database can't be reached, events wait; when the node's
+/// lease is over, the records of its open sessions fail.
+///
+/// ```no_run
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// use mainstem_journal::Journal;
+/// use mainstem_postgres::{Node, Settings};
+///
+/// let node = Node::join(Settings::parse("postgres://fleet@localhost/agents")?).await?;
+/// for session in node.journal().sessions().await? {
+///     println!("{}", session.id);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct PostgresJournal {
+    owner: Arc<Owner>,
+}
+
+impl PostgresJournal {
+    pub(crate) fn new(owner: Arc<Owner>) -> Self {
+        Self { owner }
+    }
+
+    /// Serves a request on the node's thread.
+    async fn serve<T, F>(
+        &self,
+        what: &'static str,
+        request: impl FnOnce(Arc<Shared>) -> F,
+    ) -> Result<T, JournalError>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T>> + Send + 'static,
+    {
+        let served = self.owner.run(request).await.ok_or(JournalError::Closed)?;
+        served.map_err(|failure| failure.of_journal(what, self.owner.shared.place()))
+    }
+
+    /// Returns an error if the journal is closed, or if its node has no lease.
+    fn check_writable(&self) -> Result<(), JournalError> {
+        let shared = &self.owner.shared;
+        if shared.is_closed() {
+            return Err(JournalError::Closed);
+        }
+        if shared.lease.is_over() {
+            let failure = Failure::transient("this node could not renew its lease");
+            return Err(failure.of_journal("write", shared.place()));
+        }
+        Ok(())
+    }
+
+    /// Returns the number up to which a session may be cut; reads a page at a time.
+    async fn cut(
+        &self,
+        session: &SessionSummary,
+        retention: &Retention,
+        now: Timestamp,
+    ) -> Result<u64, JournalError> {
+        let mut cut = Cut::new(retention, session.last, now);
+        let mut from = session.first;
+        loop {
+            let page = match self.read(&session.id, from, PAGE).await {
+                // The runs after a damaged event are unknown; and the session may have been deleted
+                // in the meantime.
+                Err(JournalError::Damaged { .. } | JournalError::Unknown { .. }) => Vec::new(),
+                page => page?,
+            };
+            let goes_on = page.iter().all(|event| cut.apply(event));
+            match page.last() {
+                Some(last) if goes_on => from = last.seq + 1,
+                _ => return Ok(cut.through()),
+            }
+        }
+    }
+}
+
+impl fmt::Debug for PostgresJournal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PostgresJournal").field("place", &self.owner.shared.place()).finish_non_exhaustive()
+    }
+}
+
+/// Opens a session for writing; `None` if it is open, here or at another node.
+async fn open(shared: Arc<Shared>, session: SessionId) -> Result<Option<Opened>> {
+    // The release of a record that was dropped is in the queue, or, if the writer itself has
+    // dropped it when it woke the log, behind the first barrier.
+    shared.barrier(Some(&session)).await;
+    if shared.is_open(&session) {
+        shared.barrier(Some(&session)).await;
+    }
+    let Some(reserved) = shared.reserve(&session) else { return Ok(None) };
+    let taken = repeat(|| async { sql::take(&shared.client().await?, &session, shared.no()).await }).await?;
+    let Some(taken) = taken else { return Ok(None) };
+    let entry = Arc::new(Entry::new(session.clone(), taken.no, taken.epoch, taken.head));
+    reserved.fill(entry.clone());
+    Ok(Some(Opened::new(shared.clone(), entry)))
+}
+
+/// Returns `true` if a session is open here; waits until a dropped record is released.
+async fn is_open_here(shared: &Shared, session: &SessionId) -> bool {
+    for _ in 0..2 {
+        shared.barrier(Some(session)).await;
+        if !shared.is_open(session) {
+            return false;
+        }
+    }
+    true
+}
+
+#[async_trait]
+impl Journal for PostgresJournal {
+    async fn open(&self, session: &SessionId) -> Result<Arc<dyn Record>, JournalError> {
+        self.check_writable()?;
+        let id = session.clone();
+        let opened = self.serve("open a session in", |shared| open(shared, id)).await?;
+        let record = opened.and_then(|opened| opened.into_record(self.owner.clone()));
+        let record = record.ok_or_else(|| JournalError::Busy { session: session.clone() })?;
+        Ok(Arc::new(record))
+    }
+
+    async fn is_open(&self, session: &SessionId) -> Result<bool, JournalError> {
+        let id = session.clone();
+        let ask = |shared: Arc<Shared>| async move {
+            // A release that failed is made up for when the session is opened.
+            let is_other = || async { sql::is_open(&shared.client().await?, &id, shared.no()).await };
+            Ok(is_open_here(&shared, &id).await || repeat(is_other).await?)
+        };
+        self.serve("read", ask).await
+    }
+
+    async fn sessions(&self) -> Result<Vec<SessionSummary>, JournalError> {
+        let list = |shared: Arc<Shared>| async move {
+            repeat(|| async { sql::sessions(&shared.client().await?).await }).await
+        };
+        self.serve("list the sessions of", list).await
+    }
+
+    async fn session(&self, id: &SessionId) -> Result<Option<SessionSummary>, JournalError> {
+        let id = id.clone();
+        let read = |shared: Arc<Shared>| async move {
+            repeat(|| async { sql::session(&shared.client().await?, &id).await }).await
+        };
+        self.serve("read", read).await
+    }
+
+    async fn read(
+        &self,
+        session: &SessionId,
+        from: u64,
+        max: usize,
+    ) -> Result<Vec<AgentEvent>, JournalError> {
+        let id = session.clone();
+        let read = move |shared: Arc<Shared>| async move {
+            repeat(|| async { sql::page_of(&shared.client().await?, &id, from, max.min(PAGE)).await }).await
+        };
+        let found = self.serve("read", read).await?;
+        found.ok_or_else(|| JournalError::Unknown { session: session.clone() })?.intact(session)
+    }
+
+    async fn run(&self, id: &RunId) -> Result<Option<RunPlace>, JournalError> {
+        let id = id.clone();
+        let read = |shared: Arc<Shared>| async move {
+            repeat(|| async { sql::place_of(&shared.client().await?, &id).await }).await
+        };
+        self.serve("read", read).await
+    }
+
+    async fn claim(&self, claim: Claim) -> Result<Claimed, JournalError> {
+        self.check_writable()?;
+        let write = |shared: Arc<Shared>| async move {
+            let attempts = AtomicUsize::new(0);
+            let attempt = || async {
+                let client = shared.client().await?;
+                attempts.fetch_add(1, Ordering::Relaxed);
+                sql::claim(&client, &claim).await
+            };
+            let earlier = repeat(attempt).await?;
+            // An earlier attempt may have made this claim, and its answer was lost.
+            let is_own = |earlier: &Claim| attempts.load(Ordering::Relaxed) > 1 && *earlier == claim;
+            let earlier = earlier.filter(|earlier| !is_own(earlier));
+            Ok(earlier.map_or(Claimed::New, |earlier| claim.outcome_after(&earlier)))
+        };
+        self.serve("write", write).await
+    }
+
+    async fn checkpoint(&self, session: &SessionId) -> Result<Option<Checkpoint>, JournalError> {
+        let id = session.clone();
+        let read = |shared: Arc<Shared>| async move {
+            repeat(|| async { sql::checkpoint(&shared.client().await?, &id).await }).await
+        };
+        self.serve("read", read).await
+    }
+
+    async fn store_checkpoint(
+        &self,
+        session: &SessionId,
+        checkpoint: Checkpoint,
+    ) -> Result<(), JournalError> {
+        self.check_writable()?;
+        let id = session.clone();
+        let write = |shared: Arc<Shared>| async move {
+            shared.barrier(Some(&id)).await;
+            repeat(|| async { sql::store_checkpoint(&shared.client().await?, &id, &checkpoint).await }).await
+        };
+        self.serve("write", write).await
+    }
+
+    async fn delete(&self, session: &SessionId) -> Result<bool, JournalError> {
+        let id = session.clone();
+        let write = |shared: Arc<Shared>| async move {
+            if is_open_here(&shared, &id).await {
+                return Ok(None);
+            }
+            sql::delete(&mut shared.client().await?, &id, shared.no()).await
+        };
+        let deleted = self.serve("delete a session of", write).await?;
+        deleted.ok_or_else(|| JournalError::Busy { session: session.clone() })
+    }
+
+    async fn retain(&self, retention: &Retention, now: Timestamp) -> Result<u64, JournalError> {
+        let mut dropped = 0;
+        for session in self.sessions().await?.into_iter().filter(|session| session.damage.is_none()) {
+            let through = self.cut(&session, retention, now).await?;
+            // One part at a time, so that events are committed in between.
+            let mut first = session.first;
+            while first <= through {
+                let id = session.id.clone();
+                let prune = move |shared: Arc<Shared>| async move {
+                    repeat(|| async { sql::prune(&mut shared.client().await?, &id, through).await }).await
+                };
+                let Some(next) = self.serve("drop old events of", prune).await? else { break };
+                dropped += next - first;
+                first = next;
+            }
+        }
+        Ok(dropped)
+    }
+
+    async fn flush(&self) -> Result<(), JournalError> {
+        self.serve("write", |shared| async move { Ok(shared.barrier(None).await) }).await
+    }
+
+    async fn close(&self) -> Result<(), JournalError> {
+        let (caller, closed) = oneshot::channel();
+        self.owner.shared.queue.push(Op::Close(caller));
+        closed.await.unwrap_or(Err(JournalError::Closed))?;
+        let leave =
+            |shared: Arc<Shared>| async move { sql::leave(&shared.client().await?, shared.no()).await };
+        self.serve("leave", leave).await
+    }
+}

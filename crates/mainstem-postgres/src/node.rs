@@ -1,0 +1,365 @@
+//! A node: its lease, and what its stores share.
+
+use std::{
+    collections::HashMap,
+    convert::Infallible,
+    fmt,
+    future::Future,
+    pin::pin,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicI64, Ordering},
+    },
+    time::Duration,
+};
+
+use deadpool_postgres::{Object as Client, Pool};
+use futures_util::{StreamExt, future};
+use mainstem_event::Page;
+use mainstem_journal::backend::Row;
+use mainstem_message::SessionId;
+use tokio::{
+    runtime::{Builder, Handle},
+    sync::oneshot,
+    time::{Instant, sleep, sleep_until, timeout},
+};
+use tokio_postgres::{AsyncMessage, Client as Connected};
+
+use crate::{
+    Error, PostgresJournal, PostgresTaskStore, Settings,
+    error::{Failure, Result},
+    lease::Lease,
+    notices::{CHANNEL, Notices},
+    pool::{AnyConnection, Connector, get},
+    queue::{Op, Queue},
+    record::Entry,
+    schema, sql, writer,
+};
+
+/// The maximum number of events in a page.
+pub(crate) const PAGE: usize = 256;
+
+/// How long a request is tried again while the database can't be reached.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+const PAUSE: Duration = Duration::from_millis(200);
+
+const PROGRAM: &str = concat!("mainstem ", env!("CARGO_PKG_VERSION"));
+
+/// A process that shares the database with others.
+///
+/// It renews its lease while it exists; [`LEASE`](crate::LEASE) after its last renewal the other
+/// nodes may take its sessions over. A node that could not renew its lease knows it by then: the
+/// records of its open sessions fail, so that their runs end, and it joins again when the database
+/// can be reached.
+///
+/// All its work is done by one thread of its own, with up to
+/// [`with_connections`](Settings::with_connections) + 2 connections. The thread ends when the node
+/// and its stores and records are dropped, once what was appended is written; only
+/// [`close`](mainstem_journal::Journal::close) waits for that. A node that is dropped without it
+/// keeps its lease to the end.
+#[derive(Clone)]
+pub struct Node {
+    owner: Arc<Owner>,
+}
+
+/// Ends the thread when the last user is dropped.
+pub(crate) struct Owner {
+    pub(crate) shared: Arc<Shared>,
+    runtime: Handle,
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.shared.queue.end();
+    }
+}
+
+impl Node {
+    /// Joins the nodes of a database. Creates the tables if it has none.
+    ///
+    /// # Errors
+    /// The database can't be reached or read, or its tables are those of another version that this
+    /// program does not work with.
+    pub async fn join(settings: Settings) -> Result<Self, Error> {
+        let connector = Connector::new(settings)?;
+        let (ready, joined) = oneshot::channel();
+        let place = connector.settings().place().to_owned();
+        let failed = |why: String| Error::Database { what: "start a thread for", place, why };
+        let runtime = Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| failed.clone()(error.to_string()))?;
+        let handle = runtime.handle().clone();
+        let thread = std::thread::Builder::new().name("postgres".to_owned());
+        let started = thread.spawn(move || runtime.block_on(drive(connector, ready)));
+        started.map_err(|error| failed(error.to_string()))?;
+        match joined.await {
+            Ok(shared) => Ok(Self { owner: Arc::new(Owner { shared: shared?, runtime: handle }) }),
+            Err(_) => Err(Error::Tls("the thread of the node has ended".to_owned())),
+        }
+    }
+
+    /// Returns the journal of all sessions.
+    pub fn journal(&self) -> PostgresJournal {
+        PostgresJournal::new(self.owner.clone())
+    }
+
+    /// Returns the store of all background tasks.
+    pub fn tasks(&self) -> PostgresTaskStore {
+        PostgresTaskStore::new(self.owner.clone())
+    }
+
+    /// Returns the database, as a URL without its password.
+    pub fn place(&self) -> &str {
+        self.owner.shared.place()
+    }
+}
+
+impl fmt::Debug for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Node").field("place", &self.place()).finish_non_exhaustive()
+    }
+}
+
+impl Owner {
+    /// Runs a request on the node's thread, which serves it also if the future is dropped.
+    pub(crate) async fn run<T, F>(&self, request: impl FnOnce(Arc<Shared>) -> F) -> Option<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = T> + Send + 'static,
+    {
+        self.runtime.spawn(request(self.shared.clone())).await.ok()
+    }
+}
+
+/// What the writer, the requests and the lease of a node share.
+pub(crate) struct Shared {
+    place: String,
+    pool: Pool,
+    pub(crate) queue: Queue,
+    pub(crate) lease: Lease,
+    pub(crate) notices: Notices,
+    /// The node's number in the database.
+    no: AtomicI64,
+    name: String,
+    /// The sessions that are open here; `None` while one is being opened.
+    open: Mutex<HashMap<SessionId, Option<Arc<Entry>>>>,
+    is_closed: AtomicBool,
+}
+
+/// A session that is being opened. Dropping it gives the place up.
+pub(crate) struct Reserved<'a> {
+    shared: &'a Shared,
+    session: &'a SessionId,
+}
+
+impl Reserved<'_> {
+    pub(crate) fn fill(self, entry: Arc<Entry>) {
+        self.shared.open().insert(self.session.clone(), Some(entry));
+    }
+}
+
+impl Drop for Reserved<'_> {
+    fn drop(&mut self) {
+        let mut open = self.shared.open();
+        if open.get(self.session).is_some_and(Option::is_none) {
+            open.remove(self.session);
+        }
+    }
+}
+
+impl Shared {
+    pub(crate) fn place(&self) -> &str {
+        &self.place
+    }
+
+    pub(crate) fn no(&self) -> i64 {
+        self.no.load(Ordering::Acquire)
+    }
+
+    fn open(&self) -> MutexGuard<'_, HashMap<SessionId, Option<Arc<Entry>>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn is_open(&self, session: &SessionId) -> bool {
+        self.open().contains_key(session)
+    }
+
+    /// Reserves the place of a session; `None` if it is open here.
+    pub(crate) fn reserve<'a>(&'a self, session: &'a SessionId) -> Option<Reserved<'a>> {
+        let mut open = self.open();
+        if open.contains_key(session) {
+            return None;
+        }
+        open.insert(session.clone(), None);
+        Some(Reserved { shared: self, session })
+    }
+
+    /// Removes a session whose record was dropped.
+    pub(crate) fn forget(&self, entry: &Arc<Entry>) {
+        let mut open = self.open();
+        let is_this =
+            |other: &Option<Arc<Entry>>| other.as_ref().is_some_and(|other| Arc::ptr_eq(other, entry));
+        if open.get(&entry.session).is_some_and(is_this) {
+            open.remove(&entry.session);
+        }
+    }
+
+    /// Fails the records of all open sessions.
+    fn fail_all(&self, why: &str) {
+        let open: Vec<_> = self.open().values().flatten().cloned().collect();
+        open.iter().for_each(|entry| entry.fail(why));
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn close(&self) {
+        self.is_closed.store(true, Ordering::Release);
+    }
+
+    /// Waits until what was requested before, of the session's tenant or of all, is committed.
+    pub(crate) async fn barrier(&self, session: Option<&SessionId>) {
+        let (caller, done) = oneshot::channel();
+        self.queue.push(Op::Barrier(session.cloned(), caller));
+        let _ = done.await;
+    }
+
+    /// Returns a connection for a request.
+    pub(crate) async fn client(&self) -> Result<Client> {
+        get(&self.pool).await
+    }
+
+    /// Reads a page for a record. What can't be read is a gap, as what was dropped is.
+    pub(crate) async fn page(self: Arc<Self>, entry: Arc<Entry>, from: u64, through: u64) -> Page {
+        let read = || async { sql::page(&self.client().await?, entry.no, from, through, PAGE).await };
+        match repeat(read).await {
+            Ok(rows) => Row::page(&entry.session, &rows, through, PAGE),
+            Err(failure) => {
+                tracing::error!(error = %failure, session = %entry.session, "can't read events");
+                Page { events: Vec::new(), through }
+            }
+        }
+    }
+}
+
+/// Makes a request that can be repeated: while the database can't be reached, it is tried again for
+/// some seconds.
+pub(crate) async fn repeat<T, F: Future<Output = Result<T>>>(mut request: impl FnMut() -> F) -> Result<T> {
+    let begun = Instant::now();
+    loop {
+        match request().await {
+            Err(failure) if failure.is_transient && begun.elapsed() < PATIENCE => sleep(PAUSE).await,
+            result => return result,
+        }
+    }
+}
+
+/// The life of a node's thread.
+async fn drive(connector: Connector, ready: oneshot::Sender<Result<Arc<Shared>, Error>>) {
+    let (shared, pool) = match begin(&connector).await {
+        Ok(begun) => begun,
+        Err(error) => {
+            let _ = ready.send(Err(error));
+            return;
+        }
+    };
+    if let Err(Ok(shared)) = ready.send(Ok(shared.clone())) {
+        shared.queue.end();
+    }
+    let writing = pin!(writer::run(shared.clone(), pool));
+    let upkeep = pin!(future::join(listen_and_renew(&shared, &connector), fence(&shared)));
+    future::select(writing, upkeep).await;
+    let leave = async { sql::leave(&shared.client().await?, shared.no()).await };
+    let _ = timeout(PAUSE, leave).await;
+}
+
+/// Joins the nodes of the database. Returns what the node shares, and the writer's connection.
+async fn begin(connector: &Connector) -> Result<(Arc<Shared>, Pool), Error> {
+    let settings = connector.settings();
+    let place = settings.place().to_owned();
+    let (pool, writer) = (connector.pool(settings.connections)?, connector.pool(1)?);
+    let mut client = get(&pool).await.map_err(|failure| failure.at("connect to", &place))?;
+    schema::check(&mut client, &place).await?;
+    let asked_at = Instant::now();
+    let joined = sql::join(&client, &settings.name, PROGRAM, settings.lease).await;
+    let no = joined.map_err(|failure| failure.at("join", &place))?;
+    drop(client);
+    let shared = Shared {
+        place,
+        pool,
+        queue: Queue::default(),
+        lease: Lease::new(settings.lease, asked_at),
+        notices: Notices::default(),
+        no: AtomicI64::new(no),
+        name: settings.name.clone(),
+        open: Mutex::default(),
+        is_closed: AtomicBool::new(false),
+    };
+    Ok((Arc::new(shared), writer))
+}
+
+/// Renews the lease and hears notices, on a connection that is made again whenever it is lost.
+async fn listen_and_renew(shared: &Shared, connector: &Connector) -> Infallible {
+    loop {
+        let lost = connector.connect(async |client, messages| {
+            let (hearing, renewing) = (pin!(hear(shared, messages)), pin!(renew(shared, client)));
+            future::select(hearing, renewing).await.factor_first().0
+        });
+        match lost.await {
+            Ok(Err(failure)) | Err(failure) => {
+                tracing::warn!(error = %failure, place = shared.place(), "the connection of the lease is lost");
+            }
+            Ok(Ok(never)) => match never {},
+        }
+        shared.notices.tell_all();
+        sleep(PAUSE).await;
+    }
+}
+
+async fn hear(shared: &Shared, mut messages: AnyConnection) -> Result<Infallible> {
+    while let Some(message) = messages.next().await {
+        if let AsyncMessage::Notification(notice) = message? {
+            shared.notices.tell(notice.payload());
+        }
+    }
+    Err(Failure::transient("the database has closed it"))
+}
+
+async fn renew(shared: &Shared, client: Connected) -> Result<Infallible> {
+    client.batch_execute(&format!("SET search_path = mainstem; LISTEN {CHANNEL}")).await?;
+    // What came before is not heard.
+    shared.notices.tell_all();
+    loop {
+        if !shared.is_closed() {
+            let late = |_| Failure::transient("the database does not answer");
+            timeout(shared.lease.lasts() / 2, renew_once(shared, &client)).await.map_err(late)??;
+        }
+        sleep(shared.lease.interval()).await;
+    }
+}
+
+async fn renew_once(shared: &Shared, client: &Connected) -> Result<()> {
+    let asked_at = Instant::now();
+    if !sql::renew(client, shared.no(), shared.lease.lasts()).await? {
+        // It was silent for so long that it was removed.
+        shared.fail_all("another node may have taken it over");
+        let no = sql::join(client, &shared.name, PROGRAM, shared.lease.lasts()).await?;
+        shared.no.store(no, Ordering::Release);
+    }
+    shared.lease.renewed(asked_at);
+    Ok(())
+}
+
+/// Fails what is open whenever the lease is over: another node may write it now.
+async fn fence(shared: &Shared) -> Infallible {
+    loop {
+        sleep_until(shared.lease.until()).await;
+        if shared.lease.is_over() {
+            shared.fail_all(&format!("this node could not renew its lease at {}", shared.place()));
+            while shared.lease.is_over() {
+                sleep(PAUSE).await;
+            }
+        }
+    }
+}

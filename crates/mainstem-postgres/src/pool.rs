@@ -1,0 +1,101 @@
+//! Connections: a pool for requests, one for the writer, and one for the lease.
+
+use std::{sync::Arc, time::Duration};
+
+use deadpool_postgres::{
+    Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime, Timeouts,
+};
+use rustls::{ClientConfig, crypto::ring};
+use rustls_platform_verifier::BuilderVerifierExt as _;
+use tokio_postgres::{Client, Connection, NoTls, Socket};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use crate::{
+    Error, Settings,
+    error::{Failure, Result},
+};
+
+/// How long a request waits for a connection.
+const WAIT: Duration = Duration::from_secs(10);
+
+/// Set on every connection. The limits are the server's: a node that is paused or cut off within a
+/// transaction must not hold its locks for longer than its lease.
+const SESSION: &str = "SET search_path = mainstem;
+    SET idle_in_transaction_session_timeout = '5s';
+    SET lock_timeout = '5s';
+    SET statement_timeout = '60s';
+    SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 3;
+    SET tcp_user_timeout = '10s'";
+
+/// How connections are made.
+#[derive(Clone)]
+pub(crate) struct Connector {
+    settings: Settings,
+    tls: Option<MakeRustlsConnect>,
+}
+
+impl Connector {
+    pub(crate) fn new(settings: Settings) -> Result<Self, Error> {
+        let tls = settings.may_use_tls().then(tls).transpose()?;
+        Ok(Self { settings, tls })
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Creates a pool; it connects when it is used, on the runtime of its user.
+    pub(crate) fn pool(&self, connections: usize) -> Result<Pool, Error> {
+        let recycle = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+        let config = self.settings.config.clone();
+        let manager = match &self.tls {
+            Some(tls) => Manager::from_config(config, tls.clone(), recycle),
+            None => Manager::from_config(config, NoTls, recycle),
+        };
+        let prepare = Hook::async_fn(|client: &mut deadpool_postgres::ClientWrapper, _| {
+            Box::pin(async move { client.batch_execute(SESSION).await.map_err(HookError::Backend) })
+        });
+        let timeouts = Timeouts { wait: Some(WAIT), create: Some(WAIT), recycle: Some(WAIT) };
+        let pool = Pool::builder(manager).max_size(connections).post_create(prepare).timeouts(timeouts);
+        let pool = pool.runtime(Runtime::Tokio1).build();
+        pool.map_err(|error| Failure::permanent(error.to_string()).at("use", self.settings.place()))
+    }
+
+    /// Connects once, without a pool. `with` gets the client and what must be polled for it.
+    pub(crate) async fn connect<T>(&self, with: impl AsyncFnOnce(Client, AnyConnection) -> T) -> Result<T> {
+        let config = &self.settings.config;
+        let (client, connection): (_, AnyConnection) = match &self.tls {
+            Some(tls) => boxed(config.connect(tls.clone()).await?),
+            None => boxed(config.connect(NoTls).await?),
+        };
+        Ok(with(client, connection).await)
+    }
+}
+
+/// A connection of either kind, as messages from the server.
+pub(crate) type AnyConnection = futures_util::stream::BoxStream<
+    'static,
+    std::result::Result<tokio_postgres::AsyncMessage, tokio_postgres::Error>,
+>;
+
+fn boxed<S>(connected: (Client, Connection<Socket, S>)) -> (Client, AnyConnection)
+where
+    S: tokio_postgres::tls::TlsStream + Unpin + Send + 'static,
+{
+    let (client, mut connection) = connected;
+    let messages = futures_util::stream::poll_fn(move |cx| connection.poll_message(cx));
+    (client, Box::pin(messages))
+}
+
+/// Takes a connection from a pool.
+pub(crate) async fn get(pool: &Pool) -> Result<Object> {
+    Ok(pool.get().await?)
+}
+
+fn tls() -> Result<MakeRustlsConnect, Error> {
+    let failed = |error: rustls::Error| Error::Tls(error.to_string());
+    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
+    let builder = builder.with_safe_default_protocol_versions().map_err(failed)?;
+    let builder = builder.with_platform_verifier().map_err(failed)?;
+    Ok(MakeRustlsConnect::new(builder.with_no_client_auth()))
+}

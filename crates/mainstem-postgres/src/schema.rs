@@ -1,0 +1,98 @@
+//! The tables: creating and changing them, and which versions of them this program works with.
+
+use refinery::{Migration, Runner};
+use tokio_postgres::Client;
+
+use crate::{
+    Error, Settings,
+    error::{Failure, Result},
+    pool::{Connector, get},
+};
+
+mod migrations {
+    refinery::embed_migrations!("migrations");
+}
+
+/// Held while the tables are changed: "MSTM".
+const LOCK: i64 = 0x4d53_544d;
+
+/// What [`migrate`] has done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Migrated {
+    /// The version of the tables before; `None` if there were none.
+    pub from: Option<i32>,
+    /// Their version now.
+    pub to: i32,
+}
+
+/// Creates the tables, or changes those of an earlier version, which nodes of the version before
+/// survive. Does nothing if they are up to date. Concurrent calls wait for each other.
+///
+/// # Errors
+/// The database can't be reached or changed, or its tables are those of a later version. Each
+/// change is made whole or not at all.
+pub async fn migrate(settings: &Settings) -> Result<Migrated, Error> {
+    let pool = Connector::new(settings.clone())?.pool(1)?;
+    let mut client = get(&pool).await.map_err(|failure| failure.at("connect to", settings.place()))?;
+    let changed = change(&mut client).await;
+    changed.map_err(|failure| failure.at("change the tables of", settings.place()))
+}
+
+/// Checks that this program works with the tables; creates them in an empty database.
+pub(crate) async fn check(client: &mut Client, place: &str) -> Result<(), Error> {
+    let failed = |failure: Failure| failure.at("read the tables of", place);
+    let known = known();
+    let place = || place.to_owned();
+    match version(client).await.map_err(failed)? {
+        None => _ = change(client).await.map_err(|failure| failure.at("create the tables of", &place()))?,
+        Some((version, _)) if version < known => return Err(Error::Older { place: place(), version, known }),
+        Some((version, oldest)) if oldest > known => {
+            return Err(Error::Newer { place: place(), version, known });
+        }
+        Some(_) => {}
+    }
+    Ok(())
+}
+
+/// The version of the tables that this program makes.
+fn known() -> i32 {
+    let runner = migrations::migrations::runner();
+    runner.get_migrations().iter().map(Migration::version).max().unwrap_or_default()
+}
+
+/// Returns the version of the tables, and that of the oldest programs that work with them; `None`
+/// if there are none.
+async fn version(client: &Client) -> Result<Option<(i32, i32)>> {
+    let exists = "SELECT to_regclass('mainstem.about') IS NOT NULL";
+    if !client.query_one(exists, &[]).await?.get::<_, bool>(0) {
+        return Ok(None);
+    }
+    let versions = "SELECT (SELECT max(version) FROM mainstem.refinery_schema_history),
+        (SELECT value::int FROM mainstem.about WHERE name = 'compatible from')";
+    let row = client.query_one(versions, &[]).await?;
+    let version: Option<i32> = row.try_get(0)?;
+    Ok(Some((version.unwrap_or_default(), row.try_get::<_, Option<i32>>(1)?.unwrap_or_default())))
+}
+
+async fn change(client: &mut Client) -> Result<Migrated> {
+    client.execute("SELECT pg_advisory_lock($1)", &[&LOCK]).await?;
+    let changed = change_locked(client).await;
+    // Ends with the connection in any case.
+    client.execute("SELECT pg_advisory_unlock($1)", &[&LOCK]).await?;
+    changed
+}
+
+async fn change_locked(client: &mut Client) -> Result<Migrated> {
+    let (from, to) = (version(client).await?.map(|(version, _)| version), known());
+    if from.is_some_and(|from| from > to) {
+        return Err(Failure::permanent(format!(
+            "they have version {}, and this program knows versions up to {to}; use a later program",
+            from.unwrap_or_default()
+        )));
+    }
+    client.batch_execute("CREATE SCHEMA IF NOT EXISTS mainstem; SET search_path = mainstem").await?;
+    let runner: Runner = migrations::migrations::runner().set_grouped(false);
+    runner.run_async(client).await.map_err(|error| Failure::permanent(error.to_string()))?;
+    Ok(Migrated { from, to })
+}
