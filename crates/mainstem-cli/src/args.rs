@@ -1,6 +1,7 @@
 //! The command line.
 
 mod agents;
+mod journal;
 mod mcp;
 mod run;
 mod serve;
@@ -15,6 +16,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::agents::{Agents, AgentsCommand, Form, Keys, List, Listing, New, Show, Validate};
 pub(crate) use self::{
+    journal::JournalAt,
     mcp::Mcp,
     run::{Background, Format, Mode, Run},
     serve::{Log, Serve},
@@ -113,11 +115,30 @@ pub(crate) enum Command {
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,
     },
+    /// Create the tables of a PostgreSQL database, or change those of an earlier version.
+    #[command(after_help = MIGRATE_HELP)]
+    Migrate(Migrate),
     /// Check that a server can begin runs, as containers and monitors do.
     #[command(after_help = HEALTH_HELP)]
     Health(Health),
     /// Print the version.
     Version,
+}
+
+const MIGRATE_HELP: &str = "\
+Run it once before the servers of a new version begin; those of the version before go on meanwhile.
+An empty database needs it only if the servers may not create tables.
+
+  PGPASSWORD=… mainstem migrate --journal postgres://owner@db.example/agents
+";
+
+/// `mainstem migrate`
+#[derive(Debug, Args)]
+pub(crate) struct Migrate {
+    /// The database; its password comes from PGPASSWORD, or from the file that PGPASSWORD_FILE
+    /// names.
+    #[arg(long, value_name = "URL")]
+    pub(crate) journal: JournalAt,
 }
 
 const HEALTH_HELP: &str = "\

@@ -113,7 +113,7 @@ impl Source {
     /// # Errors
     /// The session does not exist, or the server can't be reached.
     async fn open(args: &Attach) -> anyhow::Result<Self> {
-        let session = host::open(&args.at, args.journal.as_deref())?.session(&args.session);
+        let session = host::open(&args.at, args.journal.as_ref())?.session(&args.session);
         let view = session.view().await.advise()?;
         let first = match args.from {
             Some(from) => from,

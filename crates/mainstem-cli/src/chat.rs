@@ -337,7 +337,7 @@ impl Dialog<'_> {
     fn offer(&self, session: &ChatSession) {
         if let Some(id) = session.recorded_as().filter(|_| self.cost.turns > 0) {
             let server = self.args.at.server.iter().map(|server| format!(" --server {server}"));
-            let journal = self.args.journal.iter().map(|file| format!(" --journal {}", file.display()));
+            let journal = self.args.journal.iter().map(|at| format!(" --journal {at}"));
             let place: String = server.chain(journal).collect();
             self.say(&format!("to come back: mainstem chat --session {id}{place}"));
         }

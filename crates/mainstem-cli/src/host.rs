@@ -1,6 +1,6 @@
 //! Where the sessions and tasks of a command are: on a server, or in the records of this machine.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use anyhow::anyhow;
 use mainstem::client::Server;
@@ -9,15 +9,15 @@ use mainstem::{
     event::{Ids, RandomIds, SystemClock},
     message::SessionId,
     session::Records,
-    task::{ExecutorId, FileTaskStore, TaskSet},
+    task::{ExecutorId, FileTaskStore, TaskSet, TaskStore},
 };
 
 use crate::{
-    args::{At, Source},
+    args::{At, JournalAt, Source},
     config::{Settings, var},
     exit::{Exit, Fault, OrExit},
     harness::workspace,
-    store,
+    store::{self, Store},
     terminal::Terminal,
     trust::{self, Reads},
 };
@@ -46,11 +46,31 @@ pub(crate) fn server(address: Option<&str>) -> anyhow::Result<Option<Server>> {
 ///
 /// # Errors
 /// The server's name is not an address, or the journal can't be opened.
-pub(crate) fn open(at: &At, journal: Option<&Path>) -> anyhow::Result<Arc<dyn Host>> {
+pub(crate) fn open(at: &At, journal: Option<&JournalAt>) -> anyhow::Result<Arc<dyn Host>> {
     match server(at.server.as_deref())? {
         Some(server) => Ok(Arc::new(server)),
-        None => Ok(Arc::new(Records::new(TaskSet::in_memory()).with_journal(store::open(journal)?.journal))),
+        None => records(store::open(journal)?),
     }
+}
+
+/// Returns the sessions and tasks of a database.
+///
+/// # Errors
+/// It can't be joined.
+pub(crate) fn database(at: &JournalAt) -> anyhow::Result<Arc<dyn Host>> {
+    records(store::open(Some(at))?)
+}
+
+fn records(store: Store) -> anyhow::Result<Arc<dyn Host>> {
+    let tasks = match store.tasks {
+        Some(tasks) => task_set(tasks),
+        None => TaskSet::in_memory(),
+    };
+    Ok(Arc::new(Records::new(tasks).with_journal(store.journal)))
+}
+
+fn task_set(store: Arc<dyn TaskStore>) -> TaskSet {
+    TaskSet::new(store, Arc::new(SystemClock), ExecutorId::new(RandomIds.next("executor-")))
 }
 
 /// Returns the records of tasks in a workspace.
@@ -60,8 +80,7 @@ pub(crate) fn open(at: &At, journal: Option<&Path>) -> anyhow::Result<Arc<dyn Ho
 pub(crate) fn task_records(flags: Settings, source: &Source, terminal: Terminal) -> anyhow::Result<Records> {
     let config = trust::look_and_warn(flags, source, Reads::NoAgents, terminal)?;
     let store = Arc::new(FileTaskStore::new(workspace(&config.settings).value));
-    let executor = ExecutorId::new(RandomIds.next("executor-"));
-    Ok(Records::new(TaskSet::new(store, Arc::new(SystemClock), executor)))
+    Ok(Records::new(task_set(store)))
 }
 
 /// Returns an id for a new session.
@@ -73,7 +92,7 @@ pub(crate) fn new_session() -> SessionId {
 ///
 /// # Errors
 /// There is none, or they can't be listed.
-pub(crate) async fn latest(address: Option<&str>, journal: Option<&Path>) -> Result<SessionId, Fault> {
+pub(crate) async fn latest(address: Option<&str>, journal: Option<&JournalAt>) -> Result<SessionId, Fault> {
     let at = At { server: address.map(str::to_owned) };
     let host = open(&at, journal).or_exit(Exit::Config)?;
     let sessions = host.sessions().await.advise().or_exit(Exit::Failed)?;

@@ -20,6 +20,7 @@ mod init;
 mod man;
 mod markdown;
 mod mcp;
+mod migrate;
 mod model;
 mod models;
 mod open_files;
@@ -87,6 +88,7 @@ fn main() -> ExitCode {
         Command::Trust(args) => trust::run(args),
         Command::Completions { shell } => completions(*shell),
         Command::Man { dir } => man::run(dir.as_deref()),
+        Command::Migrate(args) => migrate::run(args),
         Command::Health(args) => health::run(args),
         Command::Version => version(),
     };

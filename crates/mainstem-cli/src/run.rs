@@ -73,7 +73,7 @@ pub(crate) fn run(args: &args::Run, source: &Source, terminal: Terminal) -> Resu
 fn continued(args: &args::Run, runtime: &Runtime) -> Result<args::Run, Fault> {
     let mut args = args.clone();
     if args.is_continued {
-        let latest = host::latest(args.at.server.as_deref(), args.journal.as_deref());
+        let latest = host::latest(args.at.server.as_deref(), args.journal.as_ref());
         args.session = Some(runtime.block_on(latest)?);
     }
     Ok(args)
@@ -182,7 +182,7 @@ fn offer(args: &args::Run, exit: &Result<Exit, Fault>, terminal: Terminal) {
     let is_over = matches!(exit, Ok(Exit::Reply | Exit::ChildFailed | Exit::ClosedPipe));
     if let Some(id) = args.session.as_ref().filter(|_| !is_over && terminal.stderr && !args.quiet) {
         let server = args.at.server.iter().map(|server| format!(" --server {server}"));
-        let journal = args.journal.iter().map(|file| format!(" --journal {}", file.display()));
+        let journal = args.journal.iter().map(|at| format!(" --journal {at}"));
         let place: String = server.chain(journal).collect();
         progress::say(&format!("to resume it: mainstem run --session {id} --resume{place}"), terminal);
     }

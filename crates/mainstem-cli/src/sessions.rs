@@ -14,7 +14,7 @@ use serde_json::json;
 
 use self::conversation::Conversation;
 use crate::{
-    args::{Form, Sessions, SessionsCommand, Source},
+    args::{Form, JournalAt, Sessions, SessionsCommand, Source},
     exit::{Exit, Fault, OrExit},
     host::{self, Advise},
     print::{json as print_json_value, print, print_json, print_shown, print_table},
@@ -60,8 +60,11 @@ pub(crate) fn run(args: &Sessions, source: &Source, terminal: Terminal) -> Resul
 /// Returns the server that the command names, or the sessions of the journal; with the tasks of the
 /// workspace if they are deleted, too.
 fn open(args: &Sessions, source: &Source, terminal: Terminal) -> anyhow::Result<Arc<dyn Host>> {
-    let journal = args.journal.as_deref();
+    let journal = args.journal.as_ref();
     match &args.command {
+        SessionsCommand::Rm { .. } if matches!(journal, Some(JournalAt::Database(_))) => {
+            host::open(&args.at, journal)
+        }
         SessionsCommand::Rm { workspace, .. } if args.at.server.is_none() => {
             let records = host::task_records(workspace.settings(), source, terminal)?;
             Ok(Arc::new(records.with_journal(store::open(journal)?.journal)))

@@ -1,4 +1,6 @@
-//! The journal of this machine's sessions.
+//! The journal of this machine's sessions, or of those that several nodes share.
+
+mod database;
 
 use std::{
     fs,
@@ -6,33 +8,46 @@ use std::{
     sync::Arc,
 };
 
-use crate::{progress, terminal::Terminal};
 use anyhow::{Context, anyhow};
 use etcetera::BaseStrategy;
 use mainstem::{
     Harness,
     journal::{Journal, SqliteJournal},
+    task::TaskStore,
 };
+
+pub(crate) use self::database::migrate;
+use crate::{args::JournalAt, progress, terminal::Terminal};
 
 /// An open journal.
 pub(crate) struct Store {
     pub(crate) journal: Arc<dyn Journal>,
+    /// The background tasks, if they are beside the sessions and not in the workspace.
+    pub(crate) tasks: Option<Arc<dyn TaskStore>>,
     /// The files of the journal, which agents must not change.
     pub(crate) files: Vec<PathBuf>,
 }
 
-/// Opens the user's journal, or the one in that file.
+/// Opens the user's journal, or another.
 ///
 /// # Errors
 /// The system has no data directory, or the journal can't be opened.
-pub(crate) fn open(path: Option<&Path>) -> anyhow::Result<Store> {
-    let path = path.map_or_else(default_path, |path| Ok(path.to_owned()))?;
+pub(crate) fn open(at: Option<&JournalAt>) -> anyhow::Result<Store> {
+    match at {
+        Some(JournalAt::Database(url)) => database::join(url),
+        Some(JournalAt::File(path)) => open_file(path),
+        None => open_file(&default_path()?),
+    }
+}
+
+fn open_file(path: &Path) -> anyhow::Result<Store> {
     let open = || {
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent)?;
         }
-        let journal = SqliteJournal::open(&path)?;
-        anyhow::Ok(Store { files: files(journal.path()).collect(), journal: Arc::new(journal) })
+        let journal = SqliteJournal::open(path)?;
+        let files = files(journal.path()).collect();
+        anyhow::Ok(Store { files, tasks: None, journal: Arc::new(journal) })
     };
     open().with_context(|| format!("the journal {}", path.display()))
 }

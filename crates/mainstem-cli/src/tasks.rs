@@ -13,7 +13,7 @@ use mainstem::{
 use serde_json::json;
 
 use crate::{
-    args::{Form, Source, Tasks, TasksCommand},
+    args::{Form, JournalAt, Source, Tasks, TasksCommand},
     exit::{Exit, Fault, OrExit},
     host::{self, Advise},
     print::{json as print_json, print, print_table},
@@ -66,15 +66,18 @@ pub(crate) fn run(args: &Tasks, source: &Source, terminal: Terminal) -> Result<E
     })
 }
 
-/// Returns the server that the command names, or the tasks of the workspace; with the journal if
-/// their events are read.
+/// Returns the server or the database that the command names, or the tasks of the workspace; with
+/// the journal if their events are read.
 fn open(args: &Tasks, source: &Source, terminal: Terminal) -> anyhow::Result<Arc<dyn Host>> {
     if let Some(server) = host::server(args.at.server.as_deref())? {
         return Ok(Arc::new(server));
     }
+    if let Some(at @ JournalAt::Database(_)) = &args.journal {
+        return host::database(at);
+    }
     let records = host::task_records(args.workspace.settings(), source, terminal)?;
     Ok(Arc::new(match args.command {
-        TasksCommand::Logs { .. } => records.with_journal(store::open(args.journal.as_deref())?.journal),
+        TasksCommand::Logs { .. } => records.with_journal(store::open(args.journal.as_ref())?.journal),
         _ => records,
     }))
 }

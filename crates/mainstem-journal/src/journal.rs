@@ -3,6 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
+use futures_util::stream::BoxStream;
 use mainstem_event::{AgentEvent, Record, Timestamp};
 use mainstem_message::{RunId, SessionId};
 
@@ -50,6 +51,16 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
     /// one that comes later only ends the page; or if the store can't be read.
     async fn read(&self, session: &SessionId, from: u64, max: usize)
     -> Result<Vec<AgentEvent>, JournalError>;
+
+    /// Returns the changes of a session by other processes, so that a reader need not ask for events
+    /// in short intervals; `None` if the store can't tell them. A change may be missed, so a reader
+    /// asks from time to time nevertheless.
+    ///
+    /// # Errors
+    /// If the store can't be read.
+    async fn changes(&self, _: &SessionId) -> Result<Option<Changes>, JournalError> {
+        Ok(None)
+    }
 
     /// Returns where a run is; `None` if none of its events was ever committed, or its session was
     /// deleted.
@@ -135,6 +146,10 @@ impl<J: Journal + ?Sized> Journal for Arc<J> {
         (**self).read(session, from, max).await
     }
 
+    async fn changes(&self, session: &SessionId) -> Result<Option<Changes>, JournalError> {
+        (**self).changes(session).await
+    }
+
     async fn run(&self, id: &RunId) -> Result<Option<RunPlace>, JournalError> {
         (**self).run(id).await
     }
@@ -171,6 +186,10 @@ impl<J: Journal + ?Sized> Journal for Arc<J> {
         (**self).close().await
     }
 }
+
+/// An item for each change of a session, or for several that came together. It ends when the
+/// journal can tell no more changes.
+pub type Changes = BoxStream<'static, ()>;
 
 /// Where a run is.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -18,7 +18,7 @@ mod sync;
 
 pub use claim::{CLAIM_LASTS, Claim, Claimed};
 pub use error::JournalError;
-pub use journal::{Checkpoint, Journal, RunPlace, SessionSummary};
+pub use journal::{Changes, Checkpoint, Journal, RunPlace, SessionSummary};
 pub use memory::MemoryJournal;
 pub use retention::{Cut, Retention};
 pub use scoped::Scoped;

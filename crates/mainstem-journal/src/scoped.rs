@@ -6,7 +6,9 @@ use async_trait::async_trait;
 use mainstem_event::{AgentEvent, Record, Timestamp};
 use mainstem_message::{RunId, SessionId, TenantName};
 
-use crate::{Checkpoint, Claim, Claimed, Journal, JournalError, Retention, RunPlace, SessionSummary};
+use crate::{
+    Changes, Checkpoint, Claim, Claimed, Journal, JournalError, Retention, RunPlace, SessionSummary,
+};
 
 /// A tenant's part of a journal, whose sessions and claims other parts can't read. In the journal
 /// itself the ids of its sessions begin with the tenant's name and a slash.
@@ -89,6 +91,10 @@ impl Journal for Scoped {
         max: usize,
     ) -> Result<Vec<AgentEvent>, JournalError> {
         self.named(self.whole.read(&self.inner(session), from, max).await)
+    }
+
+    async fn changes(&self, session: &SessionId) -> Result<Option<Changes>, JournalError> {
+        self.named(self.whole.changes(&self.inner(session)).await)
     }
 
     async fn run(&self, id: &RunId) -> Result<Option<RunPlace>, JournalError> {

@@ -1,8 +1,8 @@
 //! Errors of nodes, and how those of the database become errors of journals and tasks.
 
-use std::{error::Error as StdError, fmt, io, sync::Arc};
+use std::{error::Error as StdError, fmt, io};
 
-use deadpool_postgres::PoolError;
+use deadpool_postgres::{HookError, PoolError};
 use mainstem_journal::JournalError;
 use mainstem_task::TaskError;
 use tokio_postgres::error::SqlState;
@@ -17,6 +17,9 @@ pub enum Error {
     /// TLS can't be used.
     #[error("TLS is not available: {0}")]
     Tls(String),
+    /// The thread of the node can't be started.
+    #[error("the thread of a node can't be started: {0}")]
+    Thread(String),
     /// Programs of a later version have changed the tables.
     #[error(
         "{place}: its tables have version {version}, and this program knows versions up to {known}; use a later program"
@@ -112,7 +115,7 @@ impl From<tokio_postgres::Error> for Failure {
 impl From<PoolError> for Failure {
     fn from(error: PoolError) -> Self {
         match error {
-            PoolError::Backend(error) => {
+            PoolError::Backend(error) | PoolError::PostCreateHook(HookError::Backend(error)) => {
                 let failure = Self::from(error);
                 // A refused password stays refused; all else that prevents a connection may pass.
                 let is_refused = failure.why.ends_with("(28P01)") || failure.why.ends_with("(28000)");
@@ -142,10 +145,4 @@ fn is_transient(code: &SqlState) -> bool {
     matches!(class, "08" | "40" | "57") || *code == SqlState::TOO_MANY_CONNECTIONS || *code == SqlState::LOCK_NOT_AVAILABLE
         // The server ends transactions that are idle, such as those of a paused node.
         || *code == SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT
-}
-
-impl From<Error> for JournalError {
-    fn from(error: Error) -> Self {
-        Self::store("join", "the database")(Arc::new(error))
-    }
 }

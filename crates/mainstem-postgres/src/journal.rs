@@ -10,12 +10,13 @@ use std::{
 };
 
 use async_trait::async_trait;
+use futures_util::{StreamExt, stream};
 use mainstem_event::{AgentEvent, Record, Timestamp};
 use mainstem_journal::{
-    Checkpoint, Claim, Claimed, Cut, Journal, JournalError, Retention, RunPlace, SessionSummary,
+    Changes, Checkpoint, Claim, Claimed, Cut, Journal, JournalError, Retention, RunPlace, SessionSummary,
 };
 use mainstem_message::{RunId, SessionId};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use crate::{
     error::{Failure, Result},
@@ -188,6 +189,17 @@ impl Journal for PostgresJournal {
         };
         let found = self.serve("read", read).await?;
         found.ok_or_else(|| JournalError::Unknown { session: session.clone() })?.intact(session)
+    }
+
+    async fn changes(&self, session: &SessionId) -> Result<Option<Changes>, JournalError> {
+        let id = session.clone();
+        let find = |shared: Arc<Shared>| async move {
+            let no = repeat(|| async { sql::no_of(&shared.client().await?, &id).await }).await?;
+            Ok(no.map(|no| shared.notices.subscribe(no)))
+        };
+        let told = self.serve("read", find).await?;
+        let next = |mut told: watch::Receiver<()>| async { told.changed().await.ok().map(|()| ((), told)) };
+        Ok(told.map(|told| stream::unfold(told, next).boxed()))
     }
 
     async fn run(&self, id: &RunId) -> Result<Option<RunPlace>, JournalError> {

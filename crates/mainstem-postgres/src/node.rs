@@ -5,11 +5,14 @@ use std::{
     convert::Infallible,
     fmt,
     future::Future,
+    io,
     pin::pin,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicI64, Ordering},
+        mpsc::sync_channel,
     },
+    thread,
     time::Duration,
 };
 
@@ -82,20 +85,25 @@ impl Node {
     /// The database can't be reached or read, or its tables are those of another version that this
     /// program does not work with.
     pub async fn join(settings: Settings) -> Result<Self, Error> {
-        let connector = Connector::new(settings)?;
         let (ready, joined) = oneshot::channel();
-        let place = connector.settings().place().to_owned();
-        let failed = |why: String| Error::Database { what: "start a thread for", place, why };
-        let runtime = Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| failed.clone()(error.to_string()))?;
-        let handle = runtime.handle().clone();
-        let thread = std::thread::Builder::new().name("postgres".to_owned());
-        let started = thread.spawn(move || runtime.block_on(drive(connector, ready)));
-        started.map_err(|error| failed(error.to_string()))?;
-        match joined.await {
-            Ok(shared) => Ok(Self { owner: Arc::new(Owner { shared: shared?, runtime: handle }) }),
-            Err(_) => Err(Error::Tls("the thread of the node has ended".to_owned())),
-        }
+        let runtime = start(settings, move |shared| ready.send(shared).is_ok())?;
+        Self::begun(joined.await.ok(), runtime)
+    }
+
+    /// Joins as [`join`](Self::join) does, and blocks the thread meanwhile: for programs that have
+    /// no runtime yet.
+    ///
+    /// # Errors
+    /// Those of [`join`](Self::join).
+    pub fn join_blocking(settings: Settings) -> Result<Self, Error> {
+        let (ready, joined) = sync_channel(1);
+        let runtime = start(settings, move |shared| ready.send(shared).is_ok())?;
+        Self::begun(joined.recv().ok(), runtime)
+    }
+
+    fn begun(joined: Option<Result<Arc<Shared>, Error>>, runtime: Handle) -> Result<Self, Error> {
+        let shared = joined.unwrap_or_else(|| Err(Error::Thread("it has ended".to_owned())))?;
+        Ok(Self { owner: Arc::new(Owner { shared, runtime }) })
     }
 
     /// Returns the journal of all sessions.
@@ -255,16 +263,31 @@ pub(crate) async fn repeat<T, F: Future<Output = Result<T>>>(mut request: impl F
     }
 }
 
+/// Starts the thread of a node, which tells `ready` how it has begun; that returns whether anyone
+/// has heard it.
+fn start(
+    settings: Settings,
+    ready: impl FnOnce(Result<Arc<Shared>, Error>) -> bool + Send + 'static,
+) -> Result<Handle, Error> {
+    let failed = |error: io::Error| Error::Thread(error.to_string());
+    let connector = Connector::new(settings)?;
+    let runtime = Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    let handle = runtime.handle().clone();
+    let thread = thread::Builder::new().name("postgres".to_owned());
+    thread.spawn(move || runtime.block_on(drive(connector, ready))).map_err(failed)?;
+    Ok(handle)
+}
+
 /// The life of a node's thread.
-async fn drive(connector: Connector, ready: oneshot::Sender<Result<Arc<Shared>, Error>>) {
+async fn drive(connector: Connector, ready: impl FnOnce(Result<Arc<Shared>, Error>) -> bool) {
     let (shared, pool) = match begin(&connector).await {
         Ok(begun) => begun,
         Err(error) => {
-            let _ = ready.send(Err(error));
+            ready(Err(error));
             return;
         }
     };
-    if let Err(Ok(shared)) = ready.send(Ok(shared.clone())) {
+    if !ready(Ok(shared.clone())) {
         shared.queue.end();
     }
     let writing = pin!(writer::run(shared.clone(), pool));

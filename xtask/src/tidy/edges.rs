@@ -43,7 +43,7 @@ const ALLOWED: [(&str, &str); 48] = [
          workspace mcp http openai anthropic gemini ollama session",
     ),
     ("server", "mainstem a2a api outbound"),
-    ("cli", "mainstem event server"),
+    ("cli", "mainstem event server postgres"),
     ("testing", "message event model sse http task tool journal mainstem"),
     ("tests", "mainstem server a2a"),
     ("layer-event", "event"),

@@ -1,10 +1,8 @@
 //! `mainstem mcp`
 
-use std::path::PathBuf;
-
 use clap::{ArgAction, Args};
 
-use super::{Log, pace};
+use super::{JournalAt, Log, pace};
 use crate::config::Settings;
 
 #[derive(Debug, Args)]
@@ -17,9 +15,9 @@ pub(crate) struct Mcp {
     pub(crate) only: Vec<String>,
     #[command(flatten)]
     pub(crate) settings: Settings,
-    /// Record sessions in this file, so that they can be continued later.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) journal: Option<PathBuf>,
+    /// Record sessions in this file or PostgreSQL database, so that they can be continued later.
+    #[arg(long, value_name = "FILE|URL")]
+    pub(crate) journal: Option<JournalAt>,
     /// How stderr shows problems, which clients usually log.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
     pub(crate) log: Log,

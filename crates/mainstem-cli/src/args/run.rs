@@ -7,7 +7,7 @@ use mainstem::message::SessionId;
 
 use mainstem::provider;
 
-use super::{SettingsServer, pace};
+use super::{JournalAt, SettingsServer, pace};
 use crate::{
     approval::Approve,
     config::{Budget, Settings, text::duration},
@@ -43,9 +43,9 @@ pub(crate) struct Run {
     /// Continue the session that was active last.
     #[arg(short = 'c', long = "continue", conflicts_with = "session", group = "recorded")]
     pub(crate) is_continued: bool,
-    /// Record the session in this file.
-    #[arg(long, value_name = "FILE", requires = "recorded")]
-    pub(crate) journal: Option<PathBuf>,
+    /// Record the session in this file, or PostgreSQL database.
+    #[arg(long, value_name = "FILE|URL", requires = "recorded")]
+    pub(crate) journal: Option<JournalAt>,
     /// Resume the session's last turn, which was interrupted or failed, without a PROMPT; agents
     /// know what they found before.
     #[arg(long, requires = "recorded", conflicts_with = "prompt")]

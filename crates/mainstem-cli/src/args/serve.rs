@@ -7,7 +7,7 @@ use clap::{ArgAction, Args, ValueEnum};
 use mainstem::remote::Host;
 use mainstem_server::Protocol;
 
-use super::pace;
+use super::{JournalAt, pace};
 use crate::config::{Settings, text::duration};
 
 #[derive(Debug, Args)]
@@ -36,9 +36,11 @@ pub(crate) struct Serve {
     /// one token is generated and shown.
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
-    /// Record sessions in this file, so that they continue after a restart.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) journal: Option<PathBuf>,
+    /// Record sessions in this file, so that they continue after a restart; or in this PostgreSQL
+    /// database, which other servers may share (`mainstem migrate` changes its tables). Its password
+    /// comes from PGPASSWORD, or from the file that PGPASSWORD_FILE names.
+    #[arg(long, value_name = "FILE|URL")]
+    pub(crate) journal: Option<JournalAt>,
     /// A further host name of the server, besides those of the loopback; repeatable.
     #[arg(long, value_name = "HOST")]
     pub(crate) allow_host: Vec<String>,

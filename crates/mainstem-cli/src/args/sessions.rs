@@ -1,19 +1,17 @@
 //! `mainstem sessions` and `mainstem replay`: recorded sessions.
 
-use std::path::PathBuf;
-
 use clap::{Args, Subcommand};
 use mainstem::message::SessionId;
 
-use super::{At, Form, Mode, WorkspaceFlag};
+use super::{At, Form, JournalAt, Mode, WorkspaceFlag};
 
 #[derive(Debug, Args)]
 pub(crate) struct Sessions {
     #[command(flatten)]
     pub(crate) at: At,
-    /// The file with the sessions; by default the user's.
-    #[arg(long, global = true, value_name = "FILE")]
-    pub(crate) journal: Option<PathBuf>,
+    /// The file or database with the sessions; by default the user's.
+    #[arg(long, global = true, value_name = "FILE|URL")]
+    pub(crate) journal: Option<JournalAt>,
     #[command(subcommand)]
     pub(crate) command: SessionsCommand,
 }
@@ -57,9 +55,9 @@ pub(crate) struct Replay {
     pub(crate) what: String,
     #[command(flatten)]
     pub(crate) at: At,
-    /// The file with the session; by default the user's.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) journal: Option<PathBuf>,
+    /// The file or database with the session; by default the user's.
+    #[arg(long, value_name = "FILE|URL")]
+    pub(crate) journal: Option<JournalAt>,
     /// The speed: 1 is as it happened, 10 ten times as fast, `max` without pauses. A pause is at
     /// most 3 s.
     #[arg(long, value_name = "N", value_parser = speed, default_value = "1")]

@@ -1,12 +1,12 @@
 //! `mainstem chat`, `attach` and `tasks`: live sessions, here or on a server.
 
-use std::{path::PathBuf, time::Duration};
+use std::time::Duration;
 
 use clap::{Args, Command, Id, Subcommand};
 use mainstem::message::{SessionId, TaskId};
 use mainstem_event::TaskStatus;
 
-use super::{Form, Mode, WorkspaceFlag};
+use super::{Form, JournalAt, Mode, WorkspaceFlag};
 use crate::{
     approval::Approve,
     config::{Budget, Settings, text::duration},
@@ -49,9 +49,9 @@ pub(crate) struct Chat {
     /// Continue the session that was active last.
     #[arg(short = 'c', long = "continue", conflicts_with = "session")]
     pub(crate) is_continued: bool,
-    /// Record the session in this file instead of the user's.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) journal: Option<PathBuf>,
+    /// Record the session in this file or database instead of the user's.
+    #[arg(long, value_name = "FILE|URL")]
+    pub(crate) journal: Option<JournalAt>,
     /// The agent of the workspace, or of the server.
     #[arg(short, long, value_name = "ID")]
     pub(crate) agent: Option<String>,
@@ -86,9 +86,9 @@ pub(crate) struct Attach {
     pub(crate) session: SessionId,
     #[command(flatten)]
     pub(crate) at: At,
-    /// The file with the session; by default the user's.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) journal: Option<PathBuf>,
+    /// The file or database with the session; by default the user's.
+    #[arg(long, value_name = "FILE|URL")]
+    pub(crate) journal: Option<JournalAt>,
     /// The number of the first event; by default the first of the active run, or of the latest run
     /// that the server knows, or of the session.
     #[arg(long, value_name = "SEQ")]
@@ -108,9 +108,9 @@ pub(crate) struct Tasks {
     pub(crate) at: At,
     #[command(flatten)]
     pub(crate) workspace: WorkspaceFlag,
-    /// The file with the sessions; by default the user's.
-    #[arg(long, global = true, value_name = "FILE")]
-    pub(crate) journal: Option<PathBuf>,
+    /// The file or database with the sessions; by default the user's.
+    #[arg(long, global = true, value_name = "FILE|URL")]
+    pub(crate) journal: Option<JournalAt>,
     #[command(subcommand)]
     pub(crate) command: TasksCommand,
 }
@@ -163,9 +163,9 @@ pub(crate) struct Watch {
     pub(crate) what: Option<String>,
     #[command(flatten)]
     pub(crate) at: At,
-    /// The file with the session; by default the user's.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) journal: Option<PathBuf>,
+    /// The file or database with the session; by default the user's.
+    #[arg(long, value_name = "FILE|URL")]
+    pub(crate) journal: Option<JournalAt>,
 }
 
 pub(super) const WATCH_HELP: &str = "\

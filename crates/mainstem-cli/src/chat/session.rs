@@ -47,7 +47,7 @@ impl ChatSession {
         let id = match &args.session {
             Some(id) => id.clone(),
             None if args.is_continued => {
-                host::latest(args.at.server.as_deref(), args.journal.as_deref()).await?
+                host::latest(args.at.server.as_deref(), args.journal.as_ref()).await?
             }
             None => new_session(),
         };
@@ -102,7 +102,7 @@ impl ChatSession {
             progress::say("the demo plays a script, whatever you say; it is not recorded", terminal);
         }
         // What a script says is worth no record.
-        let journal = (!is_demo).then(|| store::open(args.journal.as_deref()));
+        let journal = (!is_demo).then(|| store::open(args.journal.as_ref()));
         let journal = journal.transpose().or_exit(Exit::Config)?;
         let agent = args.agent.as_deref();
         let models = model::registry(&config.settings, 1.0, var).or_exit(Exit::Config)?;

@@ -33,7 +33,7 @@ pub(super) async fn open(args: &Replay) -> anyhow::Result<Source> {
     {
         return Ok(events);
     }
-    let host = host::open(&args.at, args.journal.as_deref())?;
+    let host = host::open(&args.at, args.journal.as_ref())?;
     let id = SessionId::parse_scoped(&args.what).map_err(|error| unknown(args, error.into()))?;
     let session = host.session(&id);
     // Reports an unknown session before the first frame.

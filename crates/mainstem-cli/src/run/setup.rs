@@ -31,7 +31,7 @@ pub(super) fn setup(args: &args::Run, config: &Config, terminal: Terminal) -> Re
         check_demo(args, &mut notes).or_exit(Exit::Usage)?;
     }
     notes.extend(harness::notes(&config.settings, is_demo));
-    let journal = args.session.as_ref().map(|_| store::open(args.journal.as_deref()));
+    let journal = args.session.as_ref().map(|_| store::open(args.journal.as_ref()));
     let journal = journal.transpose().or_exit(Exit::Config)?;
     let requirements = Requirements {
         agent: args.agent.as_deref(),

@@ -2,19 +2,23 @@
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
+use futures_util::StreamExt;
 use mainstem_api::{Error, EventQuery, Problem};
 use mainstem_event::{AgentEvent, Timestamp};
-use mainstem_journal::{Journal, JournalError};
+use mainstem_journal::{Changes, Journal, JournalError};
 use mainstem_message::SessionId;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use crate::{refusal::no_session, selection::Selection};
 
 /// How many events are read at once.
 const PAGE: usize = 1024;
 
-/// How often the journal is read for events of other processes.
+/// How often a journal that can't tell changes is read for events of other processes.
 const INTERVAL: Duration = Duration::from_millis(50);
+
+/// How often a journal that can tell changes is read nevertheless: one may be missed.
+const LONGEST: Duration = Duration::from_secs(1);
 
 /// What a reader gets in the place of events that retention has deleted.
 const DELETED: &str = "these events are no longer stored";
@@ -30,6 +34,7 @@ pub(super) struct Reader {
     /// The time of the last event that was read; `None` before the first page.
     at: Option<Timestamp>,
     page: VecDeque<AgentEvent>,
+    changes: Option<Changes>,
 }
 
 impl Reader {
@@ -41,7 +46,8 @@ impl Reader {
     ) -> Self {
         let next = query.after.unwrap_or(0) + 1;
         let (is_following, is_over) = (query.is_following(), false);
-        Self { journal, id, selection, is_following, is_over, next, at: None, page: VecDeque::new() }
+        let (page, changes) = (VecDeque::new(), None);
+        Self { journal, id, selection, is_following, is_over, next, at: None, page, changes }
     }
 
     /// The next selected event. Dropping the wait loses nothing.
@@ -82,15 +88,26 @@ impl Reader {
             return Ok(true);
         }
         if self.is_following {
-            sleep(INTERVAL).await;
+            self.wait().await;
         }
         Ok(false)
+    }
+
+    /// Waits until there may be further events.
+    async fn wait(&mut self) {
+        let Some(changes) = &mut self.changes else { return sleep(INTERVAL).await };
+        if let Ok(None) = timeout(LONGEST, changes.next()).await {
+            self.changes = None;
+        }
     }
 
     /// Finds the first stored event.
     async fn begin(&mut self) -> Result<Timestamp, Error> {
         let session = self.journal.session(&self.id).await.map_err(|error| no_session(&error))?;
         let session = session.ok_or_else(|| Problem::not_found("session", self.id.as_str()))?;
+        if self.is_following {
+            self.changes = self.journal.changes(&self.id).await.map_err(|error| no_session(&error))?;
+        }
         if self.next < session.first && session.first <= session.last {
             let deleted = self.next..=session.first - 1;
             self.page.push_back(AgentEvent::unreadable(

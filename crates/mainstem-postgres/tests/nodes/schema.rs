@@ -1,0 +1,45 @@
+//! The versions of the tables.
+
+use futures_util::future::join_all;
+use mainstem_postgres::{Error, Node, Settings, migrate};
+use mainstem_testing::Postgres;
+
+#[tokio::test]
+async fn tables_are_made_once_and_those_of_other_versions_are_refused() {
+    let server = Postgres::start();
+    let settings = Settings::parse(&server.url()).unwrap();
+    let made = join_all((0..8).map(|_| migrate(&settings))).await;
+    let made: Vec<_> = made.into_iter().map(|made| made.unwrap().from).collect();
+    assert_eq!(made.iter().filter(|from| from.is_none()).count(), 1, "{made:?}");
+    // A later version that programs of this one work with, then one that they do not.
+    server.sql(
+        "UPDATE mainstem.refinery_schema_history SET version = 99 WHERE version = (SELECT max(version) FROM mainstem.refinery_schema_history)",
+    );
+    Node::join(settings.clone()).await.unwrap();
+    server.sql("UPDATE mainstem.about SET value = '99' WHERE name = 'compatible from'");
+    let newer = Node::join(settings.clone()).await.unwrap_err();
+    assert!(matches!(newer, Error::Newer { version: 99, .. }), "{newer}");
+    assert!(newer.to_string().contains("use a later program"), "{newer}");
+    let refused = migrate(&settings).await.unwrap_err();
+    assert!(refused.to_string().contains("use a later program"), "{refused}");
+    server.sql("UPDATE mainstem.refinery_schema_history SET version = 0 WHERE version = 99");
+    let older = Node::join(settings).await.unwrap_err();
+    assert!(older.to_string().contains("`mainstem migrate`"), "{older}");
+}
+
+#[tokio::test]
+async fn a_database_that_can_t_be_used_says_why() {
+    let server = Postgres::start();
+    server.sql("CREATE ROLE guest LOGIN");
+    let url = server.url();
+    for (url, expected) in [
+        (url.replace("postgres@", "nobody@"), "role \"nobody\" does not exist"),
+        (url.replace("/postgres?", "/other?"), "database \"other\" does not exist"),
+        (url.replace("postgres@", "guest@"), "permission denied"),
+        (url.replace("disable", "require"), "server does not support TLS"),
+        ("postgres://x:secret@127.0.0.1:1/x?sslmode=disable".to_owned(), "Connection refused"),
+    ] {
+        let error = Node::join(Settings::parse(&url).unwrap()).await.unwrap_err().to_string();
+        assert!(error.contains(expected) && !error.contains("secret"), "{error}");
+    }
+}

@@ -1,0 +1,99 @@
+//! Without faults: one node writes, all read.
+
+use std::time::Duration;
+
+use futures_util::{StreamExt, future::join_all};
+use mainstem_journal::{Journal, JournalError};
+use mainstem_message::SessionId;
+use mainstem_task::{ExecutorId, TaskStore};
+use mainstem_testing::{
+    Postgres,
+    journal::{emit_run, open_log, read_all, text_delta},
+};
+use tokio::time::{Instant, timeout};
+
+use crate::{LEASE, join, take, texts};
+
+#[tokio::test]
+async fn one_node_writes_a_session_and_another_reads_it_at_once() {
+    let server = Postgres::start();
+    let (here, there) = (join(&server.url()).await, join(&server.url()).await);
+    let log = open_log(&here.journal(), "s").await;
+    emit_run(&log, "1", 5);
+    here.journal().flush().await.unwrap();
+    assert_eq!(read_all(&there.journal(), "s").await, read_all(&here.journal(), "s").await);
+    let id: SessionId = "s".parse().unwrap();
+    assert!(there.journal().is_open(&id).await.unwrap());
+    for busy in
+        [there.journal().open(&id).await.err().unwrap(), there.journal().delete(&id).await.unwrap_err()]
+    {
+        assert!(matches!(busy, JournalError::Busy { .. }), "{busy}");
+    }
+    // Told of each change, not by asking: an interval is longer than this test may take.
+    let mut changes = there.journal().changes(&id).await.unwrap().unwrap();
+    for n in 0..20 {
+        log.emit(text_delta(n.to_string()));
+        let told = timeout(Duration::from_secs(5), changes.next()).await;
+        assert!(told.expect("a notice").is_some());
+    }
+    drop(log);
+    here.journal().flush().await.unwrap();
+    assert!(!there.journal().is_open(&id).await.unwrap());
+    emit_run(&open_log(&there.journal(), "s").await, "2", 1);
+    there.journal().flush().await.unwrap();
+    assert_eq!(read_all(&here.journal(), "s").await.len(), 30);
+}
+
+#[tokio::test]
+async fn nodes_that_want_a_session_at_once_get_it_one_after_the_other() {
+    let server = Postgres::start();
+    let nodes = join_all((0..4).map(|_| async { join(&server.url()).await })).await;
+    for round in 0..20 {
+        let id = format!("s-{round}").parse().unwrap();
+        let journals: Vec<_> = nodes.iter().map(|node| node.journal()).collect();
+        let opened = join_all(journals.iter().map(|journal| journal.open(&id))).await;
+        assert_eq!(opened.iter().filter(|opened| opened.is_ok()).count(), 1, "{round}");
+    }
+}
+
+#[tokio::test]
+async fn a_closed_node_leaves_its_sessions_at_once() {
+    let server = Postgres::start();
+    let (here, there) = (join(&server.url()).await, join(&server.url()).await);
+    let log = open_log(&here.journal(), "s").await;
+    log.emit(text_delta("a"));
+    here.journal().close().await.unwrap();
+    let begun = Instant::now();
+    let next = take(&there, "s").await;
+    assert!(begun.elapsed() < LEASE / 2, "{:?}", begun.elapsed());
+    next.emit(text_delta("b"));
+    there.journal().flush().await.unwrap();
+    log.emit(text_delta("late"));
+    assert_eq!(texts(&there, "s").await, ["a", "b"]);
+}
+
+#[tokio::test]
+async fn requests_wait_for_a_connection() {
+    let server = Postgres::start();
+    let node = join(&server.url()).await;
+    let journal = node.journal();
+    let ids: Vec<SessionId> = (0..300).map(|n| format!("s-{n}").parse().unwrap()).collect();
+    let opened = join_all(ids.iter().map(|id| journal.open(id))).await;
+    assert!(opened.iter().all(Result::is_ok));
+    let connections = "SELECT count(*) <= 10 FROM pg_stat_activity WHERE application_name = 'mainstem'";
+    assert_eq!(server.sql(connections), "t");
+}
+
+#[tokio::test]
+async fn an_executor_is_alive_as_long_as_its_node_whatever_the_clocks_say() {
+    let server = Postgres::start();
+    let (here, there) = (join(&server.url()).await, join(&server.url()).await);
+    let executor = ExecutorId::new("e");
+    // By a clock that is far behind.
+    let until = mainstem_event::Timestamp::from_micros(1);
+    here.tasks().renew(&executor, until).await.unwrap();
+    let seen = there.tasks().lease(&executor).await.unwrap().unwrap();
+    assert!(seen.as_micros() > 4_000_000_000_000_000, "{seen}");
+    here.journal().close().await.unwrap();
+    assert_eq!(there.tasks().lease(&executor).await.unwrap(), None);
+}
