@@ -7,7 +7,7 @@ use futures_util::stream::BoxStream;
 use mainstem_event::{AgentEvent, Record, Timestamp};
 use mainstem_message::{RunId, SessionId};
 
-use crate::{Claim, Claimed, JournalError, Retention};
+use crate::{Claim, Claimed, JournalError, Relay, Retention};
 
 /// Stores the events of sessions.
 ///
@@ -60,6 +60,20 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
     /// If the store can't be read.
     async fn changes(&self, _: &SessionId) -> Result<Option<Changes>, JournalError> {
         Ok(None)
+    }
+
+    /// Returns what carries requests to the process that has a session open; `None` if the journal
+    /// can't carry them.
+    fn relay(&self) -> Option<Arc<dyn Relay>> {
+        None
+    }
+
+    /// Checks that sessions can be opened, without writing anything: that a lease is not over.
+    ///
+    /// # Errors
+    /// If they can't.
+    async fn ready(&self) -> Result<(), JournalError> {
+        Ok(())
     }
 
     /// Returns where a run is; `None` if none of its events was ever committed, or its session was
@@ -148,6 +162,14 @@ impl<J: Journal + ?Sized> Journal for Arc<J> {
 
     async fn changes(&self, session: &SessionId) -> Result<Option<Changes>, JournalError> {
         (**self).changes(session).await
+    }
+
+    fn relay(&self) -> Option<Arc<dyn Relay>> {
+        (**self).relay()
+    }
+
+    async fn ready(&self) -> Result<(), JournalError> {
+        (**self).ready().await
     }
 
     async fn run(&self, id: &RunId) -> Result<Option<RunPlace>, JournalError> {

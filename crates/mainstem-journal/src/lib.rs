@@ -10,6 +10,7 @@ mod claim;
 mod error;
 mod journal;
 mod memory;
+mod relay;
 mod retention;
 mod scoped;
 #[cfg(feature = "sqlite")]
@@ -20,6 +21,7 @@ pub use claim::{CLAIM_LASTS, Claim, Claimed};
 pub use error::JournalError;
 pub use journal::{Changes, Checkpoint, Journal, RunPlace, SessionSummary};
 pub use memory::MemoryJournal;
+pub use relay::{Answer, Asked, Parts, Relay};
 pub use retention::{Cut, Retention};
 pub use scoped::Scoped;
 #[cfg(feature = "sqlite")]

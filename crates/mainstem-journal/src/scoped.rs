@@ -97,6 +97,10 @@ impl Journal for Scoped {
         self.named(self.whole.changes(&self.inner(session)).await)
     }
 
+    async fn ready(&self) -> Result<(), JournalError> {
+        self.whole.ready().await
+    }
+
     async fn run(&self, id: &RunId) -> Result<Option<RunPlace>, JournalError> {
         let place = self.whole.run(id).await?;
         Ok(place.and_then(|place| Some(RunPlace { session: self.outer(&place.session)?, ..place })))

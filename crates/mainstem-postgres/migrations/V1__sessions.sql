@@ -69,6 +69,23 @@ CREATE TABLE checkpoints (
     state text NOT NULL
 );
 
+-- Requests to the node that has a session open, and their answers. They are of no use after a crash.
+CREATE UNLOGGED TABLE relayed (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    asker bigint NOT NULL,
+    owner bigint NOT NULL,
+    request bytea NOT NULL,
+    is_taken boolean NOT NULL DEFAULT false,
+    asked_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+CREATE INDEX relayed_to ON relayed (owner, id) WHERE NOT is_taken;
+CREATE UNLOGGED TABLE relayed_parts (
+    request bigint NOT NULL REFERENCES relayed ON DELETE CASCADE,
+    no bigint NOT NULL,
+    part bytea,
+    PRIMARY KEY (request, no)
+);
+
 -- Background tasks. The columns beside `record` are those of it that are searched.
 CREATE TABLE tasks (
     id text COLLATE "C" PRIMARY KEY,

@@ -13,7 +13,8 @@ use async_trait::async_trait;
 use futures_util::{StreamExt, stream};
 use mainstem_event::{AgentEvent, Record, Timestamp};
 use mainstem_journal::{
-    Changes, Checkpoint, Claim, Claimed, Cut, Journal, JournalError, Retention, RunPlace, SessionSummary,
+    Changes, Checkpoint, Claim, Claimed, Cut, Journal, JournalError, Relay, Retention, RunPlace,
+    SessionSummary,
 };
 use mainstem_message::{RunId, SessionId};
 use tokio::sync::{oneshot, watch};
@@ -23,6 +24,7 @@ use crate::{
     node::{Owner, PAGE, Shared, repeat},
     queue::Op,
     record::{Entry, Opened},
+    relay::PostgresRelay,
     sql,
 };
 
@@ -202,6 +204,14 @@ impl Journal for PostgresJournal {
         Ok(told.map(|told| stream::unfold(told, next).boxed()))
     }
 
+    fn relay(&self) -> Option<Arc<dyn Relay>> {
+        Some(Arc::new(PostgresRelay::new(self.owner.clone())))
+    }
+
+    async fn ready(&self) -> Result<(), JournalError> {
+        self.check_writable()
+    }
+
     async fn run(&self, id: &RunId) -> Result<Option<RunPlace>, JournalError> {
         let id = id.clone();
         let read = |shared: Arc<Shared>| async move {
@@ -282,7 +292,13 @@ impl Journal for PostgresJournal {
     }
 
     async fn flush(&self) -> Result<(), JournalError> {
-        self.serve("write", |shared| async move { Ok(shared.barrier(None).await) }).await
+        self.serve("write", |shared| async move {
+            {
+                shared.barrier(None).await;
+                Ok(())
+            }
+        })
+        .await
     }
 
     async fn close(&self) -> Result<(), JournalError> {

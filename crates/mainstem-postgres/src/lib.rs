@@ -12,6 +12,7 @@ mod notices;
 mod pool;
 mod queue;
 mod record;
+mod relay;
 mod schema;
 mod settings;
 mod sql;

@@ -23,7 +23,7 @@ use mainstem_journal::backend::Row;
 use mainstem_message::SessionId;
 use tokio::{
     runtime::{Builder, Handle},
-    sync::oneshot,
+    sync::{Notify, oneshot},
     time::{Instant, sleep, sleep_until, timeout},
 };
 use tokio_postgres::{AsyncMessage, Client as Connected};
@@ -36,7 +36,7 @@ use crate::{
     pool::{AnyConnection, Connector, get},
     queue::{Op, Queue},
     record::Entry,
-    schema, sql, writer,
+    relay, schema, sql, writer,
 };
 
 /// The maximum number of events in a page.
@@ -146,6 +146,10 @@ pub(crate) struct Shared {
     pub(crate) queue: Queue,
     pub(crate) lease: Lease,
     pub(crate) notices: Notices,
+    /// Who waits for a request between nodes, by its number.
+    pub(crate) answers: Notices,
+    /// Told when there are requests to this node.
+    pub(crate) asked: Notify,
     /// The node's number in the database.
     no: AtomicI64,
     name: String,
@@ -314,6 +318,8 @@ async fn begin(connector: &Connector) -> Result<(Arc<Shared>, Pool), Error> {
         queue: Queue::default(),
         lease: Lease::new(settings.lease, asked_at),
         notices: Notices::default(),
+        answers: Notices::default(),
+        asked: Notify::new(),
         no: AtomicI64::new(no),
         name: settings.name.clone(),
         open: Mutex::default(),
@@ -343,7 +349,11 @@ async fn listen_and_renew(shared: &Shared, connector: &Connector) -> Infallible 
 async fn hear(shared: &Shared, mut messages: AnyConnection) -> Result<Infallible> {
     while let Some(message) = messages.next().await {
         if let AsyncMessage::Notification(notice) = message? {
-            shared.notices.tell(notice.payload());
+            match (notice.channel(), notice.payload()) {
+                (CHANNEL, sessions) => shared.notices.tell(sessions),
+                (_, "asked") => shared.asked.notify_one(),
+                (_, request) => shared.answers.tell(request),
+            }
         }
     }
     Err(Failure::transient("the database has closed it"))
@@ -351,8 +361,11 @@ async fn hear(shared: &Shared, mut messages: AnyConnection) -> Result<Infallible
 
 async fn renew(shared: &Shared, client: Connected) -> Result<Infallible> {
     client.batch_execute(&format!("SET search_path = mainstem; LISTEN {CHANNEL}")).await?;
+    client.batch_execute(&format!("LISTEN {}", relay::channel(shared.no()))).await?;
     // What came before is not heard.
     shared.notices.tell_all();
+    shared.answers.tell_all();
+    shared.asked.notify_one();
     loop {
         if !shared.is_closed() {
             let late = |_| Failure::transient("the database does not answer");
@@ -369,6 +382,7 @@ async fn renew_once(shared: &Shared, client: &Connected) -> Result<()> {
         shared.fail_all("another node may have taken it over");
         let no = sql::join(client, &shared.name, PROGRAM, shared.lease.lasts()).await?;
         shared.no.store(no, Ordering::Release);
+        client.batch_execute(&format!("LISTEN {}", relay::channel(no))).await?;
     }
     shared.lease.renewed(asked_at);
     Ok(())

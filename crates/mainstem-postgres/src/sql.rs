@@ -1,5 +1,6 @@
 //! The statements of requests: one session, or one key, at a time.
 
+pub(crate) mod relay;
 pub(crate) mod tasks;
 
 use std::time::Duration;
@@ -215,6 +216,7 @@ pub(crate) async fn delete(client: &mut Client, session: &SessionId, node: i64) 
 
 /// Joins the nodes; returns the number of the new one. Nodes that are long gone are removed.
 pub(crate) async fn join(client: &Connected, name: &str, program: &str, lease: Duration) -> Result<i64> {
+    client.execute("DELETE FROM relayed WHERE asked_at < clock_timestamp() - interval '1 day'", &[]).await?;
     client.execute("DELETE FROM nodes WHERE lease_until < clock_timestamp() - interval '1 day'", &[]).await?;
     let sql = "INSERT INTO nodes (name, program, lease_until)
         VALUES ($1, $2, clock_timestamp() + $3::float8 * interval '1 second') RETURNING no";

@@ -183,7 +183,7 @@ async fn update_heads(change: &Transaction<'_>, parts: &BTreeMap<i64, Part>) -> 
         return Ok(HashMap::new());
     }
     let (no, epoch) = (of(parts, |part| part.entry.no), of(parts, |part| part.entry.epoch));
-    let (before, last) = (of(parts, |part| signed(part.before)), of(parts, |part| last(part)));
+    let (before, last) = (of(parts, |part| signed(part.before)), of(parts, last));
     let at = of(parts, |part| signed(part.head.position.at.as_micros()));
     let run = of(parts, |part| part.head.position.run.as_ref().map(|run| run.as_str().to_owned()));
     let streams = of(parts, |part| signed(part.head.position.streams));

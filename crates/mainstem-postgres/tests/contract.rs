@@ -1,5 +1,6 @@
 //! The contracts of journals and task stores, over a PostgreSQL server.
 #![cfg(unix)]
+#![expect(clippy::unwrap_used, reason = "a test says what it found by failing")]
 
 use std::sync::Arc;
 

@@ -27,7 +27,7 @@ use crate::{
     problem::Problem,
     protocols::{Protocol, Pushes},
     readers::Readers,
-    tasks,
+    relay, tasks,
     tenant_semaphores::TenantSemaphores,
     tokens::Tokens,
 };
@@ -243,8 +243,8 @@ impl App {
     /// Returns the problem of an unavailable journal, or of a session that another process writes.
     /// The cause names files and is logged for the operator only.
     pub(crate) fn unreadable(&self, error: &JournalError) -> Problem {
-        if let JournalError::Busy { .. } = error {
-            return Problem::new(Code::SessionBusy, error.to_string());
+        if let JournalError::Busy { session } = error {
+            return Problem::new(Code::SessionBusy, error.to_string()).with(relay::SESSION, session.as_str());
         }
         tracing::error!(%error, "the journal can't be read or written");
         self.health.failed();

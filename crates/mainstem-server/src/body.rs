@@ -15,7 +15,7 @@ use serde_path_to_error::{Path as JsonPath, Segment};
 use sha2::{Digest as _, Sha256};
 use tokio::time::timeout;
 
-use crate::{app::App, caller::Identified, problem::Problem};
+use crate::{app::App, caller::Identified, problem::Problem, relay::Known};
 use mainstem_api::Code;
 
 /// The most that a body may have, in bytes.
@@ -131,6 +131,9 @@ pub(crate) async fn read(request: Request, app: &Arc<App>) -> Result<ReadBody, R
     }
     let bytes = bytes.map_err(|_| late().into_response())?;
     let bytes = bytes.map_err(|error| unread(&error, most).into_response())?;
+    if let Some(known) = parts.extensions.get::<Known>() {
+        known.set_body(&bytes);
+    }
     Ok(ReadBody { parts, bytes, share })
 }
 

@@ -10,7 +10,13 @@ use axum::{
 use mainstem::{Harness, policy::Tenant};
 use mainstem_api::{COOKIE, Code};
 
-use crate::{app::App, connection::Connection, problem::Problem, tenant_semaphores::RequestPermit};
+use crate::{
+    app::App,
+    connection::Connection,
+    problem::Problem,
+    relay::{Known, Relayed},
+    tenant_semaphores::RequestPermit,
+};
 
 /// The caller of a request: a tenant, and its harness.
 #[derive(Clone)]
@@ -33,7 +39,7 @@ impl FromRequestParts<Arc<App>> for Caller {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Response> {
-        let caller = identify(app, &parts.headers).map_err(IntoResponse::into_response)?;
+        let caller = identify(app, parts).map_err(IntoResponse::into_response)?;
         // An application that serves the routes itself limits its connections itself.
         let is_admitted = match parts.extensions.get::<Connection>() {
             Some(connection) => connection.admit(&app.connection_shares, &caller.tenant),
@@ -48,6 +54,9 @@ impl FromRequestParts<Arc<App>> for Caller {
         // with a body waits after the body is read.
         if parts.extensions.get::<TakesBody>().is_none() {
             caller.permit.set(app.request_permits.acquire(&caller.tenant).await);
+        }
+        if let Some(known) = parts.extensions.get::<Known>() {
+            known.set_tenant(&caller.tenant);
         }
         parts.extensions.insert(Identified { tenant: caller.tenant.clone(), permit: caller.permit.clone() });
         Ok(caller)
@@ -65,14 +74,11 @@ pub(crate) struct Identified {
     pub(crate) permit: RequestPermit,
 }
 
-fn identify(app: &App, headers: &HeaderMap) -> Result<Caller, Problem> {
-    if app.tokens.is_empty() {
-        return Ok(Caller { tenant: None, harness: app.harness.clone(), permit: RequestPermit::default() });
-    }
-    let token = presented(headers).ok_or_else(|| {
-        Problem::new(Code::NoToken, "a token is required, as `Authorization: Bearer …` or `x-api-key`")
-    })?;
-    let tenant = app.tokens.tenant_of(token).ok_or_else(|| Problem::new(Code::BadToken, "invalid token"))?;
+fn identify(app: &App, parts: &Parts) -> Result<Caller, Problem> {
+    let tenant = match parts.extensions.get::<Relayed>() {
+        Some(Relayed(tenant)) => tenant,
+        None => tenant(app, &parts.headers)?,
+    };
     let harness = match tenant {
         None => app.harness.clone(),
         // It was opened when the server was built, so nothing blocks here.
@@ -84,6 +90,17 @@ fn identify(app: &App, headers: &HeaderMap) -> Result<Caller, Problem> {
         })?,
     };
     Ok(Caller { tenant: tenant.clone(), harness, permit: RequestPermit::default() })
+}
+
+/// Returns the tenant whose token the request has.
+fn tenant<'a>(app: &'a App, headers: &HeaderMap) -> Result<&'a Tenant, Problem> {
+    if app.tokens.is_empty() {
+        return Ok(&None);
+    }
+    let token = presented(headers).ok_or_else(|| {
+        Problem::new(Code::NoToken, "a token is required, as `Authorization: Bearer …` or `x-api-key`")
+    })?;
+    app.tokens.tenant_of(token).ok_or_else(|| Problem::new(Code::BadToken, "invalid token"))
 }
 
 fn presented(headers: &HeaderMap) -> Option<&str> {

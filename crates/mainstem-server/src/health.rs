@@ -52,9 +52,11 @@ impl Health {
         if sessions.has_failed() {
             self.failed();
         }
-        let Some(journal) = app.harness.journal().filter(|_| self.has_failed.load(Ordering::Acquire)) else {
+        let Some(journal) = app.harness.journal() else { return Ok(()) };
+        journal.ready().await.map_err(|error| app.unreadable(&error))?;
+        if !self.has_failed.load(Ordering::Acquire) {
             return Ok(());
-        };
+        }
         let mut probed = self.probed.lock().await;
         if probed.is_some_and(|at| at.elapsed() < PROBE_EVERY) {
             return Err(unrecorded());

@@ -32,6 +32,7 @@ mod prefix;
 mod problem;
 mod protocols;
 mod readers;
+mod relay;
 mod routes;
 mod runs;
 mod runtime;

@@ -23,6 +23,7 @@ use crate::{
     observe::{RequestSpans, observe},
     problem::Problem,
     protocols::Protocol,
+    relay::{answer_others, relay},
     routes::routes,
     tokens::Tokens,
 };
@@ -199,6 +200,7 @@ impl Server {
                 Problem::new(Code::MethodNotAllowed, detail)
             })
             .layer(DefaultBodyLimit::max(body::MAX))
+            .layer(from_fn_with_state(self.0.clone(), relay))
             .layer(from_fn_with_state(self.0.clone(), guard))
             .layer(from_fn_with_state(self.0.clone(), observe))
             .with_state(self.0.clone())
@@ -206,6 +208,9 @@ impl Server {
 
     /// Serves until the token is cancelled. Then runs are refused and streams end; a call over MCP
     /// ends with its run. Active runs continue; [`Harness::shutdown`] stops them.
+    ///
+    /// With a journal that nodes share, a request about a session that another node has open is
+    /// answered by that node, through the journal's database; and this one answers others.
     ///
     /// Background tasks that go on at remote agents since an earlier process has ended are
     /// [continued](Harness::continue_tasks).
@@ -224,9 +229,11 @@ impl Server {
             app.stop.cancel();
         };
         let continued = Box::pin(self.0.stop.run_until_cancelled(self.0.continue_tasks()));
-        let (_, _, ()) = tokio::join!(
+        let answered = Box::pin(self.0.stop.run_until_cancelled(answer_others(&self.0, self.router())));
+        let (_, _, _, ()) = tokio::join!(
             stopped,
             continued,
+            answered,
             listen::serve(listener, self.router(), self.0.capacity.guests, self.0.stop.clone())
         );
         Ok(())

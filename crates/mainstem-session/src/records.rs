@@ -85,7 +85,7 @@ impl Records {
     }
 
     /// Whether the session is open for writing. What can't be found out is no reason to fail.
-    async fn view(&self, journal: &dyn Journal, session: &SessionSummary) -> SessionView {
+    pub(crate) async fn view(&self, journal: &dyn Journal, session: &SessionSummary) -> SessionView {
         let is_open = session.unfinished.is_some() && journal.is_open(&session.id).await.unwrap_or(true);
         view::recorded(session, is_open)
     }

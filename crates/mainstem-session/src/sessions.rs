@@ -4,7 +4,11 @@ mod error;
 mod place;
 mod store;
 
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{
+    collections::{BTreeMap, btree_map::Entry},
+    fmt,
+    sync::Arc,
+};
 
 use mainstem_api::SessionView;
 use mainstem_journal::{Journal, JournalError};
@@ -145,14 +149,16 @@ impl Sessions {
     /// # Errors
     /// The journal can't be read.
     pub async fn views(&self) -> Result<Vec<SessionView>, JournalError> {
-        let recorded = match self.journal() {
-            Some(journal) => journal.sessions().await?,
-            None => Vec::new(),
-        };
-        let recorded = recorded.iter().map(|session| view::recorded(session, false));
         let opened = self.store.read(&self.tenant, |session| Some(view::open(session)));
-        let views: BTreeMap<_, _> =
-            recorded.chain(opened).map(|session| (session.id.to_string(), session)).collect();
+        let mut views: BTreeMap<_, _> =
+            opened.into_iter().map(|session| (session.id.to_string(), session)).collect();
+        if let Some(journal) = self.journal() {
+            for session in journal.sessions().await? {
+                if let Entry::Vacant(unknown) = views.entry(session.id.to_string()) {
+                    unknown.insert(self.records.view(&**journal, &session).await);
+                }
+            }
+        }
         Ok(views.into_values().collect())
     }
 

@@ -1,0 +1,244 @@
+//! Requests about a session that another node has open: they are sent to that node through the
+//! journal's database, and its answer is returned. No node connects to another.
+
+use std::{
+    convert::Infallible,
+    future::pending,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use axum::{
+    Router,
+    body::{Body, Bytes},
+    extract::{Request, State},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header, request},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use futures_util::{FutureExt, StreamExt};
+use hyper::service::Service as _;
+use hyper_util::service::TowerToHyperService;
+use mainstem::{
+    journal::{Asked, JournalError, Parts, Relay},
+    message::{SessionId, TenantName},
+    policy::Tenant,
+};
+use mainstem_api::Code;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use tokio::sync::Semaphore;
+use tokio_util::task::TaskTracker;
+
+use crate::{app::App, problem::Problem};
+
+/// How many requests of other nodes are answered at once.
+const ANSWERED: usize = 256;
+
+/// How many bytes of a body make a part of an answer, if as many are there.
+const PART: usize = 64 << 10;
+
+/// How often a request is tried again here if the node that had the session has ended.
+const ATTEMPTS: usize = 3;
+
+/// Of the caller's headers, those that say who the caller is: the other node gets the tenant.
+const SECRET: [HeaderName; 3] = [header::AUTHORIZATION, header::COOKIE, HeaderName::from_static("x-api-key")];
+
+/// The member of a problem that names the session which another node has open.
+pub(crate) const SESSION: &str = "session";
+
+/// In the extensions of a request that another node has sent: its caller, who is known there.
+#[derive(Clone)]
+pub(crate) struct Relayed(pub(crate) Tenant);
+
+/// What a request is sent on with. The extractors of the caller and of the body fill it.
+#[derive(Clone, Default)]
+pub(crate) struct Known(Arc<Mutex<(Tenant, Bytes)>>);
+
+impl Known {
+    /// Notes the caller of a request.
+    pub(crate) fn set_tenant(&self, tenant: &Tenant) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).0.clone_from(tenant);
+    }
+
+    /// Notes the body of a request.
+    pub(crate) fn set_body(&self, body: &Bytes) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).1.clone_from(body);
+    }
+
+    fn get(&self) -> (Tenant, Bytes) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// The first line of a relayed request, as JSON; its body follows.
+#[derive(Serialize, Deserialize)]
+struct RequestHead {
+    method: String,
+    uri: String,
+    headers: Vec<(String, String)>,
+    tenant: Option<TenantName>,
+}
+
+/// The first part of an answer, as JSON; the parts of its body follow.
+#[derive(Serialize, Deserialize)]
+struct ResponseHead {
+    status: u16,
+    headers: Vec<(String, String)>,
+}
+
+/// Answers a request; if another node has its session open, lets that node answer it.
+pub(crate) async fn relay(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
+    let relay = app.harness.journal().and_then(|journal| journal.relay());
+    let Some(relay) = relay.filter(|_| request.extensions().get::<Relayed>().is_none()) else {
+        return next.run(request).await;
+    };
+    let known = Known::default();
+    request.extensions_mut().insert(known.clone());
+    let (parts, body) = request.into_parts();
+    let mut response = next.clone().run(Request::from_parts(parts.clone(), body)).await;
+    for _ in 0..ATTEMPTS {
+        let Some(session) = elsewhere(&response) else { break };
+        let (tenant, body) = known.get();
+        match pass_on(&*relay, &session, &parts, tenant, &body).await {
+            Ok(Some(answer)) => return answer,
+            // No node has it open any more: it can be opened here.
+            Ok(None) => {
+                response = next.clone().run(Request::from_parts(parts.clone(), Body::from(body))).await;
+            }
+            Err(error) => return app.unreadable(&error).into_response(),
+        }
+    }
+    response
+}
+
+/// Returns the session that another node has open, if that is why a request is refused.
+fn elsewhere(response: &Response) -> Option<SessionId> {
+    let problem = response.extensions().get::<Problem>()?.body();
+    let session = problem.more.get(SESSION).filter(|_| problem.code == Code::SessionBusy)?;
+    session.as_str()?.parse().ok()
+}
+
+async fn pass_on(
+    relay: &dyn Relay,
+    session: &SessionId,
+    parts: &request::Parts,
+    tenant: Tenant,
+    body: &Bytes,
+) -> Result<Option<Response>, JournalError> {
+    let session = tenant.as_ref().map_or_else(|| session.clone(), |tenant| session.scoped(tenant));
+    let head = RequestHead {
+        method: parts.method.to_string(),
+        uri: parts.uri.to_string(),
+        headers: texts(&parts.headers, &SECRET),
+        tenant,
+    };
+    let mut message = serde_json::to_vec(&head).unwrap_or_default();
+    message.push(b'\n');
+    message.extend_from_slice(body);
+    let Some(mut answer) = relay.ask(&session, message).await? else { return Ok(None) };
+    let first = answer.next().await.transpose()?.unwrap_or_default();
+    Ok(Some(response(&first, answer)))
+}
+
+fn response(head: &[u8], parts: Parts) -> Response {
+    let head = match parsed::<ResponseHead>(head) {
+        Ok(head) => head,
+        Err(why) => return unanswered(&why).into_response(),
+    };
+    let mut response = Response::new(Body::from_stream(parts));
+    *response.status_mut() = StatusCode::from_u16(head.status).unwrap_or(StatusCode::BAD_GATEWAY);
+    *response.headers_mut() = headers(&head.headers);
+    response
+}
+
+fn unanswered(why: &str) -> Problem {
+    tracing::error!(why, "a node of another version has sent what can't be read");
+    Problem::new(Code::JournalUnavailable, "the node that has the session open can't be understood")
+}
+
+/// Answers the requests of other nodes about sessions that are open here; never returns.
+pub(crate) async fn answer_others(app: &App, router: Router) -> Infallible {
+    let Some(relay) = app.harness.journal().and_then(|journal| journal.relay()) else {
+        return pending().await;
+    };
+    // Each has a task, as a connection has: a panic ends one request.
+    let (tasks, places) = (TaskTracker::new(), Arc::new(Semaphore::new(ANSWERED)));
+    let mut asked = relay.asked();
+    while let Some(asked) = asked.next().await {
+        let (router, place) = (router.clone(), places.clone().acquire_owned().await);
+        tasks.spawn(async move {
+            answer(router, asked).await;
+            drop(place);
+        });
+    }
+    pending().await
+}
+
+async fn answer(router: Router, asked: Asked) {
+    let answering = async {
+        let response = match relayed_request(&asked.request) {
+            Ok(request) => {
+                let service = TowerToHyperService::new(router);
+                service.call(request).await.unwrap_or_else(|never: Infallible| match never {})
+            }
+            Err(why) => unanswered(&why).into_response(),
+        };
+        send(&asked, response).await
+    };
+    tokio::select! {
+        biased;
+        // The response is dropped, as if its reader had disconnected.
+        () = asked.answer.withdrawn() => {}
+        sent = answering => {
+            if let Err(error) = sent {
+                tracing::debug!(%error, "another node does not read its answer");
+            }
+        }
+    }
+}
+
+async fn send(asked: &Asked, response: Response) -> Result<(), JournalError> {
+    let head = ResponseHead { status: response.status().as_u16(), headers: texts(response.headers(), &[]) };
+    asked.answer.send(serde_json::to_vec(&head).unwrap_or_default()).await?;
+    let mut body = response.into_body().into_data_stream().fuse();
+    while let Some(bytes) = body.next().await {
+        let Ok(bytes) = bytes else { return Ok(()) };
+        let mut part = bytes.to_vec();
+        // What is there already goes with it.
+        while part.len() < PART
+            && let Some(Some(Ok(more))) = body.next().now_or_never()
+        {
+            part.extend_from_slice(&more);
+        }
+        asked.answer.send(part).await?;
+    }
+    asked.answer.end().await
+}
+
+fn relayed_request(message: &[u8]) -> Result<Request, String> {
+    let end = message.iter().position(|byte| *byte == b'\n').unwrap_or(message.len());
+    let (head, body) = message.split_at(end);
+    let head = parsed::<RequestHead>(head)?;
+    let mut request = Request::new(Body::from(body.get(1..).unwrap_or_default().to_vec()));
+    *request.method_mut() = head.method.parse::<Method>().map_err(|error| error.to_string())?;
+    *request.uri_mut() = head.uri.parse::<Uri>().map_err(|error| error.to_string())?;
+    *request.headers_mut() = headers(&head.headers);
+    request.extensions_mut().insert(Relayed(head.tenant));
+    Ok(request)
+}
+
+fn parsed<T: DeserializeOwned>(json: &[u8]) -> Result<T, String> {
+    serde_json::from_slice(json).map_err(|error| error.to_string())
+}
+
+/// Returns the headers that are text, without those that are to be left out.
+fn texts(headers: &HeaderMap, without: &[HeaderName]) -> Vec<(String, String)> {
+    let headers = headers.iter().filter(|(name, _)| !without.contains(name));
+    headers.filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned()))).collect()
+}
+
+fn headers(texts: &[(String, String)]) -> HeaderMap {
+    let header = |(name, value): &(String, String)| {
+        Some((name.parse::<HeaderName>().ok()?, HeaderValue::from_str(value).ok()?))
+    };
+    texts.iter().filter_map(header).collect()
+}
