@@ -47,6 +47,7 @@ pub(crate) fn run(args: &Serve, source: &Source, terminal: Terminal) -> Result<E
     let roles = config.settings.serve.input_roles.iter();
     server = roles.fold(server, |server, role| server.with_allowed_role((*role).into()));
     server = args.protocol.iter().fold(server, |server, protocol| server.with_protocol(*protocol));
+    server = server.with_on_lost(args.on_lost.into());
     server = args.notify_host.iter().cloned().fold(server, Builder::with_notified_host);
     let server =
         args.close_idle.into_iter().fold(server, Builder::with_idle_timeout).build().or_exit(Exit::Config)?;

@@ -62,6 +62,15 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
         Ok(None)
     }
 
+    /// Returns sessions with a run that has begun and not ended, and that no process has open any
+    /// more, so that another may take them over; none if processes do not share the journal.
+    ///
+    /// # Errors
+    /// If they can't be read.
+    async fn abandoned(&self) -> Result<Vec<SessionId>, JournalError> {
+        Ok(Vec::new())
+    }
+
     /// Returns what carries requests to the process that has a session open; `None` if the journal
     /// can't carry them.
     fn relay(&self) -> Option<Arc<dyn Relay>> {
@@ -162,6 +171,10 @@ impl<J: Journal + ?Sized> Journal for Arc<J> {
 
     async fn changes(&self, session: &SessionId) -> Result<Option<Changes>, JournalError> {
         (**self).changes(session).await
+    }
+
+    async fn abandoned(&self) -> Result<Vec<SessionId>, JournalError> {
+        (**self).abandoned().await
     }
 
     fn relay(&self) -> Option<Arc<dyn Relay>> {

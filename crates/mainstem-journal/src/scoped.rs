@@ -97,6 +97,11 @@ impl Journal for Scoped {
         self.named(self.whole.changes(&self.inner(session)).await)
     }
 
+    async fn abandoned(&self) -> Result<Vec<SessionId>, JournalError> {
+        let all = self.whole.abandoned().await?;
+        Ok(all.iter().filter_map(|session| self.outer(session)).collect())
+    }
+
     async fn ready(&self) -> Result<(), JournalError> {
         self.whole.ready().await
     }

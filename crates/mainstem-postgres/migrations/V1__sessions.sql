@@ -29,6 +29,7 @@ CREATE TABLE sessions (
     created_at bigint NOT NULL DEFAULT 0,
     updated_at bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50);
+CREATE INDEX sessions_with_run ON sessions (updated_at) WHERE run IS NOT NULL;
 CREATE INDEX sessions_of_node ON sessions (node) WHERE node IS NOT NULL;
 
 CREATE TABLE events (

@@ -204,6 +204,13 @@ impl Journal for PostgresJournal {
         Ok(told.map(|told| stream::unfold(told, next).boxed()))
     }
 
+    async fn abandoned(&self) -> Result<Vec<SessionId>, JournalError> {
+        let read = |shared: Arc<Shared>| async move {
+            repeat(|| async { sql::abandoned(&shared.client().await?).await }).await
+        };
+        self.serve("read", read).await
+    }
+
     fn relay(&self) -> Option<Arc<dyn Relay>> {
         Some(Arc::new(PostgresRelay::new(self.owner.clone())))
     }

@@ -89,6 +89,14 @@ pub(crate) async fn is_open(client: &Client, session: &SessionId, node: i64) -> 
     Ok(query_opt(client, sql, &[&session.as_str(), &node]).await?.is_some())
 }
 
+/// Returns some sessions with an unfinished run and without a node that is alive, the oldest first.
+pub(crate) async fn abandoned(client: &Client) -> Result<Vec<SessionId>> {
+    let sql = "SELECT name FROM sessions s WHERE run IS NOT NULL AND NOT EXISTS
+            (SELECT FROM nodes n WHERE n.no = s.node AND n.lease_until > clock_timestamp())
+        ORDER BY updated_at LIMIT 100";
+    query(client, sql, &[]).await?.iter().map(|row| session_id(row.try_get(0)?)).collect()
+}
+
 /// Returns the number of a session that has had an event.
 pub(crate) async fn no_of(client: &Client, session: &SessionId) -> Result<Option<i64>> {
     let sql = "SELECT no FROM sessions WHERE name = $1 AND last > 0";

@@ -27,7 +27,9 @@ use crate::{
     problem::Problem,
     protocols::{Protocol, Pushes},
     readers::Readers,
-    relay, tasks,
+    relay,
+    take_over::{self, OnLost},
+    tasks,
     tenant_semaphores::TenantSemaphores,
     tokens::Tokens,
 };
@@ -53,6 +55,7 @@ pub(crate) struct Served {
     /// The protocols beside `/v1`.
     pub(crate) protocols: BTreeSet<Protocol>,
     pub(crate) spans: RequestSpans,
+    pub(crate) on_lost: OnLost,
     /// Where notifications may go that callers ask for.
     pub(crate) reach: Reach,
 }
@@ -142,20 +145,24 @@ impl App {
     }
 
     /// Opens a caller's session, which may be new.
-    pub(crate) async fn open(&self, caller: &Caller, id: &str) -> Result<Session, Problem> {
+    pub(crate) async fn open(self: &Arc<Self>, caller: &Caller, id: &str) -> Result<Session, Problem> {
         let opened = caller.harness.open_session(id).await;
-        self.usable(opened.map_err(|error| self.unopened(&error))?)
+        let session = self.usable(opened.map_err(|error| self.unopened(&error))?)?;
+        take_over::take_up(self, &session, &caller.tenant);
+        Ok(session)
     }
 
     /// Returns a caller's session that is open or recorded.
-    pub(crate) async fn session(&self, caller: &Caller, id: &str) -> Result<Session, Problem> {
+    pub(crate) async fn session(self: &Arc<Self>, caller: &Caller, id: &str) -> Result<Session, Problem> {
         self.find(caller, &id.parse::<SessionId>()?).await
     }
 
-    async fn find(&self, caller: &Caller, id: &SessionId) -> Result<Session, Problem> {
+    async fn find(self: &Arc<Self>, caller: &Caller, id: &SessionId) -> Result<Session, Problem> {
         let found = caller.harness.sessions().find(id).await;
         let found = found.map_err(|error| self.unopened(&error))?;
-        self.usable(found.ok_or_else(|| Problem::not_found("session", id.as_str()))?)
+        let session = self.usable(found.ok_or_else(|| Problem::not_found("session", id.as_str()))?)?;
+        take_over::take_up(self, &session, &caller.tenant);
+        Ok(session)
     }
 
     /// Refuses a session whose record has failed, so that no reader sees events that a restart
@@ -214,12 +221,12 @@ impl App {
     }
 
     /// Returns a caller's run, of this process or an earlier one.
-    pub(crate) async fn run(&self, caller: &Caller, id: &str) -> Result<FoundRun, Problem> {
+    pub(crate) async fn run(self: &Arc<Self>, caller: &Caller, id: &str) -> Result<FoundRun, Problem> {
         self.find_run(caller, &id.parse()?).await
     }
 
     /// Returns a caller's run of this id.
-    pub(crate) async fn find_run(&self, caller: &Caller, id: &RunId) -> Result<FoundRun, Problem> {
+    pub(crate) async fn find_run(self: &Arc<Self>, caller: &Caller, id: &RunId) -> Result<FoundRun, Problem> {
         let unknown = || Problem::not_found("run", id.as_str());
         let session = caller.harness.sessions().session_of(id).await;
         let session = session.map_err(|error| self.unreadable(&error))?;

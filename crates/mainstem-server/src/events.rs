@@ -178,7 +178,7 @@ fn gone(oldest: u64) -> Problem {
 }
 
 /// Returns a run of this session.
-async fn run_of(app: &App, caller: &Caller, session: &Session, id: &RunId) -> Result<FoundRun, Problem> {
+async fn run_of(app: &Arc<App>, caller: &Caller, session: &Session, id: &RunId) -> Result<FoundRun, Problem> {
     let run = app.find_run(caller, id).await?;
     let is_of_session = run.session().id() == session.id();
     if is_of_session { Ok(run) } else { Err(Problem::not_found("run", id.as_str())) }

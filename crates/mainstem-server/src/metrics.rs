@@ -62,6 +62,7 @@ pub(crate) struct Metrics {
     sessions_limit: Gauge,
     evicted: Counter,
     refused: Counter,
+    taken_over: Counter,
     readers: Gauge,
 }
 
@@ -109,6 +110,12 @@ impl Metrics {
                 "Sessions not opened for want of room",
                 Counter::default(),
             ),
+            taken_over: registered(
+                to,
+                "sessions_taken_over",
+                "Sessions taken over from nodes that have ended in a run",
+                Counter::default(),
+            ),
             registry,
         }
     }
@@ -116,6 +123,11 @@ impl Metrics {
     /// A session was not opened because there was no room for it.
     pub(crate) fn session_refused(&self) {
         self.refused.inc();
+    }
+
+    /// A session was taken over from a node that has ended.
+    pub(crate) fn taken_over(&self) {
+        self.taken_over.inc();
     }
 
     pub(crate) fn answered(&self, method: &str, route: &str, status: StatusCode, took: Duration) {

@@ -25,6 +25,7 @@ use crate::{
     protocols::Protocol,
     relay::{answer_others, relay},
     routes::routes,
+    take_over::{OnLost, take_over},
     tokens::Tokens,
 };
 
@@ -62,6 +63,7 @@ pub struct Builder {
     roles: Vec<Role>,
     protocols: BTreeSet<Protocol>,
     spans: RequestSpans,
+    on_lost: OnLost,
     reach: Reach,
 }
 
@@ -112,6 +114,13 @@ impl Builder {
         self
     }
 
+    /// Sets what becomes of a run whose node has ended, with a journal that nodes share; by default
+    /// another node takes it up.
+    pub fn with_on_lost(mut self, on_lost: OnLost) -> Self {
+        self.on_lost = on_lost;
+        self
+    }
+
     /// Allows notifications that callers ask for (of A2A's tasks) to go to a host, or to a network,
     /// whose address is not public.
     pub fn with_notified_host(mut self, host: Host) -> Self {
@@ -156,7 +165,7 @@ impl Builder {
     /// # Errors
     /// [`ServerError::Tenant`] if a tenant can't be opened.
     pub fn build(self) -> Result<Server, ServerError> {
-        let Self { harness, tokens, hosts, limits, agents, roles, protocols, spans, reach } = self;
+        let Self { harness, tokens, hosts, limits, agents, roles, protocols, spans, on_lost, reach } = self;
         for tenant in tokens.tenants() {
             harness.tenant(tenant)?;
         }
@@ -165,7 +174,7 @@ impl Builder {
             tokens,
             hosts,
             limits,
-            Served { agents, roles, protocols, spans, reach },
+            Served { agents, roles, protocols, spans, on_lost, reach },
         ))))
     }
 }
@@ -175,7 +184,7 @@ impl Server {
     #[expect(clippy::new_ret_no_self, reason = "a server has many settings, so it is built")]
     pub fn new(harness: Harness) -> Builder {
         let (tokens, hosts) = (Tokens::new(), Hosts::new());
-        let (agents, protocols, spans, reach) = Default::default();
+        let (agents, protocols, spans, on_lost, reach) = Default::default();
         Builder {
             harness,
             tokens,
@@ -185,6 +194,7 @@ impl Server {
             roles: vec![Role::User],
             protocols,
             spans,
+            on_lost,
             reach,
         }
     }
@@ -210,7 +220,8 @@ impl Server {
     /// ends with its run. Active runs continue; [`Harness::shutdown`] stops them.
     ///
     /// With a journal that nodes share, a request about a session that another node has open is
-    /// answered by that node, through the journal's database; and this one answers others.
+    /// answered by that node, through the journal's database; and this one answers others. A
+    /// session whose node has ended in the middle of a run is taken over.
     ///
     /// Background tasks that go on at remote agents since an earlier process has ended are
     /// [continued](Harness::continue_tasks).
@@ -230,10 +241,12 @@ impl Server {
         };
         let continued = Box::pin(self.0.stop.run_until_cancelled(self.0.continue_tasks()));
         let answered = Box::pin(self.0.stop.run_until_cancelled(answer_others(&self.0, self.router())));
-        let (_, _, _, ()) = tokio::join!(
+        let taken_over = Box::pin(self.0.stop.run_until_cancelled(take_over(&self.0)));
+        let (_, _, _, _, ()) = tokio::join!(
             stopped,
             continued,
             answered,
+            taken_over,
             listen::serve(listener, self.router(), self.0.capacity.guests, self.0.stop.clone())
         );
         Ok(())

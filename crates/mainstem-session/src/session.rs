@@ -6,7 +6,10 @@ mod running;
 
 use std::{
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use mainstem_event::{
@@ -53,6 +56,8 @@ pub(crate) struct Inner {
     /// The cursor exists from the first request on: a reader costs.
     watch: Mutex<(Option<Cursor>, FleetState)>,
     wake: Wake,
+    /// Whether opening it has ended a run that was cut off, and nobody has asked for that yet.
+    is_cut: AtomicBool,
 }
 
 /// Where the events of a session begin.
@@ -71,6 +76,12 @@ impl Session {
     /// Its id.
     pub fn id(&self) -> &SessionId {
         self.0.log.session_id()
+    }
+
+    /// Returns `true`, once, if opening the session has ended a run that was cut off when its
+    /// process ended; [`resume`](Self::resume) takes it up.
+    pub fn take_cut_run(&self) -> bool {
+        self.0.is_cut.swap(false, Ordering::AcqRel)
     }
 
     /// Its events: to observe it, or to read back.

@@ -12,6 +12,8 @@ mod laws;
 mod models;
 #[cfg(all(unix, feature = "postgres"))]
 mod postgres;
+#[cfg(all(unix, feature = "postgres"))]
+mod postgres_proxy;
 #[cfg(feature = "providers")]
 pub mod provider;
 pub mod raw;
@@ -32,6 +34,8 @@ pub use laws::{Violation, laws};
 pub use models::in_all_orders;
 #[cfg(all(unix, feature = "postgres"))]
 pub use postgres::Postgres;
+#[cfg(all(unix, feature = "postgres"))]
+pub use postgres_proxy::Proxy;
 pub use server::ModelServer;
 pub use timeline::{render, timeline};
 

@@ -45,7 +45,7 @@ const ALLOWED: [(&str, &str); 48] = [
     ("server", "mainstem a2a api outbound"),
     ("cli", "mainstem event server postgres"),
     ("testing", "message event model sse http task tool journal mainstem"),
-    ("tests", "mainstem server a2a"),
+    ("tests", "mainstem server a2a postgres"),
     ("layer-event", "event"),
     ("layer-sse", "sse"),
     ("layer-spec", "spec"),

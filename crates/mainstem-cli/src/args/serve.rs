@@ -5,7 +5,7 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 use clap::{ArgAction, Args, ValueEnum};
 
 use mainstem::remote::Host;
-use mainstem_server::Protocol;
+use mainstem_server::{OnLost, Protocol};
 
 use super::{JournalAt, pace};
 use crate::config::{Settings, text::duration};
@@ -41,6 +41,10 @@ pub(crate) struct Serve {
     /// comes from PGPASSWORD, or from the file that PGPASSWORD_FILE names.
     #[arg(long, value_name = "FILE|URL")]
     pub(crate) journal: Option<JournalAt>,
+    /// What becomes of a run whose server has ended, with a database: another one takes its turn up,
+    /// or closes it.
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t, requires = "journal")]
+    pub(crate) on_lost: Lost,
     /// A further host name of the server, besides those of the loopback; repeatable.
     #[arg(long, value_name = "HOST")]
     pub(crate) allow_host: Vec<String>,
@@ -59,6 +63,25 @@ pub(crate) struct Serve {
     /// The pace of the demo, for tests.
     #[arg(long, value_name = "FACTOR", value_parser = pace, default_value_t = 1.0, hide = true, action = ArgAction::Set)]
     pub(crate) demo_pace: f64,
+}
+
+/// What becomes of a run whose server has ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Lost {
+    /// A new run goes on with its turn.
+    #[default]
+    Resume,
+    /// It ends with an error.
+    Close,
+}
+
+impl From<Lost> for OnLost {
+    fn from(lost: Lost) -> Self {
+        match lost {
+            Lost::Resume => Self::Resume,
+            Lost::Close => Self::Close,
+        }
+    }
 }
 
 /// How requests are logged.

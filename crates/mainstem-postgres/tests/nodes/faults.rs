@@ -9,12 +9,12 @@ use futures_util::StreamExt;
 use mainstem_event::EventKind;
 use mainstem_journal::Journal;
 use mainstem_testing::{
-    Postgres,
+    Postgres, Proxy,
     journal::{emit_run, open_log, text_delta},
 };
 use tokio::time::{Instant, sleep};
 
-use crate::{LEASE, join, proxy::Proxy, take, texts};
+use crate::{LEASE, join, take, texts};
 
 #[tokio::test]
 async fn a_node_that_is_cut_off_is_fenced_and_knows_it() {

@@ -3,7 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "tests and what they share")]
 
 mod faults;
-mod proxy;
 mod schema;
 mod sharing;
 

@@ -72,7 +72,7 @@ fn refused(status: StatusCode, error: impl Into<String>) -> Response {
 }
 
 /// Returns a caller's task.
-async fn find(app: &App, caller: &Caller, id: &str) -> Result<Option<FoundRun>, Problem> {
+async fn find(app: &Arc<App>, caller: &Caller, id: &str) -> Result<Option<FoundRun>, Problem> {
     match app.find_run(caller, &run_id(caller, id)).await {
         Ok(found) => Ok(Some(found)),
         Err(problem) if problem.is_not_found() => Ok(None),

@@ -2,7 +2,10 @@
 
 use std::{
     fmt,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use mainstem_event::{Clock, Ids, LogOptions, RandomIds, SessionLog, SystemClock};
@@ -127,7 +130,7 @@ impl SessionBuilder {
     pub async fn open(mut self, journal: &Arc<dyn Journal>) -> Result<Session, JournalError> {
         let id = self.id.take().unwrap_or_else(|| SessionId::from_lossy(self.ids.next("session-")));
         let record = journal.open(&id).await?;
-        let last = record.position().last;
+        let (last, is_cut) = (record.position().last, record.position().run.is_some());
         let begun = match journal.session(&id).await? {
             Some(known) => Begun { at: known.created_at, first: known.first },
             None => Begun { at: self.clock.now(), first: 1 },
@@ -179,6 +182,7 @@ impl SessionBuilder {
             Box::pin(session.continue_task(task, turn)).await;
         }
         session.checkpoint();
+        session.0.is_cut.store(is_cut, Ordering::Release);
         Ok(session)
     }
 
@@ -234,6 +238,7 @@ impl SessionBuilder {
             deferred,
             turns: Turns::new(),
             wake: Wake::new(self.on_task_finished),
+            is_cut: AtomicBool::new(false),
         }))
     }
 }

@@ -338,7 +338,7 @@ async fn follow(
 }
 
 /// Returns a run of this thread.
-async fn find(app: &App, caller: &Caller, thread: &str, run: &str) -> Result<FoundRun, Problem> {
+async fn find(app: &Arc<App>, caller: &Caller, thread: &str, run: &str) -> Result<FoundRun, Problem> {
     let found = app.run(caller, run).await?;
     let is_of_thread = found.session().id().as_str() == thread;
     if is_of_thread { Ok(found) } else { Err(Problem::not_found("run", run)) }

@@ -1,0 +1,112 @@
+//! Sessions whose node has ended in the middle of a run: another node takes them over.
+
+use std::{convert::Infallible, future::pending, sync::Arc, time::Duration};
+
+use mainstem::{
+    Harness,
+    message::{SessionId, TenantName},
+    policy::Tenant,
+    prelude::{RunOptions, Session},
+    session::{OpenError, RunRecord},
+};
+use tokio::time::sleep;
+
+use crate::app::App;
+
+/// How often such sessions are looked for.
+const INTERVAL: Duration = Duration::from_secs(2);
+
+/// How often in a row a turn is taken up that ended with its node: the turn itself may be what ends
+/// nodes.
+const MOST: usize = 3;
+
+/// The code of the end of a run whose process has ended.
+const RESTARTED: &str = "restarted";
+
+/// What becomes of a run whose node has ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "there is no third choice")]
+pub enum OnLost {
+    /// Another node takes its turn up, in a new run: results that are recorded are used, and calls
+    /// that were cut off have a result that says so. A turn that ends three nodes in a row is
+    /// closed.
+    #[default]
+    Resume,
+    /// It ends with an error; a caller may resume it.
+    Close,
+}
+
+/// Takes over the sessions that have no node any more; never returns.
+pub(crate) async fn take_over(app: &Arc<App>) -> Infallible {
+    let Some(journal) = app.harness.journal().filter(|journal| journal.relay().is_some()) else {
+        return pending().await;
+    };
+    loop {
+        sleep(INTERVAL).await;
+        match journal.abandoned().await {
+            Ok(sessions) => {
+                for session in sessions {
+                    take_over_one(app, &session).await;
+                }
+            }
+            Err(error) => tracing::warn!(%error, "can't read which sessions have no node"),
+        }
+    }
+}
+
+async fn take_over_one(app: &Arc<App>, id: &SessionId) {
+    let Some((tenant, harness, own)) = of_tenant(app, id) else { return };
+    match harness.sessions().find(&own).await {
+        // Opening it has ended what was cut off.
+        Ok(Some(session)) => take_up(app, &session, &tenant),
+        // Another node was faster.
+        Ok(None) | Err(OpenError::Journal(_)) => {}
+        Err(error) => tracing::warn!(session = %id, %error, "a session without a node can't be taken over"),
+    }
+}
+
+/// Returns the tenant and the harness that a session belongs to, and the session's id there; `None`
+/// if its tenant has no token here.
+fn of_tenant(app: &App, id: &SessionId) -> Option<(Tenant, Harness, SessionId)> {
+    let Some(tenant) = id.tenant() else { return Some((None, app.harness.clone(), id.clone())) };
+    let tenant: TenantName = tenant.parse().ok()?;
+    let own = id.unscoped(&tenant)?;
+    app.tokens.tenants().any(|known| known == tenant.as_str()).then_some(())?;
+    let harness = app.harness.tenant(tenant.as_str()).ok()?;
+    Some((Some(tenant), harness, own))
+}
+
+/// Begins a run that goes on with the turn of a run that was cut off, if opening the session has
+/// ended one, and nodes share the journal.
+pub(crate) fn take_up(app: &Arc<App>, session: &Session, tenant: &Tenant) {
+    let is_shared = app.harness.journal().is_some_and(|journal| journal.relay().is_some());
+    if !is_shared || !session.take_cut_run() {
+        return;
+    }
+    app.metrics.taken_over();
+    let id = session.id();
+    tracing::info!(session = %id, "taken over: its node has ended in a run");
+    if app.served.on_lost == OnLost::Close {
+        return;
+    }
+    if cut_in_a_row(session) > MOST {
+        tracing::warn!(session = %id, "{MOST} nodes have ended in this turn; it is not taken up again");
+        return;
+    }
+    let resumed = app.admit(tenant).map_err(|problem| problem.body().detail.clone()).and_then(|share| {
+        let run = session.resume(RunOptions::default()).map_err(|error| error.to_string())?;
+        Ok(app.drive(run, share))
+    });
+    if let Err(why) = resumed {
+        tracing::warn!(session = %id, why, "the turn that was cut off can't be taken up");
+    }
+}
+
+/// Returns how many of the latest runs have ended with their process.
+fn cut_in_a_row(session: &Session) -> usize {
+    let is_cut = |run: &&RunRecord| {
+        let error = run.end.as_ref().and_then(|end| end.error.as_ref());
+        error.is_some_and(|error| error.code == RESTARTED)
+    };
+    session.runs().iter().rev().take_while(is_cut).count()
+}

@@ -1,0 +1,157 @@
+//! A checker in Jepsen's manner: clients work while servers are killed, paused and cut off, and the
+//! database is restarted; then what they saw is compared with what is recorded.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use futures_util::future::join_all;
+use mainstem::{
+    event::{AgentEvent, EventKind},
+    journal::Journal,
+    message::SessionId,
+};
+use mainstem_testing::{journal::read_all, laws, render};
+use tokio::time::{Instant, sleep};
+
+use crate::{
+    client::{one_run, read_through},
+    cluster::{Cluster, LEASE},
+};
+
+/// Numbers that a seed repeats (SplitMix64).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, limit: u64) -> u64 {
+        self.next() % limit
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_clients_see_is_what_is_recorded_whatever_fails() {
+    let is_slow = std::env::var_os("RUN_SLOW_TESTS").is_some();
+    let (sessions, time) = if is_slow { (200, 600) } else { (10, 25) };
+    let seed = std::env::var("MAINSTEM_SEED").ok().and_then(|seed| seed.parse().ok());
+    let seed = seed.unwrap_or_else(|| u64::from(std::process::id()));
+    println!("MAINSTEM_SEED={seed} repeats the faults");
+    let mut cluster = Cluster::start(3).await;
+    let ends = Instant::now() + Duration::from_secs(time);
+    let address = cluster.address();
+    let clients = join_all((0..sessions).map(|number| client(address.clone(), number, seed, ends)));
+    let (seen, faults) = tokio::join!(clients, faults(&mut cluster, seed, ends));
+    println!("faults: {faults:?}");
+    let node = cluster.join().await;
+    let mut runs = 0;
+    for (number, seen) in seen.into_iter().enumerate() {
+        let session: SessionId = format!("s-{number}").parse().unwrap();
+        let record = settled(&node.journal(), &session).await;
+        check(&session, &record, &seen);
+        runs += seen.len();
+        // Another reader, now that all is quiet.
+        assert_eq!(read_through(&address, &session, record.last().unwrap().seq).await, record);
+    }
+    println!("{runs} runs");
+    assert!(runs >= sessions, "every client has had a run");
+}
+
+/// What a client has seen of a run: its key, and the events.
+type Seen = Vec<(String, Vec<AgentEvent>)>;
+
+async fn client(address: String, number: usize, seed: u64, ends: Instant) -> Seen {
+    let mut random = Random(seed ^ (number as u64) << 32);
+    let session = format!("s-{number}").parse().unwrap();
+    let mut seen = Vec::new();
+    while Instant::now() < ends {
+        let key = format!("key-{number}-{}", seen.len());
+        let cancels = (random.below(4) == 0).then(|| 1 + random.below(20) as usize);
+        let events = one_run(&address, &session, &key, cancels).await;
+        seen.push((key, events));
+        sleep(Duration::from_millis(random.below(300))).await;
+    }
+    seen
+}
+
+async fn faults(cluster: &mut Cluster, seed: u64, ends: Instant) -> BTreeMap<&'static str, usize> {
+    let mut random = Random(seed);
+    let mut done = BTreeMap::new();
+    while Instant::now() < ends {
+        sleep(Duration::from_millis(500 + random.below(1500))).await;
+        let victim = random.below(cluster.servers.len() as u64) as usize;
+        let time = Duration::from_millis(200 + random.below(2 * LEASE.as_millis() as u64));
+        let fault = match random.below(5) {
+            0 => {
+                cluster.servers[victim].kill();
+                sleep(time).await;
+                cluster.servers[victim].start_again();
+                "killed"
+            }
+            1 => {
+                cluster.servers[victim].pause();
+                sleep(time).await;
+                cluster.servers[victim].resume();
+                "paused"
+            }
+            2 => {
+                cluster.servers[victim].network().cut();
+                sleep(time).await;
+                cluster.servers[victim].network().heal();
+                "cut off"
+            }
+            3 => {
+                cluster.database.stop();
+                sleep(time / 4).await;
+                cluster.database.start_again();
+                "database restarted"
+            }
+            _ => {
+                cluster.servers[victim].stop().await;
+                cluster.servers[victim].start_again();
+                "stopped"
+            }
+        };
+        *done.entry(fault).or_default() += 1;
+    }
+    done
+}
+
+/// Returns a session's events once no run of it is active.
+async fn settled(journal: &impl Journal, session: &SessionId) -> Vec<AgentEvent> {
+    let begun = Instant::now();
+    loop {
+        let summary = journal.session(session).await.unwrap().unwrap();
+        if summary.unfinished.is_none() {
+            return read_all(journal, session.as_str()).await;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(90), "{session} has an unfinished run");
+        sleep(Duration::from_millis(500)).await;
+    }
+}
+
+fn check(session: &SessionId, record: &[AgentEvent], seen: &Seen) {
+    laws(record).unwrap_or_else(|broken| panic!("{session}: {broken}\n{}", render(record)));
+    for (key, events) in seen {
+        // What was shown is recorded, as it was shown, and in order.
+        for event in events {
+            let recorded = &record[event.seq as usize - 1];
+            assert_eq!(recorded, event, "{session}, {key}");
+        }
+        assert!(events.windows(2).all(|pair| pair[0].seq < pair[1].seq), "{session}, {key}: nothing twice");
+        assert!(events.last().is_some_and(AgentEvent::is_run_end), "{session}, {key}: to its end");
+        // The key has begun one run.
+        let begun = record.iter().filter(|event| begins(event, key)).count();
+        assert_eq!(begun, 1, "{session}, {key}");
+    }
+}
+
+/// Whether the event begins a run with this text.
+fn begins(event: &AgentEvent, key: &str) -> bool {
+    let EventKind::AgentStart { input, .. } = &event.kind else { return false };
+    event.is_root() && input.iter().any(|message| message.text() == key)
+}

@@ -1,0 +1,106 @@
+//! A client of a session: asks, reads, answers and cancels, whatever server it reaches.
+
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use mainstem::{
+    api::{AnySession, Code, Error, EventQuery, NewRun},
+    client::Server,
+    event::{AgentEvent, CancelReason, Decision, EventKind},
+    message::SessionId,
+};
+use tokio::time::{Instant, sleep, timeout};
+
+/// How long anything may take: the lease of a node, and its successor's start.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Does something until it succeeds; `done` says which refusals mean that it was done.
+pub(crate) async fn until<T, F: Future<Output = Result<T, Error>>>(
+    what: &str,
+    mut attempt: impl FnMut() -> F,
+    done: impl Fn(&Error) -> Option<T>,
+) -> T {
+    let begun = Instant::now();
+    loop {
+        match timeout(PATIENCE, attempt()).await.expect(what) {
+            Ok(value) => return value,
+            Err(error) => {
+                if let Some(value) = done(&error) {
+                    return value;
+                }
+                assert!(begun.elapsed() < PATIENCE, "{what}: {error}");
+                sleep(PAUSE).await;
+            }
+        }
+    }
+}
+
+/// Asks for a run with a key, reads it to its end, and approves what it asks for; cancels it after
+/// so many events if `cancels` is set. Returns the events that it has seen.
+pub(crate) async fn one_run(
+    address: &str,
+    session: &SessionId,
+    key: &str,
+    cancels: Option<usize>,
+) -> Vec<AgentEvent> {
+    let server = Server::at(address).unwrap();
+    let remote = server.open(session.clone()).unwrap();
+    let begin = || remote.run_with_key(key, NewRun::new(key));
+    let begun = until(key, begin, |_| None).await;
+    let (run, mut events, mut seen) = (begun.run, begun.events, Vec::<AgentEvent>::new());
+    loop {
+        match timeout(PATIENCE, events.next()).await.expect("the run goes on") {
+            Some(Ok(event)) => {
+                if let EventKind::RequireUserConfirm { confirm_id, .. } = &event.kind {
+                    answer(&remote, &confirm_id.clone()).await;
+                }
+                seen.push(event);
+                if cancels == Some(seen.len()) {
+                    let _ = run.cancel(CancelReason::user("the test")).await;
+                }
+            }
+            Some(Err(_)) => {
+                sleep(PAUSE).await;
+                let after = seen.last().map_or(0, |event| event.seq);
+                events = remote.events(EventQuery::after(after).with_run(run.id()));
+            }
+            None => return seen,
+        }
+    }
+}
+
+/// Approves a call. The question may be gone: its run was cut off, or cancelled, or another answer
+/// was faster.
+async fn answer(session: &dyn AnySession, id: &mainstem::message::ConfirmId) {
+    let gone = |error: &Error| {
+        let code = error.problem().map(|problem| problem.code.clone());
+        matches!(code, Some(Code::NotAsked | Code::NotFound)).then_some(())
+    };
+    until("an approval", || session.confirm(id, Decision::Allow), gone).await;
+}
+
+/// Reads a session from its first event on, until it has this number.
+pub(crate) async fn read_through(address: &str, session: &SessionId, last: u64) -> Vec<AgentEvent> {
+    let server = Server::at(address).unwrap();
+    let remote = server.open(session.clone()).unwrap();
+    let mut seen = Vec::<AgentEvent>::new();
+    let begun = Instant::now();
+    while seen.last().is_none_or(|event| event.seq < last) {
+        assert!(
+            begun.elapsed() < PATIENCE,
+            "{session} has {:?} of {last}",
+            seen.last().map(|event| event.seq)
+        );
+        let mut events = remote.events(EventQuery::after(seen.last().map_or(0, |event| event.seq)));
+        while let Ok(Some(Ok(event))) = timeout(Duration::from_secs(5), events.next()).await {
+            let is_last = event.seq >= last;
+            seen.push(event);
+            if is_last {
+                break;
+            }
+        }
+    }
+    seen
+}

@@ -1,0 +1,110 @@
+//! Without faults: any server answers for any session.
+
+use std::time::Duration;
+
+use futures_util::{StreamExt, future::join_all};
+use mainstem::{
+    api::{AnySession, EventQuery, NewRun},
+    client::Server,
+    event::EventKind,
+    message::SessionId,
+};
+use mainstem_testing::laws;
+use tokio::time::Instant;
+
+use crate::{
+    client::{one_run, read_through},
+    cluster::{Cluster, LEASE},
+};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn any_server_answers_for_any_session() {
+    let cluster = Cluster::start(3).await;
+    let session: SessionId = "s".parse().unwrap();
+    // Begun at one server, answered and continued at others.
+    for server in 0..3 {
+        let seen = one_run(&cluster.address_of(server), &session, &format!("run-{server}"), None).await;
+        let last = seen.last().unwrap();
+        assert!(last.is_run_end() && last.to_string().contains("success"), "{server}: {last}");
+    }
+    let remote =
+        |server: usize| Server::at(&cluster.address_of(server)).unwrap().open(session.clone()).unwrap();
+    let fleets = join_all((0..3).map(|server| async move { remote(server).fleet().await.unwrap() })).await;
+    assert!(fleets.iter().all(|fleet| *fleet == fleets[0]));
+    let last = fleets[0].seq;
+    let read = join_all((0..3).map(|server| {
+        let address = cluster.address_of(server);
+        async move { read_through(&address, &"s".parse().unwrap(), last).await }
+    }));
+    let read = read.await;
+    laws(&read[0]).unwrap();
+    assert!(read.iter().all(|events| *events == read[0]));
+    for server in 0..3 {
+        let views = Server::at(&cluster.address_of(server)).unwrap();
+        let views = mainstem::api::Host::sessions(&views).await.unwrap();
+        assert_eq!((views.len(), views[0].runs), (1, 3), "{server}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_killed_server_s_run_is_taken_up_by_another_within_15_seconds() {
+    let mut cluster = Cluster::start(2).await;
+    let session: SessionId = "s".parse().unwrap();
+    let remote = Server::at(&cluster.address_of(0)).unwrap().open(session.clone()).unwrap();
+    let mut begun = remote.run(NewRun::new("go")).await.unwrap();
+    // In the middle: the children speak.
+    while let Some(Ok(event)) = begun.events.next().await {
+        if event.depth() == 1 && matches!(event.kind, EventKind::TextBlockDelta { .. }) {
+            break;
+        }
+    }
+    cluster.servers[0].kill();
+    let killed_at = Instant::now();
+    let remote = Server::at(&cluster.address_of(1)).unwrap().open(session.clone()).unwrap();
+    let mut taken_up = None;
+    let mut events = remote.events(EventQuery::after(0));
+    let mut seen = Vec::new();
+    while let Some(event) = events.next().await {
+        let event = event.unwrap();
+        if event.is_root() && matches!(event.kind, EventKind::AgentStart { .. }) && !seen.is_empty() {
+            taken_up = Some(killed_at.elapsed());
+        }
+        if let EventKind::RequireUserConfirm { confirm_id, .. } = &event.kind {
+            remote.confirm(confirm_id, mainstem::event::Decision::Allow).await.unwrap();
+        }
+        let is_end = event.is_run_end() && taken_up.is_some();
+        seen.push(event);
+        if is_end {
+            break;
+        }
+    }
+    let taken_up = taken_up.unwrap();
+    assert!(taken_up > LEASE / 2 && taken_up < Duration::from_secs(15), "{taken_up:?}");
+    laws(&seen).unwrap();
+    let ends: Vec<_> = seen.iter().filter(|event| event.is_run_end()).map(ToString::to_string).collect();
+    assert!(ends.len() == 2 && ends[0].contains("restarted") && ends[1].contains("success"), "{ends:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn servers_that_stop_one_after_the_other_hand_their_sessions_over() {
+    let mut cluster = Cluster::start(2).await;
+    let address = cluster.address();
+    let sessions: Vec<SessionId> = (0..6).map(|number| format!("s-{number}").parse().unwrap()).collect();
+    let runs = |when: &str| {
+        let run = |session: &SessionId| {
+            let (address, session, key) = (address.clone(), session.clone(), format!("{session}, {when}"));
+            async move { one_run(&address, &session, &key, None).await }
+        };
+        join_all(sessions.iter().map(run).collect::<Vec<_>>())
+    };
+    assert!(runs("before").await.iter().all(|seen| seen.last().unwrap().is_run_end()));
+    for server in 0..2 {
+        cluster.servers[server].stop().await;
+        let begun = Instant::now();
+        let seen = runs(&format!("without {server}")).await;
+        assert!(seen.iter().all(|seen| seen.last().unwrap().to_string().contains("success")));
+        // Nobody waits for a lease to end.
+        assert!(begun.elapsed() < LEASE, "{:?}", begun.elapsed());
+        cluster.servers[server].start_again();
+    }
+}

@@ -1,0 +1,65 @@
+//! A server that shares a database with others, for tests that kill, pause and cut it off.
+
+use std::{error::Error, io::Write as _, time::Duration};
+
+use mainstem::{model::scripted::Turn, prelude::*};
+use mainstem_postgres::{Node, Settings};
+use mainstem_server::Server;
+use serde_json::{Map, Value, json};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+/// How many turns the script of the leader has: more than any session of the tests needs.
+const TURNS: usize = 400;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [url, name, lease] = &*arguments else { return Err("usage: node <url> <name> <lease in ms>".into()) };
+    let lease = Duration::from_millis(lease.parse()?);
+    let node = Node::join(Settings::parse(url)?.with_name(name).with_lease(lease)).await?;
+    let harness = Harness::builder("main", script())
+        .with_subagent(AgentSpec::new("kid", "K"))
+        .with_tool(tool_fn("poke", "P", |_, _: Map<String, Value>| async { Ok::<_, ToolError>("ok") }))
+        .with_permissions(RuleSet::default().with_pattern(Effect::Ask, "poke")?)
+        .with_journal(node.journal())
+        .with_task_store(node.tasks())
+        .build()?;
+    let server = Server::new(harness.clone()).build()?;
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    writeln!(std::io::stdout(), "{}", listener.local_addr()?.port())?;
+    let stop = CancellationToken::new();
+    let stopped = async {
+        let mut signal = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+        signal.recv().await;
+        stop.cancel();
+        std::io::Result::Ok(())
+    };
+    tokio::try_join!(
+        async { server.serve(listener, stop.clone()).await.map_err(Box::<dyn Error>::from) },
+        async { Ok(stopped.await?) }
+    )?;
+    harness.shutdown(Duration::from_secs(2)).await;
+    if let Some(journal) = harness.journal() {
+        journal.close().await?;
+    }
+    Ok(())
+}
+
+/// A leader that, turn by turn, starts two children, asks for an approval, and answers.
+fn script() -> ScriptedModel {
+    let spawn = |task: &str| json!({ "agent_id": "kid", "task": task });
+    let turn = |number: usize| match number % 3 {
+        0 => Turn::new()
+            .pace(Duration::from_millis(5))
+            .say("I ask two children for what they know of it.")
+            .call("agent_spawn", spawn("left"))
+            .call("agent_spawn", spawn("right")),
+        1 => Turn::new().text("May I?").call("poke", json!({})),
+        _ => Turn::new().pace(Duration::from_millis(5)).say("That is all that there is to say about it."),
+    };
+    let words = "one two three four five six seven eight nine ten";
+    ScriptedModel::new()
+        .agent("main", (0..TURNS).map(turn))
+        .agent("kid", [Turn::new().pace(Duration::from_millis(15)).say(words)])
+}
