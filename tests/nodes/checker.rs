@@ -55,7 +55,8 @@ async fn what_clients_see_is_what_is_recorded_whatever_fails() {
         check(&session, &record, &seen);
         runs += seen.len();
         // Another reader, now that all is quiet.
-        assert_eq!(read_through(&address, &session, record.last().unwrap().seq).await, record);
+        let read = read_through(&address, &session, record.last().unwrap().seq).await;
+        assert!(read.iter().map(served).eq(record.iter().map(served)), "{session}");
     }
     println!("{runs} runs");
     assert!(runs >= sessions, "every client has had a run");
@@ -140,7 +141,7 @@ fn check(session: &SessionId, record: &[AgentEvent], seen: &Seen) {
         // What was shown is recorded, as it was shown, and in order.
         for event in events {
             let recorded = &record[event.seq as usize - 1];
-            assert_eq!(recorded, event, "{session}, {key}");
+            assert_eq!(served(recorded), served(event), "{session}, {key}");
         }
         assert!(events.windows(2).all(|pair| pair[0].seq < pair[1].seq), "{session}, {key}: nothing twice");
         assert!(events.last().is_some_and(AgentEvent::is_run_end), "{session}, {key}: to its end");
@@ -148,6 +149,13 @@ fn check(session: &SessionId, record: &[AgentEvent], seen: &Seen) {
         let begun = record.iter().filter(|event| begins(event, key)).count();
         assert_eq!(begun, 1, "{session}, {key}");
     }
+}
+
+/// An event as servers send it: the spec of a child stays in the record.
+fn served(event: &AgentEvent) -> serde_json::Value {
+    let mut event = serde_json::to_value(event).unwrap();
+    event.as_object_mut().unwrap().remove("spec");
+    event
 }
 
 /// Whether the event begins a run with this text.

@@ -47,10 +47,23 @@ pub(crate) async fn one_run(
 ) -> Vec<AgentEvent> {
     let server = Server::at(address).unwrap();
     let remote = server.open(session.clone()).unwrap();
-    let begin = || remote.run_with_key(key, NewRun::new(key));
+    let begin = || async {
+        let begun = remote.run_with_key(key, NewRun::new(key)).await;
+        if let Err(error) = &begun
+            && error.problem().is_some_and(|problem| problem.code == Code::RunActive)
+        {
+            // A turn of a server that has ended was taken up: it may ask, too.
+            for confirm in remote.fleet().await.map(|fleet| fleet.confirmations).unwrap_or_default().keys() {
+                answer(&remote, confirm).await;
+            }
+        }
+        begun
+    };
     let begun = until(key, begin, |_| None).await;
-    let (run, mut events, mut seen) = (begun.run, begun.events, Vec::<AgentEvent>::new());
+    let began = Instant::now();
+    let (mut run, mut events, mut seen) = (begun.run, begun.events, Vec::<AgentEvent>::new());
     loop {
+        assert!(began.elapsed() < 3 * PATIENCE, "{key} has not ended");
         match timeout(PATIENCE, events.next()).await.expect("the run goes on") {
             Some(Ok(event)) => {
                 if let EventKind::RequireUserConfirm { confirm_id, .. } = &event.kind {
@@ -61,6 +74,11 @@ pub(crate) async fn one_run(
                     let _ = run.cancel(CancelReason::user("the test")).await;
                 }
             }
+            Some(Err(error)) if seen.is_empty() && is_unknown(&error) => {
+                // Its server has ended before anything of the run was recorded.
+                let again = until(key, begin, |_| None).await;
+                (run, events) = (again.run, again.events);
+            }
             Some(Err(_)) => {
                 sleep(PAUSE).await;
                 let after = seen.last().map_or(0, |event| event.seq);
@@ -69,6 +87,10 @@ pub(crate) async fn one_run(
             None => return seen,
         }
     }
+}
+
+fn is_unknown(error: &Error) -> bool {
+    error.problem().is_some_and(|problem| problem.code == Code::NotFound)
 }
 
 /// Approves a call. The question may be gone: its run was cut off, or cancelled, or another answer

@@ -58,6 +58,8 @@ struct Active {
     stream: RunStream,
     /// Stops the run when the time of its budget is over.
     time: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    /// Whether it was cancelled because the session can't be recorded any more.
+    is_stopped: bool,
     _closing: Closing,
     _turn: Turn,
 }
@@ -230,6 +232,7 @@ impl Start {
         Ok(Active {
             stream,
             time,
+            is_stopped: false,
             _closing: Closing { session, run: run_id, cx, background: options.spawn.background },
             _turn: turn,
         })
@@ -267,7 +270,17 @@ impl Stream for Run {
                     if active.time.as_mut().is_some_and(|time| time.as_mut().poll(cx).is_ready()) {
                         active.time = None;
                     }
-                    let event = ready!(Pin::new(&mut active.stream).poll_next(cx));
+                    let event = match Pin::new(&mut active.stream).poll_next(cx) {
+                        Poll::Ready(event) => event,
+                        Poll::Pending if !active.is_stopped && me.handle.session().has_failed() => {
+                            // What it waits for may never come, and another process may have the
+                            // session.
+                            active.is_stopped = true;
+                            me.handle.cancel_with_tasks(CancelReason::Unrecorded);
+                            continue;
+                        }
+                        Poll::Pending => return Poll::Pending,
+                    };
                     event.iter().for_each(|event| me.reading.handed(event));
                     if event.as_ref().is_none_or(AgentEvent::is_run_end) {
                         let outcome = active.stream.outcome().cloned();

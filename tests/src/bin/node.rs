@@ -16,6 +16,7 @@ const TURNS: usize = 400;
 async fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [url, name, lease] = &*arguments else { return Err("usage: node <url> <name> <lease in ms>".into()) };
+    tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false).init();
     let lease = Duration::from_millis(lease.parse()?);
     let node = Node::join(Settings::parse(url)?.with_name(name).with_lease(lease)).await?;
     let harness = Harness::builder("main", script())

@@ -73,6 +73,8 @@ pub enum CancelReason {
     RunEnded,
     /// The harness shuts down.
     Shutdown,
+    /// The session can't be recorded any more: another process may have it.
+    Unrecorded,
     /// The stream of the run was dropped.
     Dropped,
 }
@@ -107,6 +109,7 @@ impl CancelReason {
             Self::Parent { .. } => "parent_stopped",
             Self::RunEnded => "run_ended",
             Self::Shutdown => "shutdown",
+            Self::Unrecorded => "record",
             Self::Dropped => "dropped",
         }
     }
@@ -122,6 +125,7 @@ impl CancelReason {
             Self::Parent { agent, .. } => format!("the end of agent `{agent}`").into(),
             Self::RunEnded => "the end of the run".into(),
             Self::Shutdown => "the shutdown of the harness".into(),
+            Self::Unrecorded => "the end of the session's record".into(),
             Self::Dropped => "the end of the stream".into(),
         }
     }
