@@ -5,6 +5,8 @@ use std::{collections::BTreeMap, time::Duration};
 
 use futures_util::future::join_all;
 use mainstem::{
+    api::AnySession,
+    client::Server,
     event::{AgentEvent, EventKind},
     journal::Journal,
     message::SessionId,
@@ -13,7 +15,7 @@ use mainstem_testing::{journal::read_all, laws, render};
 use tokio::time::{Instant, sleep};
 
 use crate::{
-    client::{one_run, read_through},
+    client::{answer_all, one_run, read_through},
     cluster::{Cluster, LEASE},
 };
 
@@ -51,7 +53,8 @@ async fn what_clients_see_is_what_is_recorded_whatever_fails() {
     let mut runs = 0;
     for (number, seen) in seen.into_iter().enumerate() {
         let session: SessionId = format!("s-{number}").parse().unwrap();
-        let record = settled(&node.journal(), &session).await;
+        let remote = Server::at(&address).unwrap().open(session.clone()).unwrap();
+        let record = settled(&node.journal(), &remote).await;
         check(&session, &record, &seen);
         runs += seen.len();
         // Another reader, now that all is quiet.
@@ -123,14 +126,16 @@ async fn faults(cluster: &mut Cluster, seed: u64, ends: Instant) -> BTreeMap<&'s
 }
 
 /// Returns a session's events once no run of it is active.
-async fn settled(journal: &impl Journal, session: &SessionId) -> Vec<AgentEvent> {
-    let begun = Instant::now();
+async fn settled(journal: &impl Journal, remote: &dyn AnySession) -> Vec<AgentEvent> {
+    let (begun, session) = (Instant::now(), remote.id());
     loop {
         let summary = journal.session(session).await.unwrap().unwrap();
         if summary.unfinished.is_none() {
             return read_all(journal, session.as_str()).await;
         }
         assert!(begun.elapsed() < Duration::from_secs(90), "{session} has an unfinished run");
+        // A turn that was taken up may ask, and has no client.
+        answer_all(remote).await;
         sleep(Duration::from_millis(500)).await;
     }
 }

@@ -53,9 +53,7 @@ pub(crate) async fn one_run(
             && error.problem().is_some_and(|problem| problem.code == Code::RunActive)
         {
             // A turn of a server that has ended was taken up: it may ask, too.
-            for confirm in remote.fleet().await.map(|fleet| fleet.confirmations).unwrap_or_default().keys() {
-                answer(&remote, confirm).await;
-            }
+            answer_all(&remote).await;
         }
         begun
     };
@@ -86,6 +84,13 @@ pub(crate) async fn one_run(
             }
             None => return seen,
         }
+    }
+}
+
+/// Approves all that a session asks for.
+pub(crate) async fn answer_all(session: &dyn AnySession) {
+    for confirm in session.fleet().await.map(|fleet| fleet.confirmations).unwrap_or_default().keys() {
+        answer(session, confirm).await;
     }
 }
 
