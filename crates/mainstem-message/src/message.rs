@@ -57,9 +57,33 @@ impl Message {
         self
     }
 
-    /// Returns the text blocks, joined; thinking and tool calls are not text.
+    /// Returns the text blocks, joined; thinking, tool calls and tool results are not text. See
+    /// [`tool_text`](Self::tool_text) for the latter.
     pub fn text(&self) -> String {
         self.content.iter().filter_map(ContentBlock::as_text).collect()
+    }
+
+    /// Returns the text of the tool results, in order, with a line break between two; empty if the
+    /// message has none. Images and other data of a result are not text.
+    ///
+    /// ```
+    /// use mainstem_message::{ContentBlock, Message, Role, ToolResult, ToolState};
+    ///
+    /// let result = |name: &str, text: &str| {
+    ///     ContentBlock::ToolResult(ToolResult {
+    ///         tool_call_id: format!("call-{name}").into(),
+    ///         name: name.to_owned(),
+    ///         content: vec![ContentBlock::text(text)],
+    ///         state: ToolState::Success,
+    ///     })
+    /// };
+    /// let results = vec![result("clock", "12:00"), result("date", "1 May")];
+    /// let message = Message::new(Role::Tool, results);
+    /// assert_eq!(message.tool_text(), "12:00\n1 May");
+    /// assert_eq!(message.text(), "");
+    /// ```
+    pub fn tool_text(&self) -> String {
+        self.tool_results().map(ToolResult::text).collect::<Vec<_>>().join("\n")
     }
 
     /// Returns the tool calls, in the order in which the model made them.

@@ -53,3 +53,51 @@ pub use mainstem_event as event;
 pub use mainstem_message as message;
 pub use mainstem_model as model;
 pub use mainstem_tool as tool;
+// What a program with one agent uses besides, so that it depends on this crate alone.
+pub use futures_util;
+pub use mainstem_tool::{schemars, serde, serde_json};
+
+/// What most programs with one agent use.
+///
+/// Arguments of tools derive traits of `serde` and `schemars`, which this crate re-exports: the
+/// attributes `#[serde(crate = "…")]` and `#[schemars(crate = "…")]` name the re-exports if the
+/// program does not depend on these crates itself.
+///
+/// ```
+/// use mainstem_react::prelude::*;
+///
+/// #[derive(Deserialize, JsonSchema)]
+/// #[serde(crate = "mainstem_react::serde")]
+/// #[schemars(crate = "mainstem_react::schemars")]
+/// struct Add {
+///     left: i64,
+///     right: i64,
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), mainstem_react::tool::ToolSetError> {
+/// let add = tool_fn("add", "Adds two numbers", |_cx, Add { left, right }| async move {
+///     Ok::<_, ToolError>((left + right).to_string())
+/// });
+/// let model = ScriptedModel::new().agent("main", [
+///     Turn::new().call("add", json!({ "left": 2, "right": 3 })),
+///     Turn::new().text("It is 5."),
+/// ]);
+/// let agent = Agent::builder("main", model).with_tool(add).build()?;
+/// let text: String = agent.stream_events("What is 2 + 3?").text().collect().await;
+/// assert_eq!(text, "It is 5.");
+/// # Ok(())
+/// # }
+/// ```
+pub mod prelude {
+    pub use futures_util::StreamExt as _;
+    pub use mainstem_event::{AgentEvent, EventKind, EventStreamExt as _};
+    pub use mainstem_message::{Message, Role};
+    pub use mainstem_model::{Model, ScriptedModel, scripted::Turn};
+    pub use mainstem_tool::{Json, Tool, ToolContext, ToolError, ToolOutput, async_trait, tool_fn};
+    pub use schemars::JsonSchema;
+    pub use serde::{Deserialize, Serialize};
+    pub use serde_json::json;
+
+    pub use crate::{Agent, Middleware, RunContext, RunStream};
+}

@@ -36,3 +36,7 @@ pub use typed::{TypedTool, schema_of, tool_fn};
 pub use mainstem_event as event;
 pub use mainstem_message as message;
 pub use mainstem_schema as schema;
+// The crates whose traits the arguments of a tool implement.
+pub use schemars;
+pub use serde;
+pub use serde_json;

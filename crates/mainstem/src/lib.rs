@@ -60,6 +60,8 @@ pub use mainstem_task as task;
 pub use mainstem_tool as tool;
 #[cfg(feature = "files")]
 pub use mainstem_workspace as workspace;
+// What most programs use besides, so that they need not depend on these crates themselves.
+pub use mainstem_react::{futures_util, schemars, serde, serde_json};
 
 /// What most programs use.
 pub mod prelude {
@@ -110,6 +112,9 @@ mod pages {
 
     #[doc = include_str!("../../../docs/book/src/files.md")]
     struct Files;
+
+    #[doc = include_str!("../../../docs/book/src/models.md")]
+    struct Models;
 
     #[doc = include_str!("../../../docs/book/src/permissions.md")]
     struct Permissions;
