@@ -11,6 +11,7 @@ use mainstem::{
     model::ModelRegistry,
     react::Compaction,
     remote::TraceContext,
+    workspace::FILE_TOOLS,
 };
 
 use crate::{
@@ -156,7 +157,7 @@ fn not_leading(error: LeaderError, found: &[Diagnostic]) -> anyhow::Error {
 /// Adds what agents can access: files, commands, MCP servers.
 pub(crate) fn add_tools(harness: HarnessBuilder, config: &Config) -> anyhow::Result<HarnessBuilder> {
     let Config { settings, protected, trusted } = config;
-    let harness = harness.with_file_tools(!settings.files.is_off());
+    let harness = with_remedies(harness.with_file_tools(!settings.files.is_off()), settings);
     let harness = settings
         .mcp
         .iter()
@@ -171,6 +172,20 @@ pub(crate) fn add_tools(harness: HarnessBuilder, config: &Config) -> anyhow::Res
         Some(origin) => with_shell(harness, settings).context(origin.to_owned()),
         None => Ok(harness),
     }
+}
+
+/// Says how a user of the command turns on what is off.
+fn with_remedies(harness: HarnessBuilder, settings: &Settings) -> HarnessBuilder {
+    let on = |name: &str| {
+        let flag = name.replace('_', "-");
+        format!("turn it on with --{flag}, or with {name} = true in mainstem.toml")
+    };
+    let harness = harness.with_tool_off("agent_generate", on("agent_generate"));
+    #[cfg(unix)]
+    let harness = harness.with_tool_off("shell", on("shell"));
+    let Some(origin) = settings.files.off() else { return harness };
+    let remedy = format!("{origin} turns off the tools for files");
+    FILE_TOOLS.into_iter().fold(harness, |harness, tool| harness.with_tool_off(tool, &*remedy))
 }
 
 /// Sets the limits of the fleet.

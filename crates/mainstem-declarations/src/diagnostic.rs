@@ -47,6 +47,8 @@ pub enum Code {
     UnusableModel,
     /// A tool is unknown.
     UnknownTool,
+    /// A tool is off in this program.
+    ToolOff,
     /// A skill is unknown.
     UnknownSkill,
     /// An MCP server is unknown.
@@ -195,6 +197,7 @@ impl Code {
             Self::UnknownModel => "unknown_model",
             Self::UnusableModel => "unusable_model",
             Self::UnknownTool => "unknown_tool",
+            Self::ToolOff => "tool_off",
             Self::UnknownSkill => "unknown_skill",
             Self::UnknownServer => "unknown_server",
             Self::OnlySpawns => "only_spawns",
@@ -226,6 +229,7 @@ impl Code {
             CatalogError::Model { source: ResolveError::Unknown { .. }, .. } => Self::UnknownModel,
             CatalogError::Model { .. } => Self::UnusableModel,
             CatalogError::UnknownTool { .. } => Self::UnknownTool,
+            CatalogError::ToolOff { .. } => Self::ToolOff,
             CatalogError::UnknownSkill { .. } => Self::UnknownSkill,
             CatalogError::UnknownServer { .. } => Self::UnknownServer,
             CatalogError::OnlySpawns { .. } => Self::OnlySpawns,

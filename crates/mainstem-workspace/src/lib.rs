@@ -35,5 +35,6 @@ pub use layout::Layout;
 pub use protection::Protection;
 #[cfg(unix)]
 pub use shell::ShellOptions;
+pub use tools::FILE_TOOLS;
 pub use workspace::Workspace;
 pub use workspaces::Workspaces;

@@ -17,6 +17,11 @@ use mainstem_tool::Tool;
 pub(crate) use self::shell::tool as shell;
 use crate::Workspaces;
 
+/// The names of the tools for files, in the order of
+/// [`Workspaces::tools`](crate::Workspaces::tools).
+pub const FILE_TOOLS: [&str; 6] =
+    ["read_file", "write_file", "edit_file", "list_files", "glob_files", "grep_files"];
+
 /// Returns the file tools.
 pub(crate) fn files(workspaces: &Workspaces) -> Vec<Arc<dyn Tool>> {
     let all = [

@@ -26,6 +26,11 @@ impl Switch {
         self.0.as_ref().filter(|setting| setting.value).map(|setting| &*setting.origin)
     }
 
+    /// Returns where it was turned off, if it is off.
+    pub(crate) fn off(&self) -> Option<&str> {
+        self.0.as_ref().filter(|setting| !setting.value).map(|setting| &*setting.origin)
+    }
+
     pub(super) fn setting(&self) -> &Option<Setting<bool>> {
         &self.0
     }

@@ -327,6 +327,36 @@ fn validate_sees_what_a_run_sees() {
     assert_eq!(done.code, Some(1));
 }
 
+/// A tool that is off is not a tool that does not exist.
+#[cfg(unix)]
+#[test]
+fn validate_and_a_run_say_how_a_tool_is_turned_on() {
+    let server = crate::server::Server::start(|_| vec![crate::server::Step::Text("Yes.")]);
+    let check = |settings: &str, tool: &str, expected: Option<&str>| {
+        let file = format!("---\ndescription: a\ntools: [{tool}, agent_list]\n---\nWork.\n");
+        let cli = |line: &str| {
+            let cli = mainstem(line).file("subagents/a.md", &file).file("mainstem.toml", settings);
+            cli.env("OPENAI_BASE_URL", &server.url())
+        };
+        let expected = expected.map(|remedy| {
+            format!(
+                "./subagents/a.md:3:9: warning: agent \"a\" lists tool {tool:?}, which is off; {remedy}\n"
+            )
+        });
+        let done = cli("agents validate --trust").run();
+        assert_eq!((done.code, done.stdout), (Some(0), expected.clone().unwrap_or_default()), "{settings}");
+        let run = cli("run --trust --progress plain Hi").run();
+        assert!(run.stderr.contains(&expected.unwrap_or_default()), "{settings} {run:?}");
+        assert!(!run.stderr.contains("does not exist"), "{settings} {run:?}");
+    };
+    check("", "shell", Some("turn it on with --shell, or with shell = true in mainstem.toml"));
+    check("shell = true", "shell", None);
+    let generate = "turn it on with --agent-generate, or with agent_generate = true in mainstem.toml";
+    check("", "agent_generate", Some(generate));
+    check("files = false", "read_file", Some("./mainstem.toml turns off the tools for files"));
+    check("", "read_file", None);
+}
+
 /// A tool that is denied and does not exist is a tool that is not denied.
 #[test]
 fn validate_and_a_run_name_tools_that_can_not_be_denied() {

@@ -44,6 +44,19 @@ pub enum CatalogError {
         /// The names that exist.
         known: Vec<String>,
     },
+    /// It names a tool that this program has and that is off. A warning: the agent lacks that tool.
+    #[error("agent {id:?} {} tool {tool:?}, which is off; {remedy}", verb(key))]
+    #[non_exhaustive]
+    ToolOff {
+        /// The agent.
+        id: String,
+        /// `tools` or `disallowed_tools`.
+        key: &'static str,
+        /// The name that it lists.
+        tool: String,
+        /// How to turn it on.
+        remedy: String,
+    },
     /// It lists a skill that does not exist. A warning: the agent lacks that skill.
     #[error("agent {id:?} lists skill {skill:?}, which does not exist; known: {}", or_none(known))]
     UnknownSkill {
@@ -124,6 +137,7 @@ impl CatalogError {
             | Self::Tools { id, .. }
             | Self::Permissions { id, .. }
             | Self::UnknownTool { id, .. }
+            | Self::ToolOff { id, .. }
             | Self::UnknownSkill { id, .. }
             | Self::UnknownServer { id, .. }
             | Self::OnlySpawns { id, .. }
@@ -140,6 +154,7 @@ impl CatalogError {
         matches!(
             self,
             Self::UnknownTool { .. }
+                | Self::ToolOff { .. }
                 | Self::UnknownSkill { .. }
                 | Self::UnknownServer { .. }
                 | Self::OnlySpawns { .. }

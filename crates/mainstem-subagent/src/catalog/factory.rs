@@ -5,7 +5,7 @@ mod check;
 mod reach;
 mod tool_grant;
 
-use std::{path::PathBuf, sync::Arc};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use mainstem_model::{Model, ModelOptions, ModelRegistry};
 use mainstem_policy::{Effect, RuleSet, Rules};
@@ -67,6 +67,9 @@ pub struct AgentFactory {
     /// The names of the tools for files. The prompts of agents that have any say which agents see
     /// the files.
     pub file_tools: Vec<String>,
+    /// The tools that the program has and does not give, each with how to turn it on. An agent
+    /// that lists one is told so, instead of that it does not exist.
+    pub tools_off: BTreeMap<String, String>,
 }
 
 impl AgentFactory {
@@ -87,6 +90,7 @@ impl AgentFactory {
             has_workspace: false,
             remotes: None,
             file_tools: Vec::new(),
+            tools_off: BTreeMap::new(),
         }
     }
 

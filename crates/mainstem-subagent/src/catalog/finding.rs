@@ -29,7 +29,7 @@ impl CatalogError {
             Self::Model { source, .. } => ("model", Some(name(source))),
             Self::Permissions { source, .. } => ("permissions", Some(&source.pattern)),
             Self::Tools { .. } | Self::OnlySpawns { .. } => ("tools", None),
-            Self::UnknownTool { key, tool, .. } => (key, Some(tool)),
+            Self::UnknownTool { key, tool, .. } | Self::ToolOff { key, tool, .. } => (key, Some(tool)),
             Self::UnknownSkill { skill, .. } => ("skills", Some(skill)),
             Self::UnknownServer { server, .. } => ("mcp_servers", Some(server)),
             Self::NoWorkspace { .. } => ("workspace.path", None),

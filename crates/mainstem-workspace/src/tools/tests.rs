@@ -14,12 +14,10 @@ use mainstem_tool::ToolState;
 use serde_json::{Value, json};
 
 use crate::{
-    Workspaces,
+    FILE_TOOLS, Workspaces,
     error::Written,
     rig::{Rig, SECRET, block_on, call, runtime},
 };
-
-const TOOLS: [&str; 6] = ["read_file", "write_file", "edit_file", "list_files", "glob_files", "grep_files"];
 
 fn arguments(tool: &str, path: &str) -> Value {
     match tool {
@@ -141,7 +139,7 @@ fn no_path_leads_out_or_hangs_and_each_error_names_it() {
     ];
     let refused = REFUSED.into_iter().chain(made.iter().map(String::as_str)).map(|path| (path, &[][..]));
     for (path, may) in refused.chain(PARTLY).chain([("device", WRITE)]) {
-        for tool in TOOLS {
+        for tool in FILE_TOOLS {
             check(&rig, tool, path, may.contains(&tool));
         }
     }
@@ -249,10 +247,11 @@ fn a_walk_neither_follows_links_nor_opens_what_is_no_file() {
 #[test]
 fn tools_that_change_nothing_say_so() {
     let rig = Rig::new();
-    let read_only = TOOLS.map(|tool| rig.tool(tool).is_read_only());
+    let read_only = FILE_TOOLS.map(|tool| rig.tool(tool).is_read_only());
     assert_eq!(read_only, [true, false, false, true, true, true]);
     assert!(!rig.tool("shell").is_read_only());
-    assert_eq!(rig.workspace.tools().len(), TOOLS.len(), "shell is not among them");
+    let names: Vec<_> = rig.workspace.tools().iter().map(|tool| tool.spec().name).collect();
+    assert_eq!(names, FILE_TOOLS, "shell is not among them");
 }
 
 #[test]

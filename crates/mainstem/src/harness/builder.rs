@@ -5,6 +5,7 @@ mod check;
 mod compose;
 #[cfg(feature = "files")]
 mod files;
+mod off;
 #[cfg(feature = "files")]
 mod places;
 #[cfg(feature = "remote")]
@@ -45,6 +46,7 @@ pub struct HarnessBuilder {
     model: Arc<dyn Model>,
     system_prompt: Option<Arc<str>>,
     tools: Vec<Arc<dyn Tool>>,
+    tools_off: BTreeMap<String, String>,
     middleware: Vec<Arc<dyn Middleware>>,
     workspace: Option<PathBuf>,
     #[cfg(feature = "files")]
@@ -89,6 +91,7 @@ impl Harness {
             model: Arc::new(model),
             system_prompt: None,
             tools: Vec::new(),
+            tools_off: off::by_setters(),
             middleware: Vec::new(),
             workspace: None,
             #[cfg(feature = "files")]

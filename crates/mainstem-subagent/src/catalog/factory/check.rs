@@ -12,7 +12,7 @@ use crate::{
 };
 
 impl AgentFactory {
-    /// Returns the tools that a spec lists or disallows and that do not exist.
+    /// Returns the tools that a spec lists or disallows and that do not exist, or are off.
     pub(super) fn unknown_tools(&self, spec: &AgentSpec) -> Vec<CatalogError> {
         let known: Vec<_> = self.tools.names().chain(self.fleet_tools()).collect();
         let has = self.tools_of(spec);
@@ -21,7 +21,10 @@ impl AgentFactory {
         let is_known = |listed: &str| known.iter().any(|tool| is_meant(listed, tool)) || may_come(listed);
         let unknown = |key, tool: &String| {
             let (id, tool, known) = (spec.id.clone(), tool.clone(), known.clone());
-            CatalogError::UnknownTool { id, key, tool, known }
+            match self.tools_off.get(&tool).cloned() {
+                Some(remedy) => CatalogError::ToolOff { id, key, tool, remedy },
+                None => CatalogError::UnknownTool { id, key, tool, known },
+            }
         };
         let listed = spec.tools.iter().flatten();
         let listed = listed.filter(|tool| !is_known(tool) && *tool != tools::LOAD_SKILL);

@@ -117,6 +117,18 @@ fn a_skill_that_does_not_exist_is_said() {
 }
 
 #[test]
+fn a_tool_that_is_off_is_reported_as_off() {
+    let mut factory = factory();
+    factory.tools_off.insert("shell".to_owned(), "set SHELL=1".to_owned());
+    factory.tools_off.insert("search".to_owned(), "never read: agents have it".to_owned());
+    let listed = spec().with_tools(["shell", "search"]).with_disallowed_tools(["shell"]);
+    let (catalog, problems) = factory.catalog(&set([listed]));
+    assert!(catalog.get("worker").is_some() && problems.iter().all(CatalogError::is_warning));
+    let said: Vec<_> = problems.iter().map(ToString::to_string).collect();
+    assert_eq!(said, [r#"agent "worker" lists tool "shell", which is off; set SHELL=1"#]);
+}
+
+#[test]
 fn the_model_is_the_parents_or_the_one_named_and_never_another() {
     let model = |spec: &AgentSpec| factory().build(spec).map(|agent| agent.model().name().to_owned());
     assert_eq!(model(&spec()).unwrap(), "own");

@@ -118,6 +118,7 @@ impl HarnessBuilder {
         factory.tools = tools;
         factory.has_workspace = scope.workspace.is_some();
         factory.file_tools = file_tools;
+        factory.tools_off.clone_from(&self.tools_off);
         #[cfg(feature = "remote")]
         {
             factory.remotes = Some(Arc::new(self.remotes.clone()));

@@ -51,6 +51,29 @@ impl HarnessBuilder {
         self
     }
 
+    /// Names a tool that the program has and does not give its agents now. The diagnostic of an
+    /// agent that lists it then says that the tool is off, and ends with `remedy`, how to turn it
+    /// on. Otherwise it says that the tool does not exist. Has no effect on tools that agents have.
+    ///
+    /// For `shell`, the tools for files and `agent_generate`, the remedy is their setter, unless a
+    /// call of this method replaces it.
+    ///
+    /// ```
+    /// use mainstem::prelude::*;
+    ///
+    /// let harness = Harness::builder("main", ScriptedModel::new())
+    ///     .with_subagent(AgentSpec::new("poster", "Writes letters").with_tools(["send_mail"]))
+    ///     .with_tool_off("send_mail", "set MAIL_SERVER");
+    /// let found = harness.check()?;
+    /// let expected = r#"agent "poster" lists tool "send_mail", which is off; set MAIL_SERVER"#;
+    /// assert_eq!(found[0].message(), expected);
+    /// # Ok::<(), mainstem::BuildError>(())
+    /// ```
+    pub fn with_tool_off(mut self, name: impl Into<String>, remedy: impl Into<String>) -> Self {
+        self.tools_off.insert(name.into(), remedy.into());
+        self
+    }
+
     /// Adds code around each model call and tool call, of the root and of its children.
     pub fn with_middleware(mut self, middleware: impl Middleware) -> Self {
         self.middleware.push(Arc::new(middleware));
