@@ -11,13 +11,17 @@ use crate::{
     server::Server,
 };
 
-/// The five patterns, each with a part of its output.
-const PATTERNS: [(&str, &str); 5] = [
+/// The five patterns, and a tool, a middleware and a model of one's own; each with a part of its
+/// output.
+const EXAMPLES: [(&str, &str); 8] = [
     ("panel_per_agent", "Forum"),
     ("await_one_child", "since the 7th century"),
     ("collect_and_group", "researcher"),
     ("forward_as_lines", "\"type\":\"AGENT_END\""),
     ("filter_by_depth", "Paris"),
+    ("own_tool", "{\"words\":6,\"on_behalf_of\":\"ann\"}"),
+    ("own_middleware", "a.txt is in the archive."),
+    ("own_model", "TEXT_BLOCK_DELTA \"5.\""),
 ];
 
 /// A folder with the `node_modules` of `tests/peers/package.json`.
@@ -25,7 +29,7 @@ const PEERS: &str = "MAINSTEM_PEERS";
 
 /// Runs each of the examples that ends by itself.
 pub(crate) fn examples(root: &Path) -> Result<()> {
-    for (name, said) in PATTERNS {
+    for (name, said) in EXAMPLES {
         let example = Program::example("crates/mainstem", name).build(root)?;
         let printed = output(&mut program(root, example))?;
         ensure!(printed.contains(said), "example {name} did not say {said:?}:\n{printed}");
