@@ -17,6 +17,7 @@ use std::{
 use mainstem::{
     declarations::Diagnostic,
     spec::{Sources, SpecSet},
+    subagent::general_purpose,
 };
 
 pub(crate) use self::findings::{findings, why_left_out};
@@ -62,10 +63,14 @@ fn sources(workspace: &Path, listing: &Listing) -> Sources {
     if listing.foreign { ours.with_other_products_of(workspace) } else { ours }
 }
 
-/// Reads the files of agents, and returns what a run would find wrong with them; blocks on the file
-/// system.
+/// Reads the files of agents, and returns the agents, that which always exists included, and what a
+/// run would find wrong with the files; blocks on the file system.
 fn load(config: &Config, workspace: &Path, listing: &Listing) -> (SpecSet, Vec<Diagnostic>) {
-    let (specs, of_files) = sources(workspace, listing).load();
+    let (mut specs, of_files) = sources(workspace, listing).load();
+    let general = general_purpose();
+    if specs.get(&general.id).is_none() {
+        specs.insert(general);
+    }
     let found = findings(config, workspace, listing.foreign);
     // A configuration that a run refuses does not hide the files.
     (specs, found.unwrap_or_else(|_| of_files.into_iter().map(Diagnostic::from).collect()))

@@ -24,8 +24,12 @@ pub(crate) fn read(yaml: &str) -> Result<(Node, Vec<SpecError>), SpecError> {
         return strict;
     }
     match yaml::read(&repaired) {
-        Ok(root) => Ok((root, fixes.into_iter().map(Fix::warning).collect())),
-        Err(_) => strict,
+        Ok(root) => Ok((root, fixes.into_iter().map(|fix| fix.warning(how)).collect())),
+        // A line that is repaired is not the error to report.
+        Err(left) => strict.map_err(|error| match fixes.iter().any(|fix| fix.has(&error)) {
+            true => left,
+            false => error,
+        }),
     }
 }
 
@@ -49,16 +53,23 @@ struct Fix {
 }
 
 impl Fix {
-    fn warning(self) -> SpecError {
+    /// Returns `true` if the error is at one of the lines that it replaces.
+    fn has(&self, error: &SpecError) -> bool {
+        let first = self.at.line as usize;
+        error.position.is_some_and(|at| (first..first + self.lines).contains(&(at.line as usize)))
+    }
+
+    fn warning(self, how: How) -> SpecError {
         let mut shown: String = self.line.chars().take(200).flat_map(visible).collect();
         if self.line.chars().count() > 200 {
             shown.push('…');
         }
-        let what = match self.lines {
-            1 => "this line is".to_owned(),
-            n => format!("these {n} lines are"),
+        let what = match how {
+            How::Misread => "ambiguous YAML",
+            How::Broken => "invalid YAML",
         };
-        let warning = SpecError::warning(format!("{what} no YAML for what is meant; read as: {shown}"));
+        let lines = if self.lines > 1 { format!(" in {} lines", self.lines) } else { String::new() };
+        let warning = SpecError::warning(format!("{what}{lines}; interpreted as: {shown}"));
         let warning = warning.of_kind(FindingKind::Interpreted).at(self.at);
         if self.key.is_empty() { warning } else { warning.about(&self.key) }
     }

@@ -74,6 +74,9 @@ fn is_over_budget(error: &Error) -> bool {
 
 /// Returns a correction, if the line suggests one.
 fn remedy(yaml: &str, line: u32) -> Option<String> {
+    if let Some(key) = list_below_value(yaml, line) {
+        return Some(format!("write each value of {key:?} as an item of the list below it"));
+    }
     if let Some(key) = unquoted(yaml, line) {
         return Some(format!("put the value of {key:?} in quotes"));
     }
@@ -87,6 +90,22 @@ fn remedy(yaml: &str, line: u32) -> Option<String> {
     let line = usize::try_from(line).ok()?;
     let mut lines = yaml.lines().enumerate().take(line);
     lines.find_map(|(n, text)| Some(format!("close the {} of line {}", open(text)?, n + 1)))
+}
+
+/// Returns the key whose value begins on its own line and goes on as a list, if the error is at
+/// one of these lines.
+fn list_below_value(yaml: &str, line: u32) -> Option<&str> {
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let is_item = |line: &str| line.trim_start().starts_with("- ");
+    let at = usize::try_from(line).ok()?.checked_sub(1)?;
+    let lines: Vec<_> = yaml.lines().take(at + 2).collect();
+    let above = lines.get(..=at)?.iter().rposition(|line| !is_item(line))?;
+    let (head, item) = (lines[above], lines.get(above + 1)?);
+    let (key, value) = head.split_once(": ")?;
+    let is_plain =
+        !value.trim().is_empty() && !value.trim_start().starts_with(['|', '>', '[', '{', '"', '\'']);
+    let is_below = indent(item) > indent(head) || indent(head) == 0;
+    (is_item(item) && is_plain && is_below).then_some(key.trim())
 }
 
 /// Returns the bracket or quote that begins a value and is not closed on its line.

@@ -30,7 +30,7 @@ pub use budget::account::Spent;
 pub use catalog::{
     Catalog, CatalogAgent, CatalogEntry, Factory, RemoteAgents,
     error::CatalogError,
-    factory::{AgentFactory, Grantee, ToolGrant, rules},
+    factory::{AgentFactory, Grantee, ToolGrant, general_purpose, rules},
     finding::closest_model,
     trust,
 };

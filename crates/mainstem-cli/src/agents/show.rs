@@ -6,7 +6,7 @@ use anyhow::anyhow;
 use mainstem::{
     declarations::Diagnostic,
     remote::RemoteDescription,
-    spec::{AgentSpec, Key, Origin, Parsed, SpecSet, closest, load_file},
+    spec::{AgentSpec, Dialect, Key, Origin, Parsed, SpecSet, closest, load_file},
 };
 use serde_json::{Map, Value, json};
 
@@ -32,10 +32,6 @@ pub(super) fn show(
 ) -> Result<Exit, Fault> {
     let (specs, found) = load(config, workspace, &args.listing);
     let about = |found: &&Diagnostic| has_file(found, &args.id);
-    let of_file = |spec: &AgentSpec| match &spec.origin {
-        Origin::File(path) => load_file(path).ok(),
-        _ => None,
-    };
     let Some((spec, parsed)) = specs.get(&args.id).and_then(|spec| Some((spec, of_file(spec)?))) else {
         let of_it: Vec<_> = found.iter().filter(about).collect();
         say(of_it.iter().copied(), terminal);
@@ -51,7 +47,7 @@ pub(super) fn show(
     let remote = remote.inspect_err(|_| say(found.iter().filter(about), terminal))?;
     match args.listing.output {
         Form::Json => {
-            let mut object = object(spec, &parsed);
+            let mut object = object(spec, parsed.as_ref());
             if let Some(RemoteDescription { protocol, about, .. }) = &remote {
                 object["remote"] = json!({ "protocol": protocol, "about": about });
             }
@@ -59,11 +55,21 @@ pub(super) fn show(
         }
         Form::Text => {
             let line = remote.as_ref().map(|remote| format!("\nThe server {}\n", remotes::line(remote)));
-            print(&(text(spec, &parsed) + &line.unwrap_or_default()))?;
+            print(&(text(spec, parsed.as_ref()) + &line.unwrap_or_default()))?;
         }
     }
     say(found.iter().filter(about), terminal);
     Ok(Exit::Reply)
+}
+
+/// Returns what the file of an agent says where; the built-in agent has no file. `None` if the file
+/// can't be read.
+fn of_file(spec: &AgentSpec) -> Option<Option<Parsed>> {
+    match &spec.origin {
+        Origin::File(path) => load_file(path).ok().map(Some),
+        Origin::BuiltIn => Some(None),
+        _ => None,
+    }
 }
 
 /// Asks the server of an agent, if its address is in effect.
@@ -78,7 +84,7 @@ fn remote(config: &Config, id: &str) -> Result<RemoteDescription, Fault> {
 
 pub(super) fn unknown(id: &str, specs: &SpecSet) -> anyhow::Error {
     let known: Vec<_> = specs.iter().map(|spec| spec.id.as_str()).collect();
-    match known.is_empty() {
+    match specs.iter().all(|spec| spec.origin == Origin::BuiltIn) {
         true => {
             anyhow!(
                 "unknown agent {id:?}; the workspace has none; `mainstem agents new {id} --description …` creates one"
@@ -92,28 +98,33 @@ pub(super) fn unknown(id: &str, specs: &SpecSet) -> anyhow::Error {
     }
 }
 
-fn object(spec: &AgentSpec, parsed: &Parsed) -> Value {
-    let place = |key: &str| parsed.place(key).map(|at| json!({ "line": at.line, "column": at.column }));
+fn object(spec: &AgentSpec, parsed: Option<&Parsed>) -> Value {
+    let place = |key: &str| parsed?.place(key).map(|at| json!({ "line": at.line, "column": at.column }));
     let entry = |key: &Key| json!({ "value": key.value(spec), "at": place(key.name) });
     let values: Map<_, _> = keys().map(|key| (key.name.to_owned(), entry(key))).collect();
     json!({
         "id": spec.id,
         "origin": origin(&spec.origin),
-        "written_for": parsed.dialect.to_string(),
+        "written_for": parsed.map_or(Dialect::Mainstem, |parsed| parsed.dialect).to_string(),
         "values": values,
         "prompt": spec.prompt,
     })
 }
 
-fn text(spec: &AgentSpec, parsed: &Parsed) -> String {
-    let mut text = format!("{}, from {}", spec.id, origin(&spec.origin));
-    if parsed.dialect != mainstem::spec::Dialect::Mainstem {
-        let _ = write!(text, ", written for {}", parsed.dialect);
+fn text(spec: &AgentSpec, parsed: Option<&Parsed>) -> String {
+    let mut text = match parsed {
+        Some(_) => format!("{}, from {}", spec.id, origin(&spec.origin)),
+        None => format!("{}, {}", spec.id, origin(&spec.origin)),
+    };
+    if let Some(Parsed { dialect, .. }) = parsed
+        && *dialect != Dialect::Mainstem
+    {
+        let _ = write!(text, ", written for {dialect}");
     }
     text.push_str("\n\n");
+    let place = |key: &Key| parsed?.place(key.name);
     for key in keys() {
-        let from =
-            parsed.place(key.name).map_or_else(|| "default".to_owned(), |at| format!("line {}", at.line));
+        let from = place(key).map_or_else(|| "default".to_owned(), |at| format!("line {}", at.line));
         let shown = shown(key, &key.value(spec));
         let mut lines = shown.lines();
         let _ = writeln!(text, "{:<17} {from:<9} {}", key.name, lines.next().unwrap_or_default());

@@ -23,6 +23,7 @@ pub(super) fn mode(mode: Mode) -> &'static str {
 pub(super) fn origin(origin: &Origin) -> String {
     match origin {
         Origin::File(path) => path.display().to_string(),
+        Origin::BuiltIn => "built-in".to_owned(),
         other => other.to_string(),
     }
 }

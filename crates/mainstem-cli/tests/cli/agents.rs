@@ -27,25 +27,28 @@ fn said(done: &Done) -> String {
 fn list_is_a_line_an_agent() {
     assert_snapshot!(said(&workspace("list").run()), @r"
     0
-    ID        MODE      HIDDEN  MODEL          TOOLS                           ORIGIN
-    reviewer  subagent  no      openai:gpt-4o  read_file,grep_files but shell  ./subagents/reviewer.md
-    tester    all       yes     -              all                             ./subagents/tester.md
+    ID               MODE      HIDDEN  MODEL          TOOLS                           ORIGIN
+    general-purpose  all       no      -              all                             built-in
+    reviewer         subagent  no      openai:gpt-4o  read_file,grep_files but shell  ./subagents/reviewer.md
+    tester           all       yes     -              all                             ./subagents/tester.md
     --
     warning: 1 warning in these files: see mainstem agents validate
     ");
     assert_snapshot!(said(&workspace("list --foreign").run()), @r"
     0
-    ID        MODE      HIDDEN  MODEL          TOOLS                           ORIGIN
-    critic    all       no      -              read_file                       ./.claude/agents/critic.md
-    reviewer  subagent  no      openai:gpt-4o  read_file,grep_files but shell  ./subagents/reviewer.md
-    tester    all       yes     -              all                             ./subagents/tester.md
+    ID               MODE      HIDDEN  MODEL          TOOLS                           ORIGIN
+    critic           all       no      -              read_file                       ./.claude/agents/critic.md
+    general-purpose  all       no      -              all                             built-in
+    reviewer         subagent  no      openai:gpt-4o  read_file,grep_files but shell  ./subagents/reviewer.md
+    tester           all       yes     -              all                             ./subagents/tester.md
     --
     warning: 2 warnings in these files: see mainstem agents validate
     ");
     let broken = mainstem("agents list").file("subagents/a.md", "---\ndescription: a\nsteps: many\n---\n");
     assert_snapshot!(said(&broken.run()), @r#"
     0
-    ID  MODE  HIDDEN  MODEL  TOOLS  ORIGIN
+    ID               MODE  HIDDEN  MODEL  TOOLS  ORIGIN
+    general-purpose  all   no      -      all    built-in
     --
     ./subagents/a.md:3:8: error: expected a whole number, got "many"
     "#);
@@ -56,9 +59,9 @@ fn list_is_for_programs_too() {
     let done = workspace("list --output json --foreign").run();
     let list: Value = serde_json::from_str(&done.stdout).unwrap();
     let ids: Vec<_> = list.as_array().unwrap().iter().map(|agent| &agent["id"]).collect();
-    assert_eq!(ids, ["critic", "reviewer", "tester"]);
+    assert_eq!(ids, ["critic", "general-purpose", "reviewer", "tester"]);
     assert_eq!(
-        list[1],
+        list[2],
         json!({
             "id": "reviewer", "description": "Reviews code", "mode": "subagent", "hidden": false,
             "model": "openai:gpt-4o", "tools": ["read_file", "grep_files"], "disallowed_tools": ["shell"],
@@ -156,6 +159,18 @@ fn show_says_what_a_file_of_another_product_means() {
     ");
 }
 
+/// The agent that always exists is listed and shown, and a file of its id takes its place.
+#[test]
+fn the_built_in_agent_is_shown_until_a_file_replaces_it() {
+    let done = workspace("show general-purpose").run();
+    assert!(done.code == Some(0) && done.stdout.starts_with("general-purpose, built-in\n"), "{done:?}");
+    assert!(done.stdout.contains("workspace.mode    default   shared\n"), "{done:?}");
+    let file = "---\ndescription: Ours\n---\nBe kind.\n";
+    let own = mainstem("agents list").file("subagents/general-purpose.md", file).run();
+    assert_eq!(own.stdout.matches("general-purpose  ").count(), 1, "{own:?}");
+    assert!(own.stdout.contains("./subagents/general-purpose.md"), "{own:?}");
+}
+
 #[test]
 fn show_is_for_programs_too() {
     let done = workspace("show tester --output json").run();
@@ -170,7 +185,7 @@ fn show_knows_what_there_is() {
     let done = workspace("show reviwer").run();
     assert_eq!(
         said(&done),
-        "2\n--\nerror: unknown agent \"reviwer\"; known: reviewer, tester; did you mean \"reviewer\"?\n"
+        "2\n--\nerror: unknown agent \"reviwer\"; known: general-purpose, reviewer, tester; did you mean \"reviewer\"?\n"
     );
     let done = mainstem("agents show x").run();
     assert_snapshot!(said(&done), @r#"
@@ -252,13 +267,13 @@ fn validate_points_out_everything() {
     assert!(said(&skills).contains(missing), "{}", said(&skills));
     assert_snapshot!(said(&broken("other").run()), @r#"
     0
-    other/b.md:2:14: warning: this line is no YAML for what is meant; read as: description: "b: c"
+    other/b.md:2:14: warning: invalid YAML; interpreted as: description: "b: c"
     --
     0 errors, 1 warning
     "#);
     assert_snapshot!(said(&broken("other/b.md subagents/tester.md --strict").run()), @r#"
     1
-    other/b.md:2:14: warning: this line is no YAML for what is meant; read as: description: "b: c"
+    other/b.md:2:14: warning: invalid YAML; interpreted as: description: "b: c"
     --
     0 errors, 1 warning
     "#);

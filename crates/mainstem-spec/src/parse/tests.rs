@@ -314,6 +314,14 @@ fn contradictions_are_errors() {
 }
 
 #[test]
+fn a_line_that_can_be_repaired_hides_no_other_error() {
+    // The first line is repaired, so the error is about the other one.
+    assert_snapshot!(report("description: Use: one\ntools: a: b\n  - read_file"), @r#"subagents/reviewer.md:3:9: error: write each value of "tools" as an item of the list below it: mapping values are not allowed in this context"#);
+    assert_snapshot!(report("description: Reviews: code\ntools: [read_file,\n  grep_files"), @"subagents/reviewer.md:3:8: error: close the bracket of line 3: unclosed bracket '['");
+    assert_snapshot!(report("description: d\ntools: read_file: x\n  - grep_files"), @r#"subagents/reviewer.md:3:17: error: write each value of "tools" as an item of the list below it: mapping values are not allowed in this context"#);
+}
+
+#[test]
 fn yaml_errors_keep_their_place() {
     assert_snapshot!(report("description: a\nurl: x: y"), @r#"subagents/reviewer.md:3:7: error: put the value of "url" in quotes: mapping values are not allowed in this context"#);
     assert_snapshot!(report("description: a\npermissions:\n  shell: *"), @r#"subagents/reviewer.md:4:10: error: put the value of "shell" in quotes: while scanning an anchor or alias, did not find expected alphabetic or numeric character"#);

@@ -100,10 +100,7 @@ fn tabs_are_read_as_spaces() {
         inner.iter().map(|entry| (entry.key.as_str(), entry.at.column)).collect::<Vec<_>>(),
         [("mode", 2), ("path", 2)]
     );
-    assert_eq!(
-        found[0].to_string(),
-        "3:1: warning: this line is no YAML for what is meant; read as: mode: shared"
-    );
+    assert_eq!(found[0].to_string(), "3:1: warning: invalid YAML; interpreted as: mode: shared");
 }
 
 #[test]
@@ -145,15 +142,10 @@ fn what_is_not_plain_stays_an_error() {
 #[test]
 fn the_line_that_was_meant_is_shown_in_part_if_it_is_long() {
     let (_, found) = first(&format!("description: a: {}", "x".repeat(500))).unwrap();
-    assert_eq!(
-        found[0].chars().count(),
-        "1:14: warning: this line is no YAML for what is meant; read as: ".len() + 201
-    );
+    assert_eq!(found[0].chars().count(), "1:14: warning: invalid YAML; interpreted as: ".len() + 201);
     let (_, found) = first("description: a: b\nc\n\nd\u{1b}\nmodel: x").unwrap();
     assert_eq!(
         found,
-        [
-            r#"1:14: warning: these 4 lines are no YAML for what is meant; read as: description: "a: b\nc\n\nd\u001b""#
-        ]
+        [r#"1:14: warning: invalid YAML in 4 lines; interpreted as: description: "a: b\nc\n\nd\u001b""#]
     );
 }

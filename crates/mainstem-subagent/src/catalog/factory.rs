@@ -316,8 +316,10 @@ fn lists(spec: &AgentSpec, tool: &str) -> bool {
     Allowed::of(spec).names(tool)
 }
 
-/// Declares an agent with the parent's model, tools, skills and directory, which can't spawn.
-fn general_purpose() -> AgentSpec {
+/// Returns the declaration of `general-purpose`, the agent that always exists unless another one of
+/// its id is declared: with the parent's model, tools, skills and directory; it can't spawn.
+#[must_use]
+pub fn general_purpose() -> AgentSpec {
     let description =
         "Has the same tools as you. For any task that can be handed over whole and answered in one reply.";
     AgentSpec::new(GENERAL_PURPOSE, description)
