@@ -55,7 +55,8 @@ pub(crate) fn run(args: &Attach, terminal: Terminal) -> Result<Exit, Fault> {
     })
 }
 
-fn cut(session: &SessionId) -> anyhow::Error {
+/// Returns that the process of a session ended before its run, and what to do.
+pub(crate) fn cut(session: &SessionId) -> anyhow::Error {
     anyhow!(
         "the process of session {session:?} ended before its run; `mainstem run --session {session} --resume` resumes it"
     )

@@ -2,13 +2,14 @@
 
 mod film;
 mod screen;
+mod stall;
 mod state;
 #[cfg(test)]
 mod tests;
 mod transcript;
 mod view;
 
-use std::{io, path::Path, sync::Arc, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 
 use anyhow::{anyhow, ensure};
 use crossterm::event::{self as keyboard, Event, KeyEventKind};
@@ -23,6 +24,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use self::{
     screen::Screen,
+    stall::stall,
     state::{Action, State},
 };
 use crate::{
@@ -30,13 +32,16 @@ use crate::{
     exit::{Exit, Fault, OrExit},
     host,
     progress::glyphs::Glyphs,
-    replay::source::{Source, file},
+    replay::source::{Source, file, is_record},
     signals::{Continued, Signals},
     terminal::Terminal,
 };
 
 /// The time between two frames, when something has changed.
 const FRAME: Duration = Duration::from_millis(50);
+
+/// How often the session's process or server is checked.
+const CHECK_EVERY: Duration = Duration::from_secs(1);
 
 /// The most events that are applied between two frames.
 const AT_ONCE: usize = 20_000;
@@ -72,7 +77,6 @@ struct Watched {
 
 impl Watched {
     async fn open(args: &Watch) -> Result<Self, Fault> {
-        // MAINSTEM_SERVER may be set for other commands.
         if let Some(path) = args.what.as_deref().filter(|path| is_record(path))
             && let Some(events) = file(path).or_exit(Exit::Usage)?
         {
@@ -102,12 +106,6 @@ impl Watched {
     }
 }
 
-/// Returns `true` if this is a file, rather than the id of a session.
-fn is_record(what: &str) -> bool {
-    Path::new(what).is_file() && (what.contains(['.', '/', '\\']) || SessionId::parse_scoped(what).is_err())
-        || Path::new(what).is_dir() && SessionId::parse_scoped(what).is_err()
-}
-
 fn unknown(what: &str) -> anyhow::Error {
     anyhow!("there is no file {what:?}, and no session of that name; `mainstem sessions list` lists sessions")
 }
@@ -125,8 +123,11 @@ async fn watch(watched: Watched, terminal: Terminal) -> Result<Exit, Fault> {
         screen: Screen::open(terminal.color).or_exit(Exit::Failed)?,
         session,
         steering: FuturesUnordered::new(),
+        checking: FuturesUnordered::new(),
         is_changed: true,
     };
+    let mut checks = interval(CHECK_EVERY);
+    checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (mut is_over, mut last, mut read) = (false, Instant::now(), 0);
     loop {
         tokio::select! {
@@ -146,10 +147,16 @@ async fn watch(watched: Watched, terminal: Terminal) -> Result<Exit, Fault> {
             Some(note) = viewer.steering.next(), if !viewer.steering.is_empty() => {
                 (viewer.state.note, viewer.is_changed) = (note, true);
             }
+            _ = checks.tick(), if !is_over && viewer.checking.is_empty() => viewer.check(),
+            Some(stall) = viewer.checking.next(), if !viewer.checking.is_empty() => {
+                viewer.is_changed |= viewer.state.stall != stall;
+                viewer.state.stall = stall;
+            }
             event = events.next(), if !is_over && read < AT_ONCE => {
                 (read, viewer.is_changed) = (read + 1, true);
                 is_over = show(&mut viewer.state, event);
                 if is_over {
+                    viewer.state.stall = None;
                     viewer.state.end(&title).or_exit(Exit::Usage)?;
                 }
             }
@@ -164,6 +171,8 @@ struct Viewer {
     session: Option<Arc<dyn AnySession>>,
     /// Requests to the session; a server may respond slowly.
     steering: FuturesUnordered<LocalBoxFuture<'static, String>>,
+    /// The check under way, if there is one.
+    checking: FuturesUnordered<LocalBoxFuture<'static, Option<String>>>,
     is_changed: bool,
 }
 
@@ -190,6 +199,12 @@ impl Viewer {
             }
         }
         Ok(false)
+    }
+
+    /// Begins to check the process or the server of the session, if it has one.
+    fn check(&mut self) {
+        let seen = self.state.film.last_seq();
+        self.checking.extend(self.session.clone().map(|session| stall(session, seen).boxed_local()));
     }
 
     /// Lets time pass, and draws if something has changed.

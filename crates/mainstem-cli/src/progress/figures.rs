@@ -52,10 +52,15 @@ pub(crate) fn tokens(count: u64) -> String {
     format!("{:.1}{unit} tok", count as f64 / size)
 }
 
-/// Returns millionths of a dollar as `$0.0042`, `$1.27`.
+/// Returns millionths of a dollar as `$0`, `<$0.0001`, `$0.0042`, `$1.27`.
 pub(crate) fn cost(micros: u64) -> String {
     let dollars = micros as f64 / 1e6;
-    if dollars < 0.1 { format!("${dollars:.4}") } else { format!("${dollars:.2}") }
+    match micros {
+        0 => "$0".to_owned(),
+        1..100 => "<$0.0001".to_owned(),
+        100..100_000 => format!("${dollars:.4}"),
+        _ => format!("${dollars:.2}"),
+    }
 }
 
 /// Returns a count with its noun: `1 agent`, `3 agents`.

@@ -22,12 +22,14 @@ use crate::{args::Replay, host};
 /// Recorded events, in order; an error is the last item.
 pub(crate) type Source = LocalBoxStream<'static, anyhow::Result<AgentEvent>>;
 
-/// Opens the file at that path, else the session with that id, on the server if one is given.
+/// Opens the file at that path, else the session with that id, on the server if one is given: then
+/// only a path that looks like one is taken for a file.
 ///
 /// # Errors
 /// Neither exists, or it can't be opened.
 pub(super) async fn open(args: &Replay) -> anyhow::Result<Source> {
-    if args.at.server.is_none()
+    let may_be_file = args.at.server.is_none() || is_record(&args.what);
+    if may_be_file
         && args.journal.is_none()
         && let Some(events) = file(&args.what)?
     {
@@ -39,6 +41,12 @@ pub(super) async fn open(args: &Replay) -> anyhow::Result<Source> {
     // Reports an unknown session before the first frame.
     session.view().await.map_err(|error| unknown(args, error))?;
     Ok(session.events(EventQuery::stored()).map_err(anyhow::Error::from).boxed_local())
+}
+
+/// Returns `true` if this is a file, rather than the id of a session.
+pub(crate) fn is_record(what: &str) -> bool {
+    Path::new(what).is_file() && (what.contains(['.', '/', '\\']) || SessionId::parse_scoped(what).is_err())
+        || Path::new(what).is_dir() && SessionId::parse_scoped(what).is_err()
 }
 
 /// Opens the file at a path; `None` if there is none.

@@ -33,6 +33,11 @@ impl Film {
         self.events.push(event);
     }
 
+    /// Returns the number of the last event; 0 if there is none.
+    pub(super) fn last_seq(&self) -> u64 {
+        self.events.last().map_or(0, |event| event.seq)
+    }
+
     /// Goes to a position, at most to the end.
     pub(super) fn seek(&mut self, to: usize) {
         let to = to.min(self.events.len());

@@ -47,6 +47,8 @@ pub(super) struct State {
     pub(super) prompt: Option<Prompt>,
     /// What happened last, for the person.
     pub(super) note: String,
+    /// Why no event arrives at present, if that is known.
+    pub(super) stall: Option<String>,
     pub(super) is_help: bool,
     /// Whether the whole question is shown.
     pub(super) is_expanded: bool,
@@ -109,6 +111,7 @@ impl State {
             filter: String::new(),
             prompt: None,
             note: String::new(),
+            stall: None,
             is_help: false,
             is_expanded: false,
             rings: false,

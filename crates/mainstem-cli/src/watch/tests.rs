@@ -168,3 +168,17 @@ fn what_is_asked_for_is_returned() {
         assert_eq!((press(&mut fixed, key), &*fixed.note), (None, "it is a record"));
     }
 }
+
+#[test]
+fn a_stall_is_shown_until_it_is_over_and_what_is_typed_goes_before_it() {
+    let mut state = demo(Glyphs::UNICODE);
+    state.stall = Some("the process of session \"s\" ended before its run".to_owned());
+    let has = |state: &mut State| screen(state, (80, 24)).contains("ended before its run");
+    assert!(has(&mut state));
+    press(&mut state, "/x");
+    assert!(!has(&mut state), "a filter is typed");
+    press(&mut state, "⎋");
+    assert!(has(&mut state));
+    state.stall = None;
+    assert!(!has(&mut state));
+}

@@ -210,7 +210,7 @@ fn bar(state: &State, width: u16) -> Line<'static> {
     Line::from(vec![Span::from(full).cyan(), Span::from(empty).dim(), Span::from(counts)])
 }
 
-/// Returns what is typed, the last note, or the keys.
+/// Returns what is typed, the last note, why no event arrives, or the keys.
 fn status(state: &State, width: u16) -> Line<'static> {
     if let Some(Prompt { what, text }) = &state.prompt {
         let what = match what {
@@ -229,6 +229,9 @@ fn status(state: &State, width: u16) -> Line<'static> {
     }
     if !state.note.is_empty() {
         return Line::from(state.glyphs.line(&state.note)).yellow();
+    }
+    if let Some(stall) = &state.stall {
+        return Line::from(state.glyphs.line(stall)).red();
     }
     let keys = if width < BOTH {
         "arrows  Tab  space  ? keys  q"

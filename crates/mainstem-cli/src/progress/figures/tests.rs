@@ -13,6 +13,10 @@ fn figures_are_short() {
         [0, 999, 1_000, 14_230, 999_949, 999_950, 1_500_000].map(tokens),
         ["0 tok", "999 tok", "1.0k tok", "14.2k tok", "999.9k tok", "1.0M tok", "1.5M tok"]
     );
+    assert_eq!(
+        [0, 1, 99, 100, 4_249, 99_999, 100_000, 1_270_000].map(cost),
+        ["$0", "<$0.0001", "<$0.0001", "$0.0001", "$0.0042", "$0.1000", "$0.10", "$1.27"]
+    );
     let waits = [
         (RateLimit::Tokens, Some(1_500), 2, " of tokens, 1.5s, behind 2 calls"),
         (RateLimit::Requests, None, 1, " of requests, behind 1 call"),
