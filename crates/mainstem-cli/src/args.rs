@@ -192,9 +192,9 @@ pub(crate) struct Doctor {
 /// `mainstem health`
 #[derive(Debug, Args)]
 pub(crate) struct Health {
-    /// The address of the server.
-    #[arg(value_name = "URL", default_value = "http://127.0.0.1:7878", env = "MAINSTEM_SERVER")]
-    pub(crate) server: String,
+    /// The address of the server; by default that in MAINSTEM_SERVER, or http://127.0.0.1:7878.
+    #[arg(value_name = "URL")]
+    pub(crate) address: Option<String>,
     /// How long the server may take to respond.
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "3s")]
     pub(crate) timeout: Duration,

@@ -19,6 +19,7 @@ use tokio::runtime::Runtime;
 use crate::{
     agents,
     args::{Doctor, Source},
+    command_line::SERVER,
     config::{Config, Setting, Settings, keys::ways, value, var},
     demo,
     exit::{Exit, Fault, OrExit, in_one_line},
@@ -76,6 +77,7 @@ pub(crate) fn run(args: &Doctor, source: &Source, terminal: Terminal) -> Result<
             let settings = &config.settings;
             findings.push(Finding::well("configuration: read"));
             findings.extend(parts.iter().map(untrusted));
+            findings.extend(var(SERVER).map(|url| server(&url)));
             findings.extend(providers(settings));
             findings.push(workspace(&config));
             findings.extend(shell(settings));
@@ -95,6 +97,13 @@ pub(crate) fn run(args: &Doctor, source: &Source, terminal: Terminal) -> Result<
 fn untrusted(found: &FolderPart) -> Finding {
     let text = format!("not in effect, because it is not trusted: {}", found.part);
     Finding::wrong(text, format!("read the file; then `{}`", found.command()))
+}
+
+/// Says what uses the server of the environment; all other findings are about this machine.
+fn server(url: &str) -> Finding {
+    Finding::well(format!(
+        "{SERVER}: run, chat, attach, watch, replay, sessions and tasks use {url}, as with --server"
+    ))
 }
 
 fn providers(settings: &Settings) -> impl Iterator<Item = Finding> {

@@ -8,6 +8,7 @@ mod args;
 mod attach;
 mod attachments;
 mod chat;
+mod command_line;
 mod config;
 mod demo;
 mod doctor;
@@ -52,7 +53,7 @@ use std::{
 
 use anstyle::AnsiColor;
 use clap::{
-    CommandFactory, Parser,
+    CommandFactory,
     error::{ContextKind, ContextValue},
 };
 
@@ -66,7 +67,8 @@ fn main() -> ExitCode {
     // Agents' commands run under another process of this program.
     #[cfg(unix)]
     mainstem::guard::init();
-    let cli = Cli::try_parse().unwrap_or_else(|error| refuse(&suggested(error)));
+    let arguments = std::env::args_os().collect();
+    let cli = command_line::parse(arguments).unwrap_or_else(|error| refuse(&suggested(error)));
     let terminal = Terminal::detect(cli.color, cli.raw, config::var);
     let command = cli.command.unwrap_or_else(|| talk(terminal));
     let exit = match &command {
@@ -99,8 +101,8 @@ fn main() -> ExitCode {
 /// the process.
 fn talk(terminal: Terminal) -> Command {
     if terminal.has_person() && terminal.stdout {
-        let arguments = std::env::args_os().chain(["chat".into()]);
-        if let Ok(Cli { command: Some(chat), .. }) = Cli::try_parse_from(arguments) {
+        let arguments = std::env::args_os().chain(["chat".into()]).collect();
+        if let Ok(Cli { command: Some(chat), .. }) = command_line::parse(arguments) {
             return chat;
         }
     }

@@ -32,6 +32,9 @@ const RATES: [&str; 4] = ["MODEL", "RATE LIMIT", "LEFT", "OF"];
 const AT_ONCE: usize = 256;
 
 pub(crate) fn run(args: &Sessions, source: &Source, terminal: Terminal) -> Result<Exit, Fault> {
+    if let SessionsCommand::Rm { workspace, .. } = &args.command {
+        args.at.check(workspace).or_exit(Exit::Usage)?;
+    }
     let exit = if args.at.server.is_some() { Exit::Usage } else { Exit::Config };
     let host = open(args, source, terminal).or_exit(exit)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;

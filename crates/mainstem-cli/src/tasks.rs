@@ -31,6 +31,7 @@ const WIDTH: usize = 48;
 const HEARD: Duration = Duration::from_secs(5);
 
 pub(crate) fn run(args: &Tasks, source: &Source, terminal: Terminal) -> Result<Exit, Fault> {
+    args.at.check(&args.workspace).or_exit(Exit::Usage)?;
     let host = open(args, source, terminal).or_exit(Exit::Config)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
     runtime.block_on(async {

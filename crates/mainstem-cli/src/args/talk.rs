@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use anyhow::ensure;
 use clap::{Args, Command, Id, Subcommand};
 use mainstem::message::{SessionId, TaskId};
 use mainstem_event::TaskStatus;
@@ -16,9 +17,21 @@ use crate::{
 #[derive(Debug, Default, Args)]
 pub(crate) struct At {
     /// Use the server at this address, with the token in MAINSTEM_TOKEN, instead of this machine's
-    /// records.
-    #[arg(long, global = true, value_name = "URL", env = "MAINSTEM_SERVER", conflicts_with = "journal")]
+    /// records [env: MAINSTEM_SERVER].
+    #[arg(long, global = true, value_name = "URL", conflicts_with = "journal")]
     pub(crate) server: Option<String>,
+}
+
+impl At {
+    /// Checks that a directory of this machine is not named beside a server.
+    ///
+    /// # Errors
+    /// Both are named.
+    pub(crate) fn check(&self, workspace: &WorkspaceFlag) -> anyhow::Result<()> {
+        let is_there = self.server.is_some() && workspace.settings().workspace.is_some();
+        ensure!(!is_there, "--workspace is a directory of this machine; it cannot be used with --server");
+        Ok(())
+    }
 }
 
 /// The server, if any, for commands that take settings. A server has its own, except for the
@@ -26,8 +39,8 @@ pub(crate) struct At {
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct SettingsServer {
     /// Run on the server at this address, with the token in MAINSTEM_TOKEN; agents, model and files
-    /// are the server's.
-    #[arg(long, value_name = "URL", env = "MAINSTEM_SERVER", conflicts_with_all = local_flags())]
+    /// are the server's [env: MAINSTEM_SERVER].
+    #[arg(long, value_name = "URL", conflicts_with_all = local_flags())]
     pub(crate) server: Option<String>,
 }
 

@@ -32,6 +32,7 @@ mod remote;
 mod replay;
 mod serve;
 mod server;
+mod server_variable;
 mod session;
 #[cfg(target_os = "linux")]
 mod shell;
