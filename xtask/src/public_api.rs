@@ -1,10 +1,11 @@
 //! `cargo xtask public-api`: every public item of each published library, compared with the
-//! listings in `docs/api`; the foreign crates whose items are in public signatures; and the names
-//! of setters.
+//! listings in `docs/api`; the foreign crates whose items are in public signatures; the names of
+//! setters; and the items that need an example.
 //!
 //! rustdoc describes items as JSON, which is unstable: the stable toolchain does it with
 //! `RUSTC_BOOTSTRAP`, for rustdoc alone, so that crates are not compiled again.
 
+mod examples;
 mod foreign;
 mod setters;
 
@@ -63,6 +64,8 @@ type Files = BTreeMap<String, String>;
 pub(crate) fn run(root: &Path, accept: bool) -> Result<()> {
     let listings = listings(root)?;
     report(&setters::check(&listings), "every setter has one form, see CONTRIBUTING.md")?;
+    let docs = metadata(root)?.target_directory.join("doc");
+    report(&examples::check(&docs)?, "add an example to the documentation")?;
     let mut files: Files = listings.iter().map(|(name, items)| (listing(name), lines(items))).collect();
     files.insert(FOREIGN.to_owned(), foreign::page(&listings));
     let old: Vec<_> = crate::tree::files(root)?.into_iter().filter(|path| path.starts_with(FOLDER)).collect();

@@ -14,6 +14,17 @@ use crate::{PromptCaching, decoder::Decoder, dialect::Dialect, request};
 ///
 /// A base URL is the part before `/v1`; one with `/v1`, or the URL of the whole endpoint, is
 /// accepted, too. The key is sent as `x-api-key`. [`AnthropicExt`] has a further setting.
+///
+/// ```
+/// use mainstem_anthropic::Anthropic;
+/// use mainstem_model::Model;
+///
+/// let model = Anthropic::new("claude-haiku-4-5").with_api_key("the key");
+/// assert_eq!(model.name(), "claude-haiku-4-5");
+/// // Or with the variables of the environment; an error names the one that is missing.
+/// let model = Anthropic::from_env("claude-haiku-4-5");
+/// # let _ = model;
+/// ```
 pub type Anthropic = Endpoint<Messages>;
 
 /// The [Messages API](https://platform.claude.com/docs/en/api/messages).
@@ -23,6 +34,13 @@ pub struct Messages {
 }
 
 /// The setting of [`Anthropic`] that other vendors' models do not have.
+///
+/// ```
+/// use mainstem_anthropic::{Anthropic, AnthropicExt, PromptCaching};
+///
+/// let model = Anthropic::new("claude-haiku-4-5").with_prompt_caching(PromptCaching::OneHour);
+/// # let _ = model;
+/// ```
 pub trait AnthropicExt: Sized {
     /// Sets how long the vendor caches prompts: five minutes by default.
     #[must_use]

@@ -23,6 +23,24 @@ use crate::{
 /// sent before it is needed.
 ///
 /// Responses are bounded; a redirect is an error, because the token is for this server alone.
+///
+/// ```no_run
+/// use mainstem_api::{AnySession, EventQuery, NewRun};
+/// use futures_util::TryStreamExt;
+/// use mainstem_client::Server;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), mainstem_api::Error> {
+/// let server = Server::at("http://127.0.0.1:7878")?.with_token("the token");
+/// let session = server.open("my-session")?;
+/// let begun = session.run(NewRun::new("What is in this folder?")).await?;
+/// let mut events = session.events(EventQuery::stored().with_run(begun.run.id()));
+/// while let Some(event) = events.try_next().await? {
+///     println!("{event}");
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Server(pub(crate) Connection);
 

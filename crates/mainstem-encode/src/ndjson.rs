@@ -7,6 +7,19 @@ use crate::{Encoder, WriteJson};
 
 /// A line of JSON for each event; a blank line keeps the connection open. The end of the stream is
 /// that of the response, so a server ends the response with an error where the stream is cut.
+///
+/// ```
+/// use mainstem_encode::{Encoder, Ndjson};
+/// use mainstem_event::AgentEvent;
+///
+/// let event: AgentEvent = serde_json::from_str(
+///     r#"{"type": "CUSTOM", "seq": 1, "sessionId": "s", "createdAt": "2026-11-21T10:00:00Z",
+///         "name": "step", "value": 1}"#,
+/// )?;
+/// let frame = Ndjson::new().event(&event);
+/// assert!(frame.ends_with(b"}\n"));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Ndjson<J = fn(&AgentEvent) -> String> {
     json: J,

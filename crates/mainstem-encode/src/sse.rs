@@ -14,6 +14,19 @@ pub const RETRY: Duration = Duration::from_secs(2);
 /// Server-sent events: `id` is the number of the event, `event` its kind, `data` its JSON. The
 /// stream begins with `retry: 2000` and ends with `event: end`, so that a reader can tell a
 /// complete stream from one that was cut; `event: problem` ends one early.
+///
+/// ```
+/// use mainstem_encode::{Encoder, Sse};
+/// use mainstem_event::AgentEvent;
+///
+/// let event: AgentEvent = serde_json::from_str(
+///     r#"{"type": "CUSTOM", "seq": 1, "sessionId": "s", "createdAt": "2026-11-21T10:00:00Z",
+///         "name": "step", "value": 1}"#,
+/// )?;
+/// let frame = Sse::new().event(&event);
+/// assert!(frame.starts_with(b"id: 1\nevent: CUSTOM\ndata: {"));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Sse<J = fn(&AgentEvent) -> String> {
     json: J,

@@ -22,6 +22,27 @@ use crate::{AgentEvent, EventKind, Outcome, StreamOptions};
 #[expect(clippy::wrong_self_convention, reason = "`events.from_agent(id)` reads as what it is")]
 /// Views over a stream of [`AgentEvent`]s. They drop or reshape events; the order and the numbers
 /// stay.
+///
+/// ```
+/// use futures_util::StreamExt;
+/// use mainstem_event::{AgentEvent, EventStreamExt};
+///
+/// let events = [
+///     r#"{"type": "TEXT_BLOCK_DELTA", "seq": 1, "sessionId": "s",
+///         "createdAt": "2026-11-21T10:00:00Z", "blockId": "b", "delta": "Hello"}"#,
+///     r#"{"type": "CUSTOM", "seq": 2, "sessionId": "s", "createdAt": "2026-11-21T10:00:00Z",
+///         "name": "step", "value": 1}"#,
+/// ];
+/// let events = events.map(|line| serde_json::from_str::<AgentEvent>(line).expect("an event"));
+/// let stream = || futures_util::stream::iter(events.clone());
+///
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// assert_eq!(stream().text().collect::<String>().await, "Hello");
+/// assert_eq!(stream().root_only().kinds(["CUSTOM"]).count().await, 1);
+/// assert_eq!(stream().children().count().await, 0);
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub trait EventStreamExt: Stream<Item = AgentEvent> + Sized {
     /// Selects the events that a filter matches, and every [`Gap`](EventKind::Gap), because it may
     /// have such events.

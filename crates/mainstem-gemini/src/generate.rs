@@ -15,6 +15,17 @@ use crate::{decoder::Decoder, request};
 /// A base URL is the part before `/v1beta/models/…`, or, if the server has another version or a
 /// longer path, the URL with these, up to `/models/…`. The key is sent as `x-goog-api-key`;
 /// [`with_auth_token`](Endpoint::with_auth_token) is for Vertex AI.
+///
+/// ```
+/// use mainstem_gemini::Gemini;
+/// use mainstem_model::Model;
+///
+/// let model = Gemini::new("gemini-2.5-flash").with_api_key("the key");
+/// assert_eq!(model.name(), "gemini-2.5-flash");
+/// // Or with the variables of the environment; an error names the one that is missing.
+/// let model = Gemini::from_env("gemini-2.5-flash");
+/// # let _ = model;
+/// ```
 pub type Gemini = Endpoint<GenerateContent>;
 
 /// The [Gemini API](https://ai.google.dev/api/generate-content).

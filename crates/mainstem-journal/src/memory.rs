@@ -26,6 +26,17 @@ use crate::{
 const MAX_PAGE: usize = 256;
 
 /// Stores sessions in memory. An event is committed when it is appended.
+///
+/// ```
+/// use mainstem_journal::{Journal, MemoryJournal};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), mainstem_journal::JournalError> {
+/// let journal = MemoryJournal::default();
+/// assert!(journal.sessions().await?.is_empty());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Default)]
 pub struct MemoryJournal {
     sessions: Mutex<BTreeMap<SessionId, Arc<StoredSession>>>,

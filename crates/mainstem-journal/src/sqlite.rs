@@ -55,6 +55,20 @@ const PAGE: usize = 256;
 /// Dropping the journal and the last of its records waits until all appended events are written,
 /// except while the writing thread wakes the log of that record: then the thread writes the rest
 /// without a wait. [`close`](Journal::close) waits in any case, so a program that ends calls it.
+///
+/// ```no_run
+/// use mainstem_journal::{Journal, SqliteJournal};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), mainstem_journal::JournalError> {
+/// let journal = SqliteJournal::open("sessions.db")?;
+/// for session in journal.sessions().await? {
+///     println!("{}: {} events", session.id, session.events());
+/// }
+/// journal.close().await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct SqliteJournal {
     threads: Arc<Threads>,

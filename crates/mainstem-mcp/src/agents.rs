@@ -64,6 +64,17 @@ impl OfferedAgent {
 /// A call runs the agent. What its fleet does meanwhile arrives as progress notifications, if the
 /// client asks for them; requests for approval are put to the client's user by elicitation, and
 /// denied if the client has none. A call that the client cancels cancels the run.
+///
+/// ```no_run
+/// use mainstem_mcp::{AgentHost, AgentServer};
+/// use tokio_util::sync::CancellationToken;
+///
+/// # async fn serve(host: impl AgentHost) -> Result<(), Box<dyn std::error::Error>> {
+/// let server = AgentServer::new(host).with_name("my-agents");
+/// server.serve(tokio::io::stdin(), tokio::io::stdout(), CancellationToken::new()).await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct AgentServer {
     host: Arc<dyn AgentHost>,

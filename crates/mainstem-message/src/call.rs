@@ -9,6 +9,15 @@ use serde_json::Value;
 use crate::{ContentBlock, Opaque, ToolCallId};
 
 /// The description of a tool for a model.
+///
+/// ```
+/// use mainstem_message::ToolSpec;
+/// use serde_json::json;
+///
+/// let parameters = json!({ "type": "object", "properties": { "query": { "type": "string" } } });
+/// let spec = ToolSpec::new("search", "Searches the corpus", parameters);
+/// assert_eq!(spec.name, "search");
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -30,6 +39,14 @@ impl ToolSpec {
 }
 
 /// A model's request to run a tool.
+///
+/// ```
+/// use mainstem_message::ToolCall;
+///
+/// let call = ToolCall::new("call-1", "search", r#"{"query": "rust"}"#);
+/// assert_eq!(call.parsed_arguments()?["query"], "rust");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCall {

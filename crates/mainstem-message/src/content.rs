@@ -10,6 +10,18 @@ use crate::{ToolCall, ToolResult};
 pub type Opaque = Map<String, Value>;
 
 /// One part of a [`Message`](crate::Message).
+///
+/// ```
+/// use mainstem_message::{ContentBlock, DataSource, Message, Opaque, Role};
+///
+/// let image = ContentBlock::Data {
+///     media_type: "image/png".to_owned(),
+///     source: DataSource::Url("https://example.com/plan.png".to_owned()),
+///     opaque: Opaque::new(),
+/// };
+/// let question = Message::new(Role::User, vec![ContentBlock::text("What is missing?"), image]);
+/// assert_eq!(question.text(), "What is missing?");
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 #[non_exhaustive]

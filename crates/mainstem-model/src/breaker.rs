@@ -27,6 +27,14 @@ use crate::{ErrorKind, Model, ModelDelta, ModelError, ModelRequest, ModelStream}
 /// Only transient failures before the first part of an answer count. A permanent refusal, such as
 /// of a wrong key, shows that the service is up; a refusal for the rate of calls
 /// ([`ErrorKind::RateLimited`]) does not count.
+///
+/// ```
+/// use mainstem_model::{Breaker, Fallback, Retry, ScriptedModel};
+///
+/// let first = Retry::new(Breaker::new(ScriptedModel::named("first")));
+/// let model = Fallback::new(first, ScriptedModel::named("second"));
+/// # let _ = model;
+/// ```
 #[derive(Debug)]
 pub struct Breaker<M> {
     inner: Arc<M>,

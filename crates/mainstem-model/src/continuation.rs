@@ -23,6 +23,13 @@ use crate::{Model, ModelDelta, ModelError, ModelRequest, ModelStream, ToolChoice
 /// is that of all parts.
 ///
 /// It belongs within [`Retry`](crate::Retry), which repeats all parts after a transient failure.
+///
+/// ```
+/// use mainstem_model::{Continuation, Retry, ScriptedModel};
+///
+/// let model = Retry::new(Continuation::new(ScriptedModel::new()).with_most(5));
+/// # let _ = model;
+/// ```
 #[derive(Clone, Debug)]
 pub struct Continuation<M> {
     inner: Arc<M>,

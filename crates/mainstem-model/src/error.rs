@@ -6,6 +6,18 @@ use mainstem_message::Failure;
 
 /// A failed model call. Use its predicates ([`is_retryable`](Self::is_retryable),
 /// [`retry_after`](Self::retry_after)) rather than matching on its kind.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use mainstem_model::{ErrorKind, ModelError};
+///
+/// let busy = ModelError::new(ErrorKind::RateLimited, "too many requests")
+///     .with_retry_after(Duration::from_secs(2));
+/// assert!(busy.is_retryable());
+/// let refused = ModelError::new(ErrorKind::InvalidRequest, "no such field");
+/// assert!(!refused.is_retryable());
+/// ```
 #[derive(Clone, Debug)]
 pub struct ModelError {
     kind: ErrorKind,

@@ -17,6 +17,23 @@ use crate::{Model, ModelDelta, ModelError, ModelRequest, ModelStream};
 ///
 /// This follows any error, because a wrong key or an exhausted quota of one vendor does not concern
 /// the other. The stream reports it as [`ModelDelta::Fallback`].
+///
+/// ```
+/// use futures_util::StreamExt;
+/// use mainstem_model::{Fallback, Model, ModelDelta, ModelRequest, ScriptedModel, scripted::Turn};
+///
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// let first = ScriptedModel::named("first"); // has no script, so its calls fail
+/// let second = ScriptedModel::named("second").agent("main", [Turn::new().text("Hello.")]);
+/// let model = Fallback::new(first, second);
+///
+/// let request = ModelRequest { agent: "main".into(), ..ModelRequest::default() };
+/// let deltas: Vec<_> = model.stream(request).collect().await;
+/// assert!(matches!(&deltas[0], Ok(ModelDelta::Fallback { to, .. }) if &**to == "second"));
+/// assert!(matches!(&deltas[1], Ok(ModelDelta::Text(text)) if text == "Hello."));
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Fallback<M, N> {
     first: M,

@@ -17,6 +17,15 @@ use crate::{ErrorKind, Model, ModelDelta, ModelError, ModelRequest, ModelStream}
 /// Time counts only while the stream is polled and pending: a caller that pauses does not cause a
 /// timeout. (If the timer is seen long after it fired, the stream was not polled in between, and
 /// the timer is reset.)
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use mainstem_model::{IdleTimeout, Model, ScriptedModel};
+///
+/// let model = IdleTimeout::new(ScriptedModel::new(), Duration::from_secs(60));
+/// assert_eq!(model.name(), "scripted");
+/// ```
 #[derive(Clone, Debug)]
 pub struct IdleTimeout<M> {
     inner: M,

@@ -16,6 +16,27 @@ pub type ModelStream = Pin<Box<dyn Stream<Item = Result<ModelDelta, ModelError>>
 ///
 /// An implementation is a value with its settings, without a conversation. One value serves many
 /// concurrent calls.
+///
+/// ```
+/// use futures_util::stream;
+/// use mainstem_message::StopReason;
+/// use mainstem_model::{Model, ModelDelta, ModelRequest, ModelStream};
+///
+/// /// Repeats the last message.
+/// struct Echo;
+///
+/// impl Model for Echo {
+///     fn name(&self) -> &str {
+///         "echo"
+///     }
+///
+///     fn stream(&self, request: ModelRequest) -> ModelStream {
+///         let said = request.messages.last().map(|message| message.text()).unwrap_or_default();
+///         let deltas = [ModelDelta::Text(said), ModelDelta::Stop(StopReason::Stop)];
+///         Box::pin(stream::iter(deltas.map(Ok)))
+///     }
+/// }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a language model",
     note = "implement `Model::stream`, or pass a provider such as `OpenAi::new(\"gpt-4o-mini\")` or a `ScriptedModel`"

@@ -52,6 +52,18 @@ pub enum ToolChoice {
 }
 
 /// Options of a model's answer. Fields that are `None` are left to the vendor.
+///
+/// ```
+/// use mainstem_model::ModelOptions;
+///
+/// let mut of_all = ModelOptions::new();
+/// (of_all.temperature, of_all.max_output_tokens) = (Some(0.2), Some(2_000));
+/// let mut of_one = ModelOptions::new();
+/// of_one.temperature = Some(0.9);
+///
+/// let both = of_all.overlaid(&of_one);
+/// assert_eq!((both.temperature, both.max_output_tokens), (Some(0.9), Some(2_000)));
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ModelOptions {

@@ -21,6 +21,18 @@ use crate::{Model, ModelDelta, ModelError, ModelRequest, ModelStream};
 /// It waits as long as the service asks (`Retry-After`), or else exponentially longer with jitter,
 /// and reports each attempt as [`ModelDelta::Retry`]. If a service asks for more than
 /// [`RetryPolicy::max_wait`], its error ends the call.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use mainstem_model::{IdleTimeout, Retry, RetryPolicy, ScriptedModel};
+///
+/// let model = IdleTimeout::new(ScriptedModel::new(), Duration::from_secs(60));
+/// let mut policy = RetryPolicy::default();
+/// policy.max_wait = Duration::from_secs(30);
+/// let model = Retry::with_policy(model, policy);
+/// # let _ = model;
+/// ```
 #[derive(Clone, Debug)]
 pub struct Retry<M> {
     inner: Arc<M>,

@@ -29,6 +29,14 @@ pub use self::turn::Turn;
 use crate::{ErrorKind, Model, ModelError, ModelRequest, ModelStream};
 
 /// A [`Model`] that plays a script. Cheap to clone; clones share their scripts.
+///
+/// ```
+/// use mainstem_model::{Model, ScriptedModel, scripted::Turn};
+///
+/// let model = ScriptedModel::new()
+///     .agent("main", [Turn::new().text("First answer."), Turn::new().text("Second answer.")]);
+/// assert_eq!(model.name(), "scripted");
+/// ```
 #[derive(Clone, Debug)]
 pub struct ScriptedModel {
     name: Arc<str>,

@@ -22,6 +22,15 @@ use crate::{
 /// one, the port is that of the scheme. `0.0.0.0`, where servers listen, means this machine. A key
 /// is for `ollama.com`, or for a proxy that requires a bearer token; it is sent to the configured
 /// host. [`OllamaExt`] has a further setting. Dropping a stream makes Ollama stop.
+///
+/// ```
+/// use mainstem_model::Model;
+/// use mainstem_ollama::{Ollama, OllamaExt};
+///
+/// let model = Ollama::new("qwen3").with_base_url("gpu-box:11434")?.with_num_ctx(32_768);
+/// assert_eq!(model.name(), "qwen3");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub type Ollama = Endpoint<Chat>;
 
 /// Ollama's own [chat API](https://docs.ollama.com/api/chat).
@@ -31,6 +40,13 @@ pub struct Chat {
 }
 
 /// The setting of [`Ollama`] that other vendors' models do not have.
+///
+/// ```
+/// use mainstem_ollama::{Ollama, OllamaExt};
+///
+/// let model = Ollama::new("qwen3").with_num_ctx(32_768);
+/// # let _ = model;
+/// ```
 pub trait OllamaExt: Sized {
     /// Sets the length of the model's context in tokens, its answer included: the option `num_ctx`.
     /// Ollama's [default](https://docs.ollama.com/context-length) is small, and it silently drops

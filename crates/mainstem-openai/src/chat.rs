@@ -20,6 +20,17 @@ use crate::{
 ///
 /// A base URL ends with `/v1`; the URL of the whole endpoint is accepted, too.
 /// [`OpenAiExt`](crate::OpenAiExt) has further settings.
+///
+/// ```
+/// use mainstem_openai::OpenAi;
+/// use mainstem_model::Model;
+///
+/// let model = OpenAi::new("gpt-4o-mini").with_api_key("the key");
+/// assert_eq!(model.name(), "gpt-4o-mini");
+/// // Or with the variables of the environment; an error names the one that is missing.
+/// let model = OpenAi::from_env("gpt-4o-mini");
+/// # let _ = model;
+/// ```
 pub type OpenAi = Endpoint<ChatCompletions>;
 
 /// The [chat completions API](https://platform.openai.com/docs/api-reference/chat).

@@ -24,6 +24,17 @@ use crate::{
 /// The vendor stores nothing (`store: false`): each request holds the whole conversation, with the
 /// model's encrypted reasoning. A base URL ends with `/v1`, such as Azure's `…/openai/v1`; the URL
 /// of the whole endpoint is accepted, too. [`OpenAiExt`](crate::OpenAiExt) has further settings.
+///
+/// ```
+/// use mainstem_openai::OpenAiResponses;
+/// use mainstem_model::Model;
+///
+/// let model = OpenAiResponses::new("gpt-5").with_api_key("the key");
+/// assert_eq!(model.name(), "gpt-5");
+/// // Or with the variables of the environment; an error names the one that is missing.
+/// let model = OpenAiResponses::from_env("gpt-5");
+/// # let _ = model;
+/// ```
 pub type OpenAiResponses = Endpoint<Responses>;
 
 /// The [Responses API](https://platform.openai.com/docs/api-reference/responses).

@@ -26,6 +26,14 @@ impl Settings {
 
 /// The settings of [`OpenAi`](crate::OpenAi) and [`OpenAiResponses`](crate::OpenAiResponses) that
 /// other vendors' models do not have.
+///
+/// ```
+/// use mainstem_openai::{OpenAi, OpenAiExt};
+///
+/// let model = OpenAi::new("gpt-4o-mini").with_organization("org-1")?.with_project("proj-1")?;
+/// # let _ = model;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait OpenAiExt: Sized {
     /// Sets the organization that pays.
     ///

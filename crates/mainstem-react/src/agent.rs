@@ -19,6 +19,23 @@ use crate::{
 };
 
 /// An agent. Cheap to clone; one value serves many concurrent runs, and holds no state of them.
+///
+/// ```
+/// use mainstem_react::prelude::*;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), mainstem_react::tool::ToolSetError> {
+/// let model = ScriptedModel::new().agent("main", [Turn::new().text("Hello.")]);
+/// let agent = Agent::builder("main", model).with_system_prompt("Be brief.").build()?;
+///
+/// // To its end …
+/// let outcome = agent.call("Hi").await;
+/// assert_eq!(outcome.answer.map(|answer| answer.text()), Some("Hello.".to_owned()));
+/// // … or as a stream of events.
+/// assert_eq!(agent.stream_events("Hi").text().collect::<String>().await, "Hello.");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Agent(Arc<Parts>);
 

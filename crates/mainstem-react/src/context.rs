@@ -36,6 +36,18 @@ use crate::{Cancellation, Declaration, Gate, Meter, OutputSchema, extensions::Ex
 /// The loop, middleware and subagents work with it. A tool gets a [`ToolContext`], from which
 /// [`of`](Self::of) leads back here: that is for tools of the engine, such as those that spawn
 /// agents.
+///
+/// ```
+/// use mainstem_react::prelude::*;
+///
+/// struct Greeting;
+///
+/// impl Middleware for Greeting {
+///     fn system_prompt(&self, cx: &RunContext) -> Option<String> {
+///         cx.user().map(|user| format!("You are {}, and work for {user}.", cx.agent()))
+///     }
+/// }
+/// ```
 #[derive(Clone)]
 pub struct RunContext {
     shared: Arc<Shared>,

@@ -31,6 +31,28 @@ use crate::{
 /// Written with `async_trait`, its two methods are `async fn(&self, &RunContext, ModelRequest,
 /// NextModel<'_>)` and the same for tools; their signatures are spelled out here so that a method
 /// that is not overridden adds no future between the loop and the model.
+///
+/// ```
+/// use mainstem_react::{NextTool, PendingCall, prelude::*};
+///
+/// /// Refuses to delete.
+/// struct Careful;
+///
+/// #[async_trait]
+/// impl Middleware for Careful {
+///     async fn on_tool_call(
+///         &self,
+///         cx: &RunContext,
+///         call: PendingCall,
+///         next: NextTool<'_>,
+///     ) -> Result<ToolOutput, ToolError> {
+///         match &*call.name {
+///             "delete" => Err(ToolError::new("nothing is deleted here")),
+///             _ => next.run(cx, call).await,
+///         }
+///     }
+/// }
+/// ```
 #[async_trait]
 pub trait Middleware: Send + Sync + 'static {
     /// Returns the tools that it contributes. Called once, when the agent is built.

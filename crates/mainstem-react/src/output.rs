@@ -27,6 +27,16 @@ const SHOWN: usize = 2000;
 ///
 /// Place it inside of middleware that inspects answers, so that each model call passes that
 /// middleware.
+///
+/// ```
+/// use mainstem_react::{OutputSchema, StructuredOutput, prelude::*};
+///
+/// let model = ScriptedModel::new();
+/// let output = StructuredOutput::new(OutputSchema::of::<Vec<String>>()?);
+/// let agent = Agent::builder("main", model).with_middleware(output).build();
+/// # let _ = agent;
+/// # Ok::<(), mainstem_react::OutputSchemaError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct StructuredOutput(Option<OutputSchema>);
 

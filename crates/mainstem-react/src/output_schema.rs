@@ -11,6 +11,21 @@ use serde_json::{Map, Value, json};
 ///
 /// Models answer with objects. A schema of another type is requested as the field `value` of an
 /// object, and unwrapped.
+///
+/// ```
+/// use mainstem_react::{OutputSchema, serde_json::json};
+///
+/// #[derive(schemars::JsonSchema)]
+/// struct Verdict {
+///     /// Whether the change can be merged.
+///     merge: bool,
+/// }
+///
+/// let schema = OutputSchema::of::<Verdict>()?;
+/// assert!(schema.check(json!({ "merge": true })).is_ok());
+/// assert!(schema.check(json!({ "merge": "perhaps" })).is_err());
+/// # Ok::<(), mainstem_react::OutputSchemaError>(())
+/// ```
 #[derive(Clone)]
 pub struct OutputSchema(Arc<Parts>);
 

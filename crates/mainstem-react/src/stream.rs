@@ -19,6 +19,21 @@ use crate::{AgentError, RunOutcome};
 /// It owns the work. While it is not polled, the work waits, down to the model's socket. Dropping
 /// it stops the agent, its tools and its children at once; open blocks and calls are closed in the
 /// session's log as cancelled.
+///
+/// ```
+/// use mainstem_react::prelude::*;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), mainstem_react::tool::ToolSetError> {
+/// let model = ScriptedModel::new().agent("main", [Turn::new().text("Hello.")]);
+/// let mut run = Agent::builder("main", model).build()?.stream_events("Hi");
+/// while let Some(event) = run.next().await {
+///     println!("{event}");
+/// }
+/// assert!(run.outcome().is_some_and(|outcome| outcome.answer.is_some()));
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "a run does nothing unless polled"]
 pub struct RunStream {
     // Dropped in this order: the guards of the work still write to the log that the cursor reads.

@@ -14,6 +14,18 @@ const SHOWN: usize = 5;
 const COSTLY: u64 = 20_000;
 
 /// A compiled schema, with what a check of it can cost.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use mainstem_schema::Schema;
+/// use serde_json::json;
+///
+/// let schema = Schema::compile(Arc::new(json!({ "type": "object", "required": ["query"] })))?;
+/// assert!(schema.check(&json!({ "query": "rust" }), "the arguments").is_ok());
+/// assert!(schema.check(&json!({}), "the arguments").is_err());
+/// # Ok::<(), mainstem_schema::SchemaError>(())
+/// ```
 #[derive(Debug)]
 pub struct Schema {
     source: Arc<Value>,

@@ -33,6 +33,23 @@ use crate::{
 pub(crate) const DEFAULTS: Limits = Limits { runs: 64, sessions: None, readers_per_session: 32, idle: None };
 
 /// A harness that is served. Cheap to clone; clones are the same server.
+///
+/// ```no_run
+/// use mainstem::prelude::*;
+/// use mainstem_server::{Server, Tokens};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let harness = Harness::builder("main", ScriptedModel::new()).build()?;
+/// let (token, tokens) = Tokens::generated();
+/// println!("token: {token}");
+/// let server = Server::new(harness).with_tokens(tokens).build()?;
+///
+/// let listener = tokio::net::TcpListener::bind("127.0.0.1:7878").await?;
+/// server.serve(listener, Default::default()).await?; // until the token given here is cancelled
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Server(Arc<App>);
 

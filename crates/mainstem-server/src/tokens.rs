@@ -15,6 +15,17 @@ use subtle::ConstantTimeEq;
 const SHORTEST: usize = 16;
 
 /// The valid tokens. Stores only their SHA-256, and compares in constant time.
+///
+/// ```
+/// use mainstem_server::Tokens;
+///
+/// let (token, tokens) = Tokens::generated();
+/// assert!(token.len() >= 16 && !tokens.is_empty());
+/// // One for a tenant, whose sessions others do not see.
+/// let tokens = tokens.with_token("a-long-secret-of-acme", Some("acme"))?;
+/// # let _ = tokens;
+/// # Ok::<(), mainstem_server::TokenError>(())
+/// ```
 #[derive(Clone, Default)]
 pub struct Tokens(Vec<Token>);
 

@@ -35,6 +35,25 @@ pub enum RunError {
 }
 
 /// Another run of the session is active.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use mainstem_model::ScriptedModel;
+/// use mainstem_react::Agent;
+/// use mainstem_session::{RunActive, RunAgents, Session};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let agents = RunAgents::new(Agent::builder("main", ScriptedModel::new()).build()?);
+/// let session = Session::builder(Arc::new(agents)).build();
+/// let first = session.run("Hi")?;
+/// let second: Result<_, RunActive> = session.run("Hi again"); // `queue` would wait
+/// assert!(second.is_err());
+/// # drop(first);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("another run of the session is active{}; wait for its end, cancel it, or queue this run", named(.run))]
 #[non_exhaustive]

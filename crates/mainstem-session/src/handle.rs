@@ -25,6 +25,27 @@ use tokio::sync::watch;
 use crate::{RunStatus, Session, reading::Reading};
 
 /// A handle on a run. Cheap to clone; it does not keep the run alive and never holds it up.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use mainstem_model::{ScriptedModel, scripted::Turn};
+/// use mainstem_react::Agent;
+/// use mainstem_session::{RunAgents, Session};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let model = ScriptedModel::new().agent("main", [Turn::new().text("Hello.")]);
+/// let agents = RunAgents::new(Agent::builder("main", model).build()?);
+/// let session = Session::builder(Arc::new(agents)).build();
+///
+/// let run = session.run("Hi")?;
+/// let handle = run.handle();
+/// handle.cancel(); // asks; the agents end in order as the run is read
+/// assert!(run.reply().await.is_err());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct RunHandle {
     session: Session,

@@ -11,6 +11,14 @@ use serde_json::{Map, Value};
 use tracing::Span;
 
 /// Settings of one run; all have defaults. A run with an input has them in its [`RunRequest`].
+///
+/// ```
+/// use mainstem_session::RunOptions;
+///
+/// let mut options = RunOptions::default();
+/// options.user = Some("ann".into());
+/// options.attributes.insert("tenant".to_owned(), "acme".into());
+/// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct RunOptions {

@@ -35,6 +35,29 @@ use crate::{
 ///
 /// Dropping it stops the agents at once; their messages until then stay in the session's history. A
 /// [`RunHandle`] stops it gracefully.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use futures_util::StreamExt;
+/// use mainstem_model::{ScriptedModel, scripted::Turn};
+/// use mainstem_react::Agent;
+/// use mainstem_session::{RunAgents, Session};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let model = ScriptedModel::new().agent("main", [Turn::new().text("Hello.")]);
+/// let agents = RunAgents::new(Agent::builder("main", model).build()?);
+/// let session = Session::builder(Arc::new(agents)).build();
+///
+/// let mut run = session.run("Hi")?;
+/// while let Some(event) = run.next().await {
+///     println!("{event}");
+/// }
+/// assert!(run.outcome().is_some_and(|outcome| outcome.answer.is_some()));
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "a run does nothing unless polled"]
 pub struct Run {
     // Dropped in this order: the work, what is held for it, then the status, by which handles learn

@@ -32,6 +32,28 @@ use crate::{
 const GO_ON: &str = "Your answer was cut off. Go on where it stopped.";
 
 /// A conversation with an agent. Cheap to clone; clones are the same session.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use mainstem_model::{ScriptedModel, scripted::Turn};
+/// use mainstem_react::Agent;
+/// use mainstem_session::{RunAgents, Session};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let model = ScriptedModel::new()
+///     .agent("main", [Turn::new().text("Hello."), Turn::new().text("Hello again.")]);
+/// let agents = RunAgents::new(Agent::builder("main", model).build()?);
+/// let session = Session::builder(Arc::new(agents)).build();
+///
+/// assert_eq!(session.run("Hi")?.reply().await?.text(), "Hello.");
+/// // The second run knows the first.
+/// assert_eq!(session.run("Hi")?.reply().await?.text(), "Hello again.");
+/// assert_eq!(session.history().len(), 4);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Session(pub(crate) Arc<Inner>);
 

@@ -5,6 +5,13 @@ use mainstem_policy::{Effect, RuleSet, Rules};
 
 /// How a run treats its agents. [`Fleet::enter`](crate::Fleet::enter) takes it; an agent without
 /// a fleet has the defaults.
+///
+/// ```
+/// use mainstem_subagent::SpawnOptions;
+///
+/// let options = SpawnOptions::new().with_force_sync(true).with_max_children(4);
+/// # let _ = options;
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SpawnOptions {

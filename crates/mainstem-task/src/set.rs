@@ -37,6 +37,23 @@ const AGAIN: Duration = Duration::from_millis(10);
 /// set stops nothing; when the runtime is dropped, its tasks are dropped with it. In a shared store
 /// the tasks are lost when the process or its [lease](crate::LEASE_DURATION) ends, except for those
 /// that are resumable: these wait for an executor that [takes them over](Self::take_over).
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use mainstem_task::TaskSet;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let tasks = TaskSet::in_memory();
+/// let (sender, receiver) = tokio::sync::oneshot::channel();
+/// tasks.drive(async move {
+///     let _ = sender.send("done");
+/// });
+/// assert_eq!(receiver.await, Ok("done"));
+/// tasks.shutdown(Duration::from_secs(1)).await;
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct TaskSet(pub(crate) Arc<Inner>);
 

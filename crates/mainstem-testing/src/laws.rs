@@ -49,6 +49,21 @@ impl fmt::Display for Violation {
 /// In a timeline with a `GAP`, only the sequence is checked, because any event may be missing. Time
 /// and space are nearly linear in the number of events.
 ///
+/// ```
+/// use mainstem_testing::{event::{EventKind, SessionLog}, laws};
+///
+/// let log = SessionLog::new("session-1".parse()?);
+/// let mut reader = log.subscribe();
+/// for number in 1..=2 {
+///     log.emit(EventKind::Custom { name: "step".into(), value: number.into() });
+/// }
+/// let mut events: Vec<_> = std::iter::from_fn(|| reader.try_next()).collect();
+/// assert!(laws(&events).is_ok());
+/// events.reverse();
+/// assert!(laws(&events).is_err());
+/// # Ok::<(), mainstem_testing::message::IdError>(())
+/// ```
+///
 /// # Errors
 /// The first broken law, in the order 1 and 8, 2, 14, 4, 5, 3, 6, 12: each assumes those before it.
 pub fn laws(events: &[AgentEvent]) -> Result<(), Violation> {

@@ -31,6 +31,19 @@ use self::http::Request;
 /// Ollama. The scripts' agent is the requested model. [`ModelDelta::RateLimits`] before all others
 /// are headers of the response. Dropping the server ends it, with every
 /// connection.
+///
+/// ```
+/// use mainstem_testing::{ModelServer, model::{ScriptedModel, scripted::Turn}};
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+/// let script = ScriptedModel::new().agent("gpt-4o-mini", [Turn::new().text("Hello.")]);
+/// let server = ModelServer::start(script).await?;
+/// // A provider with this base URL gets the script's answers.
+/// assert!(server.base_url().starts_with("http://127.0.0.1:"));
+/// # Ok::<(), std::io::Error>(())
+/// # })?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct ModelServer {
     address: SocketAddr,

@@ -10,6 +10,20 @@ use crate::laws;
 /// Reads a stream to its end, checks its [`laws`], and prints it: one event a line, indented by
 /// depth.
 ///
+/// ```
+/// use mainstem_testing::{event::{EventKind, SessionLog}, timeline};
+///
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// let log = SessionLog::new("session-1".parse().expect("an id"));
+/// let mut reader = log.subscribe();
+/// log.emit(EventKind::Custom { name: "step".into(), value: 1.into() });
+/// let events: Vec<_> = std::iter::from_fn(|| reader.try_next()).collect();
+/// let text = timeline(futures_util::stream::iter(events)).await;
+/// assert!(text.contains("CUSTOM"));
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
 /// # Panics
 /// If a law is broken; the message has the timeline and the law.
 pub async fn timeline(stream: impl Stream<Item = AgentEvent>) -> String {

@@ -6,6 +6,20 @@ use std::{error::Error, fmt};
 ///
 /// Any error converts into one with `?`, with its causes. It does not implement [`Error`] itself,
 /// because that conversion would conflict with it.
+///
+/// ```
+/// use mainstem_tool::ToolError;
+///
+/// fn pages(text: &str) -> Result<u32, ToolError> {
+///     let pages: u32 = text.parse()?;
+///     if pages == 0 {
+///         return Err(ToolError::new("pages is 0: name at least one"));
+///     }
+///     Ok(pages)
+/// }
+/// assert_eq!(pages("0").unwrap_err().to_string(), "pages is 0: name at least one");
+/// assert!(pages("two").is_err());
+/// ```
 #[derive(Debug)]
 pub struct ToolError {
     message: String,

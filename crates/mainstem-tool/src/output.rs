@@ -7,6 +7,15 @@ use crate::ToolError;
 
 /// A tool's output: text and data, in order. It is appended to what the tool sent through
 /// [`ToolContext::progress`](crate::ToolContext::progress), which the model sees as well.
+///
+/// ```
+/// use mainstem_tool::{Json, ToolOutput, ToolState};
+///
+/// let text: ToolOutput = "two pages".into();
+/// let json: ToolOutput = Json(vec![1, 2]).into();
+/// assert_eq!(ToolOutput::failed("the index is locked").into_parts().1, ToolState::Error);
+/// # let _ = (text, json);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolOutput {
     content: Vec<ContentBlock>,
@@ -67,6 +76,18 @@ impl From<ContentBlock> for ToolOutput {
 }
 
 /// A value that the model gets as JSON.
+///
+/// ```
+/// use mainstem_tool::{Json, ToolOutput};
+///
+/// #[derive(serde::Serialize)]
+/// struct Found {
+///     pages: u32,
+/// }
+///
+/// let output = ToolOutput::from(Json(Found { pages: 2 }));
+/// assert_eq!(output.into_parts().0[0].as_text(), Some(r#"{"pages":2}"#));
+/// ```
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "a wrapper to write in place")]
 pub struct Json<T>(pub T);

@@ -12,6 +12,21 @@ use crate::{Tool, ToolError, ToolSource};
 /// The tools of an agent and the present tools of sources, in the order of their names, so that
 /// every prompt begins alike and a vendor's cache holds it. Cheap to clone; checks arguments
 /// against schemas that are compiled once.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use mainstem_tool::{ToolError, ToolSet, tool_fn};
+/// use serde_json::json;
+///
+/// let double = tool_fn("double", "Doubles", |_cx, n: i64| async move {
+///     Ok::<_, ToolError>((2 * n).to_string())
+/// });
+/// let mut tools = ToolSet::new();
+/// tools.insert(Arc::new(double))?;
+/// assert!(tools.resolve("double", json!("two")).is_err());
+/// # Ok::<(), mainstem_tool::ToolSetError>(())
+/// ```
 #[derive(Clone, Default)]
 pub struct ToolSet {
     /// In the order of their names.

@@ -10,6 +10,30 @@ use crate::{ToolContext, ToolError, ToolOutput};
 ///
 /// One value serves all agents and concurrent calls; the [`ToolContext`] has what differs between
 /// calls.
+///
+/// ```
+/// use mainstem_tool::{Tool, ToolContext, ToolError, ToolOutput, ToolSpec, async_trait};
+/// use serde_json::{Value, json};
+///
+/// /// A tool whose schema is known only when the program runs.
+/// struct Lookup {
+///     tables: Vec<String>,
+/// }
+///
+/// #[async_trait]
+/// impl Tool for Lookup {
+///     fn spec(&self) -> ToolSpec {
+///         let table = json!({ "type": "string", "enum": self.tables });
+///         let parameters = json!({ "type": "object", "properties": { "table": table } });
+///         ToolSpec::new("lookup", "Reads a table", parameters)
+///     }
+///
+///     async fn call(&self, cx: &ToolContext, arguments: Value) -> Result<ToolOutput, ToolError> {
+///         cx.progress("reading\n").await;
+///         Ok(format!("{} is empty", arguments["table"]).into())
+///     }
+/// }
+/// ```
 #[async_trait]
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a tool",

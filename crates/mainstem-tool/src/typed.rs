@@ -21,6 +21,21 @@ use crate::{Tool, ToolContext, ToolError, ToolOutput};
 /// The function gets the context and the arguments, and returns anything that converts to a
 /// [`ToolOutput`] (text, [`Json`](crate::Json), blocks), or any error. See the [crate] for an
 /// example.
+///
+/// ```
+/// use mainstem_tool::{Tool, ToolError, tool_fn};
+///
+/// #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// struct Search {
+///     /// What to look for.
+///     query: String,
+/// }
+///
+/// let search = tool_fn("search", "Searches the corpus", |_cx, Search { query }| async move {
+///     Ok::<_, ToolError>(format!("nothing about {query}"))
+/// });
+/// assert_eq!(search.spec().parameters["properties"]["query"]["description"], "What to look for.");
+/// ```
 pub fn tool_fn<A, F, Fut, O, E>(
     name: impl Into<String>,
     description: impl Into<String>,
@@ -46,6 +61,16 @@ where
 }
 
 /// Returns the schema of an argument type as models get it: in one piece, without references.
+///
+/// ```
+/// use mainstem_tool::schema_of;
+///
+/// #[derive(schemars::JsonSchema)]
+/// struct Search {
+///     query: String,
+/// }
+/// assert_eq!(schema_of::<Search>()["required"][0], "query");
+/// ```
 pub fn schema_of<A: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;

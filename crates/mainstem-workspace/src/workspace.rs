@@ -31,6 +31,15 @@ use crate::{
 ///
 /// A hard link to a file outside, and a file system mounted inside, belong to the workspace: a
 /// process that can create them can write there anyway.
+///
+/// ```
+/// use mainstem_workspace::Workspace;
+///
+/// let workspace = Workspace::open(".")?;
+/// let names: Vec<_> = workspace.tools().iter().map(|tool| tool.spec().name).collect();
+/// assert!(names.contains(&"read_file".to_owned()));
+/// # Ok::<(), mainstem_workspace::WorkspaceError>(())
+/// ```
 #[derive(Clone)]
 pub struct Workspace {
     inner: Arc<Inner>,

@@ -12,6 +12,17 @@ use crate::{
 /// Returns a registry of the providers of this build ([`PROVIDERS`]), each configured by its own
 /// variables, such as `openai` by `OPENAI_API_KEY` and `OPENAI_BASE_URL`. Models have retries, a
 /// circuit breaker and an idle timeout.
+///
+/// ```no_run
+/// use mainstem::prelude::*;
+///
+/// // Agents' files can then name `model: anthropic:claude-haiku-4-5`.
+/// let harness = Harness::builder("main", mainstem::model_from_env()?)
+///     .with_registry(mainstem::registry_from_env())
+///     .build()?;
+/// # let _ = harness;
+/// # Ok::<(), mainstem::Error>(())
+/// ```
 pub fn registry_from_env() -> ModelRegistry {
     PROVIDERS.iter().fold(ModelRegistry::new(), |registry, provider| {
         registry
@@ -39,6 +50,15 @@ fn set(value: &str) -> Option<String> {
 
 /// Returns the model that `MAINSTEM_MODEL` names, else the default model of the first provider that
 /// has a key or a server.
+///
+/// ```no_run
+/// use mainstem::prelude::*;
+///
+/// // MAINSTEM_MODEL=openai:gpt-4o-mini OPENAI_API_KEY=…
+/// let harness = Harness::builder("main", mainstem::model_from_env()?).build()?;
+/// # let _ = harness;
+/// # Ok::<(), mainstem::Error>(())
+/// ```
 ///
 /// # Errors
 /// No model is configured, or the named one can't be used.

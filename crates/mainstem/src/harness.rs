@@ -30,6 +30,25 @@ use self::{agents::Agents, builder::Servers};
 use crate::BuildError;
 
 /// An agent with all it needs, ready to run. Cheap to clone; clones share their sessions.
+///
+/// ```
+/// use mainstem::prelude::*;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), mainstem::Error> {
+/// let model = ScriptedModel::new().agent("main", [Turn::new().text("Hello.")]);
+/// let harness = Harness::builder("main", model).build()?;
+///
+/// // The reply …
+/// assert_eq!(harness.call("Hi").await?.text(), "Hello.");
+/// // … or what all agents do, as it happens.
+/// let mut run = harness.stream_events("Hi");
+/// while let Some(event) = run.next().await {
+///     println!("{event}");
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Harness(Arc<Parts>);
 

@@ -19,6 +19,15 @@ use mainstem_openai::{ChatCompletions, Responses, service};
 
 /// A provider: the API of a vendor's models, and its configuration. [`PROVIDERS`] are those of this
 /// build.
+///
+/// ```
+/// use mainstem::provider::PROVIDERS;
+///
+/// for provider in PROVIDERS {
+///     let variables: Vec<_> = provider.set_up_by().collect();
+///     println!("{}: set {}", provider.example(), variables.join(" or "));
+/// }
+/// ```
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct Provider {

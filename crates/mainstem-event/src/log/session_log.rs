@@ -75,6 +75,19 @@ type What = (EventKind, Option<Map<String, Value>>);
 /// events](EventKind::is_durable), with all events after them, are hidden from readers until they
 /// are committed. A record that is slow holds all producers back; one that fails ends the run with
 /// an error.
+///
+/// ```
+/// use mainstem_event::{EventKind, SessionLog};
+///
+/// let log = SessionLog::new("session-1".parse()?);
+/// let mut reader = log.subscribe();
+/// log.emit(EventKind::Custom { name: "step".into(), value: 1.into() });
+///
+/// let event = reader.try_next().expect("what was emitted");
+/// assert_eq!((event.seq, event.kind.name()), (1, "CUSTOM"));
+/// assert!(reader.try_next().is_none());
+/// # Ok::<(), mainstem_message::IdError>(())
+/// ```
 pub struct SessionLog {
     session_id: SessionId,
     clock: Arc<dyn Clock>,

@@ -51,6 +51,14 @@ pub enum EventType {
 }
 
 /// Which v1 events a reader wants, and in what form.
+///
+/// ```
+/// use mainstem_event::{EventType, StreamOptions};
+///
+/// let mut options = StreamOptions::default();
+/// options.event_types = Some(vec![EventType::AgentResult]);
+/// options.include_reasoning_chunk = false;
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct StreamOptions {

@@ -12,6 +12,13 @@ use pin_project::pin_project;
 use crate::{AgentEvent, EventKind};
 
 /// The conditions of an event, all of which must hold.
+///
+/// ```
+/// use mainstem_event::EventFilter;
+///
+/// let filter = EventFilter::new().with_agent("researcher").with_kinds(["TOOL_CALL_START"]);
+/// # let _ = filter;
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[must_use]
 pub struct EventFilter {

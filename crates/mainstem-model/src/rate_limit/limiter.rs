@@ -26,6 +26,15 @@ const BYTES_PER_TOKEN: usize = 4;
 
 /// What a service allows the calls of one model with one key, and the calls that wait for it.
 /// Clones share it.
+///
+/// ```
+/// use mainstem_model::{RateLimited, RateLimiter, RatePolicy, ScriptedModel};
+///
+/// let mut policy = RatePolicy::default();
+/// policy.requests_per_minute = Some(10);
+/// let model = RateLimited::new(ScriptedModel::new(), RateLimiter::new(policy));
+/// # let _ = model;
+/// ```
 #[derive(Clone)]
 pub struct RateLimiter(Arc<Mutex<State>>);
 

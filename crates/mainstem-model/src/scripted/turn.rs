@@ -11,6 +11,17 @@ use serde_json::Value;
 use crate::{ErrorKind, ModelDelta, ModelError};
 
 /// One answer: steps in order, then usage and the reason to stop, unless the script says otherwise.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use mainstem_model::scripted::Turn;
+/// use serde_json::json;
+///
+/// let call = Turn::new().text("Let me see.").call("search", json!({ "query": "rust" }));
+/// let slow = Turn::new().wait(Duration::from_secs(1)).text("Found.");
+/// # let _ = (call, slow);
+/// ```
 #[derive(Debug, Default)]
 pub struct Turn {
     pub(super) steps: Vec<Step>,

@@ -9,6 +9,14 @@ use super::{Amount, Spend, Tally};
 use crate::Cost;
 
 /// The limits of an account; `None` is unlimited.
+///
+/// ```
+/// use mainstem_policy::Budget;
+///
+/// let of_session = Budget::default().with_tokens(200_000).with_time_seconds(600);
+/// let of_run = Budget::default().with_tokens(20_000);
+/// assert_eq!(of_session.tighter(of_run).tokens, Some(20_000));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]

@@ -10,6 +10,16 @@ use crate::member::Member;
 /// A tool that is declared here and executed by the caller of the run: a call of it emits
 /// `REQUIRE_EXTERNAL_EXECUTION` and waits, at any depth, until its result is submitted. Other calls
 /// go on.
+///
+/// ```
+/// use mainstem_subagent::ExternalTool;
+/// use serde_json::json;
+///
+/// let question = json!({ "type": "string" });
+/// let parameters = json!({ "type": "object", "properties": { "question": question } });
+/// let ask = ExternalTool::new("ask_user", "Asks the person at the screen", parameters);
+/// # let _ = ask.with_read_only(true);
+/// ```
 #[derive(Clone, Debug)]
 pub struct ExternalTool {
     spec: ToolSpec,

@@ -17,6 +17,19 @@ use crate::{
 };
 
 /// Turns an [`Agent`] into a tool.
+///
+/// ```
+/// use mainstem_model::{ScriptedModel, scripted::Turn};
+/// use mainstem_react::Agent;
+/// use mainstem_subagent::IntoTool;
+/// use mainstem_tool::Tool;
+///
+/// let model = ScriptedModel::new().agent("translator", [Turn::new().text("Hallo.")]);
+/// let translator = Agent::builder("translator", model).build()?;
+/// let tool = translator.into_tool("Translates a text to German");
+/// assert_eq!(tool.spec().name, "translator");
+/// # Ok::<(), mainstem_tool::ToolSetError>(())
+/// ```
 pub trait IntoTool {
     /// Returns a tool with the agent's name and one parameter `task`; the calling model decides by
     /// the description.

@@ -31,6 +31,17 @@ use crate::{ExecutorId, TaskChange, TaskError, TaskRecord};
 /// be parsed is renamed and reported, never overwritten. Leases are files in `agents/.executors/`.
 /// Beside each is a file that the executor holds locked, so that other processes see at once when
 /// its process has ended.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use mainstem_event::SystemClock;
+/// use mainstem_task::{ExecutorId, FileTaskStore, TaskSet};
+///
+/// let store = FileTaskStore::new("/srv/workspace");
+/// let tasks = TaskSet::new(Arc::new(store), Arc::new(SystemClock), ExecutorId::new("node-1"));
+/// # let _ = tasks;
+/// ```
 #[derive(Debug)]
 pub struct FileTaskStore(Arc<Inner>);
 

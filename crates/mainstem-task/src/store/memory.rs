@@ -9,6 +9,17 @@ use super::{Expected, TaskFilter, TaskStore, change, sort};
 use crate::{ExecutorId, TaskChange, TaskError, TaskRecord};
 
 /// Stores records in memory. No guard is held across an await.
+///
+/// ```
+/// use mainstem_task::{MemoryTaskStore, TaskFilter, TaskStore};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), mainstem_task::TaskError> {
+/// let store = MemoryTaskStore::default();
+/// assert!(store.list(&TaskFilter::default()).await?.is_empty());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Default)]
 pub struct MemoryTaskStore {
     tasks: DashMap<TaskId, TaskRecord>,

@@ -39,6 +39,22 @@ use super::Harness;
 use crate::BuildError;
 
 /// Builds a [`Harness`].
+///
+/// ```
+/// use mainstem::prelude::*;
+///
+/// let clock = tool_fn("clock", "Tells the time", |_cx, (): ()| async {
+///     Ok::<_, ToolError>("12:00")
+/// });
+/// let harness = Harness::builder("main", ScriptedModel::new())
+///     .with_system_prompt("You lead a team.")
+///     .with_tool(clock)
+///     .with_subagent(AgentSpec::new("researcher", "Looks things up").with_tools(["clock"]))
+///     .with_max_depth(1)
+///     .build()?;
+/// # drop(harness);
+/// # Ok::<(), mainstem::BuildError>(())
+/// ```
 #[must_use]
 pub struct HarnessBuilder {
     name: Arc<str>,

@@ -12,6 +12,18 @@ pub const ROOT: &str = "root";
 
 /// The messages of one agent: a fold of the events of its session. A `STATE_CHECKPOINT` replaces
 /// earlier messages.
+///
+/// ```
+/// use mainstem_event::fold::{Conversation, ROOT};
+/// use mainstem_event::AgentEvent;
+///
+/// fn of_root(events: &[AgentEvent]) -> Conversation {
+///     let mut conversation = Conversation::of(ROOT.parse().expect("a key"));
+///     events.iter().for_each(|event| conversation.apply(event));
+///     conversation
+/// }
+/// assert_eq!(of_root(&[]).messages().count(), 0);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Conversation {
     agent: AgentKey,
