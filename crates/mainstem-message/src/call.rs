@@ -9,15 +9,6 @@ use serde_json::Value;
 use crate::{ContentBlock, Opaque, ToolCallId};
 
 /// The description of a tool for a model.
-///
-/// ```
-/// use mainstem_message::ToolSpec;
-/// use serde_json::json;
-///
-/// let parameters = json!({ "type": "object", "properties": { "query": { "type": "string" } } });
-/// let spec = ToolSpec::new("search", "Searches the corpus", parameters);
-/// assert_eq!(spec.name, "search");
-/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -33,20 +24,22 @@ pub struct ToolSpec {
 
 impl ToolSpec {
     /// Creates a spec from its parts.
+    ///
+    /// ```
+    /// use mainstem_message::ToolSpec;
+    /// use serde_json::json;
+    ///
+    /// let query = json!({ "type": "string" });
+    /// let parameters = json!({ "type": "object", "properties": { "query": query } });
+    /// let spec = ToolSpec::new("search", "Searches the corpus", parameters);
+    /// assert_eq!(spec.name, "search");
+    /// ```
     pub fn new(name: impl Into<String>, description: impl Into<String>, parameters: Value) -> Self {
         Self { name: name.into(), description: description.into(), parameters: Arc::new(parameters) }
     }
 }
 
 /// A model's request to run a tool.
-///
-/// ```
-/// use mainstem_message::ToolCall;
-///
-/// let call = ToolCall::new("call-1", "search", r#"{"query": "rust"}"#);
-/// assert_eq!(call.parsed_arguments()?["query"], "rust");
-/// # Ok::<(), serde_json::Error>(())
-/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCall {
@@ -63,6 +56,14 @@ pub struct ToolCall {
 
 impl ToolCall {
     /// Creates a call with the arguments as raw JSON text.
+    ///
+    /// ```
+    /// use mainstem_message::ToolCall;
+    ///
+    /// let call = ToolCall::new("call-1", "search", r#"{"query": "rust"}"#);
+    /// assert_eq!(call.parsed_arguments()?["query"], "rust");
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
     pub fn new(id: impl Into<ToolCallId>, name: impl Into<String>, arguments: impl Into<String>) -> Self {
         Self { id: id.into(), name: name.into(), arguments: arguments.into(), opaque: Opaque::new() }
     }

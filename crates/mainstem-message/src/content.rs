@@ -10,18 +10,6 @@ use crate::{ToolCall, ToolResult};
 pub type Opaque = Map<String, Value>;
 
 /// One part of a [`Message`](crate::Message).
-///
-/// ```
-/// use mainstem_message::{ContentBlock, DataSource, Message, Opaque, Role};
-///
-/// let image = ContentBlock::Data {
-///     media_type: "image/png".to_owned(),
-///     source: DataSource::Url("https://example.com/plan.png".to_owned()),
-///     opaque: Opaque::new(),
-/// };
-/// let question = Message::new(Role::User, vec![ContentBlock::text("What is missing?"), image]);
-/// assert_eq!(question.text(), "What is missing?");
-/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 #[non_exhaustive]
@@ -71,6 +59,19 @@ pub enum DataSource {
 
 impl ContentBlock {
     /// Creates a text block.
+    ///
+    /// ```
+    /// use mainstem_message::{ContentBlock, DataSource, Message, Opaque, Role};
+    ///
+    /// let image = ContentBlock::Data {
+    ///     media_type: "image/png".to_owned(),
+    ///     source: DataSource::Url("https://example.com/plan.png".to_owned()),
+    ///     opaque: Opaque::new(),
+    /// };
+    /// let text = ContentBlock::text("What is missing?");
+    /// let question = Message::new(Role::User, vec![text, image]);
+    /// assert_eq!(question.text(), "What is missing?");
+    /// ```
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text { text: text.into(), opaque: Opaque::new() }
     }

@@ -21,15 +21,6 @@ pub enum Role {
 }
 
 /// A message: who speaks, and what.
-///
-/// ```
-/// use mainstem_message::{Message, Role};
-///
-/// let question = Message::user("What is 2 + 3?");
-/// assert_eq!((question.role, question.text()), (Role::User, "What is 2 + 3?".to_owned()));
-/// // Where a message is taken, a text is one of the user.
-/// assert_eq!(Message::from("What is 2 + 3?"), question);
-/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -50,6 +41,15 @@ impl Message {
     }
 
     /// Creates a person's text.
+    ///
+    /// ```
+    /// use mainstem_message::{Message, Role};
+    ///
+    /// let question = Message::user("What is 2 + 3?");
+    /// assert_eq!((question.role, question.text()), (Role::User, "What is 2 + 3?".to_owned()));
+    /// // Where a message is taken, a text is one of the user.
+    /// assert_eq!(Message::from("What is 2 + 3?"), question);
+    /// ```
     pub fn user(text: impl Into<String>) -> Self {
         Self::new(Role::User, vec![ContentBlock::text(text)])
     }

@@ -9,14 +9,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Tokens, as the model's service counted them. A service that does not count leaves zeros.
-///
-/// ```
-/// use mainstem_message::Usage;
-///
-/// let mut sum = Usage::new(100, 20);
-/// sum += Usage::new(150, 30);
-/// assert_eq!((sum.input_tokens, sum.output_tokens, sum.total_tokens()), (250, 50, 300));
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
@@ -35,6 +27,14 @@ pub struct Usage {
 
 impl Usage {
     /// Creates a usage of input and output tokens; the other counters are zero.
+    ///
+    /// ```
+    /// use mainstem_message::Usage;
+    ///
+    /// let mut sum = Usage::new(100, 20);
+    /// sum += Usage::new(150, 30);
+    /// assert_eq!((sum.input_tokens, sum.output_tokens, sum.total_tokens()), (250, 50, 300));
+    /// ```
     pub fn new(input_tokens: u64, output_tokens: u64) -> Self {
         Self { input_tokens, output_tokens, ..Self::default() }
     }

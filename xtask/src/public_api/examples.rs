@@ -1,4 +1,5 @@
-//! The types that a reader starts from: the documentation of each has an example.
+//! The types that a reader starts from: the documentation of each has an example, or that of one of
+//! its own methods. A type with a JSON schema has it there: its own text is a part of the schema.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -102,7 +103,19 @@ fn has_example(of: &Value, name: &str) -> bool {
         item["name"] == name && item["visibility"] == "public" && is_kind && item["crate_id"] == 0
     };
     let mut meant = items.filter(is_meant).peekable();
-    meant.peek().is_none() || meant.any(|item| item["docs"].as_str().is_some_and(|docs| docs.contains("```")))
+    meant.peek().is_none() || meant.any(|item| shows(item) || methods(of, item).any(shows))
+}
+
+fn shows(item: &Value) -> bool {
+    item["docs"].as_str().is_some_and(|docs| docs.contains("```"))
+}
+
+/// Returns the methods of a struct that are not of a trait.
+fn methods<'a>(of: &'a Value, item: &'a Value) -> impl Iterator<Item = &'a Value> {
+    let get = |id: &Value| &of["index"][id.to_string()];
+    let impls = item["inner"]["struct"]["impls"].as_array().into_iter().flatten().map(get);
+    let own = impls.map(|found| &found["inner"]["impl"]).filter(|found| found["trait"].is_null());
+    own.flat_map(|found| found["items"].as_array().into_iter().flatten()).map(get)
 }
 
 #[cfg(test)]
@@ -118,11 +131,18 @@ mod tests {
             "1": item("Agent", "struct", "An agent.\n\n```\nlet a = 1;\n```"),
             "2": item("Model", "trait", "A model."),
             "3": item("Role", "enum", "Who speaks."),
+            "4": json!({
+                "name": "Usage", "visibility": "public", "crate_id": 0, "docs": "Tokens.",
+                "inner": { "struct": { "impls": [5] } },
+            }),
+            "5": json!({ "inner": { "impl": { "trait": null, "items": [6] } } }),
+            "6": item("new", "function", "Creates it.\n\n```\nlet a = 1;\n```"),
         }});
         let check = |name: &str, expected: bool| assert_eq!(has_example(&of, name), expected, "{name}");
         check("Agent", true);
         check("Model", false);
         check("Role", true);
+        check("Usage", true);
         check("Elsewhere", true);
     }
 

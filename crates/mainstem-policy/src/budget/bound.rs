@@ -9,14 +9,6 @@ use super::{Amount, Spend, Tally};
 use crate::Cost;
 
 /// The limits of an account; `None` is unlimited.
-///
-/// ```
-/// use mainstem_policy::Budget;
-///
-/// let of_session = Budget::default().with_tokens(200_000).with_time_seconds(600);
-/// let of_run = Budget::default().with_tokens(20_000);
-/// assert_eq!(of_session.tighter(of_run).tokens, Some(20_000));
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
@@ -94,6 +86,14 @@ pub enum Exceeded {
 
 impl Budget {
     /// Sets the most tokens.
+    ///
+    /// ```
+    /// use mainstem_policy::Budget;
+    ///
+    /// let of_session = Budget::default().with_tokens(200_000).with_time_seconds(600);
+    /// let of_run = Budget::default().with_tokens(20_000);
+    /// assert_eq!(of_session.tighter(of_run).tokens, Some(20_000));
+    /// ```
     #[must_use]
     pub fn with_tokens(self, tokens: u64) -> Self {
         Self { tokens: Some(tokens), ..self }
