@@ -1,7 +1,7 @@
 //! Messages to children: between turns, during one, from code; closing children, cancelling a
 //! subtree.
 
-use mainstem::{message::AgentKey, model::scripted::Turn, prelude::*};
+use mainstem::{event::fold::ROOT, message::AgentKey, model::scripted::Turn, prelude::*};
 use mainstem_testing::{laws, render};
 use serde_json::{Value, json};
 
@@ -585,4 +585,81 @@ async fn a_turn_that_code_begins_is_on_the_same_behalf() {
     };
     let said: Vec<_> = events.iter().filter_map(said).collect();
     assert_eq!(said, [r#"Some("ann") {"project":"x"}"#; 2]);
+}
+
+/// A lead that looks something up, and answers what it is told meanwhile.
+fn lead(last: &str) -> ScriptedModel {
+    ScriptedModel::new().agent(
+        "main",
+        [
+            Turn::new()
+                .pace(ms(10))
+                .say("I paint it red")
+                .call("lookup", json!({ "word": "red", "takes": 5 })),
+            Turn::new().text(last),
+            Turn::new().text("Green."),
+        ],
+    )
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_leading_agent_reads_a_message_within_its_turn() {
+    let root = AgentKey::from_lossy(ROOT);
+    let check = async |mode: SendMode, expected: &str| {
+        let harness = fleet(lead("Blue, then.")).build().unwrap();
+        let session = harness.session("s");
+        let mut run = session.run("go").unwrap();
+        let handle = run.handle();
+        let mut events = Vec::new();
+        while let Some(event) = run.next().await {
+            if matches!(&event.kind, EventKind::TextBlockDelta { delta, .. } if delta == "I ") {
+                handle.send(&root, "rather blue", mode).unwrap();
+            }
+            events.push(event);
+        }
+        laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
+        assert_eq!(talk(&events, "main"), expected, "{}", render(&events));
+        let sent = events.iter().filter(|event| matches!(event.kind, EventKind::MessageSent { .. }));
+        assert_eq!(sent.count(), 1);
+        // The conversation of the next run has the message, too.
+        assert_eq!(session.run("And?").unwrap().reply().await.unwrap().text(), "Green.");
+        let told = session.history().iter().any(|message| message.text() == "rather blue");
+        assert!(told, "{:?}", session.history());
+    };
+    check(SendMode::Steer, "<go\n>I paint it red\n<message: rather blue\n>Blue, then.\n").await;
+    check(SendMode::Interrupt, "<go\n>I \n<message: rather blue\n>Blue, then.\n").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_with_the_leading_agents_last_word_is_answered_in_the_same_run() {
+    let model = ScriptedModel::new()
+        .agent("main", [Turn::new().pace(ms(10)).say("I paint it red"), Turn::new().text("Blue, then.")]);
+    let harness = fleet(model).build().unwrap();
+    let mut run = harness.session("s").run("go").unwrap();
+    let handle = run.handle();
+    let mut reply = None;
+    while let Some(event) = run.next().await {
+        match &event.kind {
+            EventKind::TextBlockDelta { delta, .. } if delta == "I " => {
+                handle.send(&AgentKey::from_lossy(ROOT), "blue", SendMode::Steer).unwrap();
+            }
+            EventKind::AgentResult { result } => reply = Some(result.text()),
+            _ => {}
+        }
+    }
+    assert_eq!(reply.as_deref(), Some("Blue, then."));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_leading_agent_is_told_within_a_run_only() {
+    let harness = fleet(lead("Red.")).build().unwrap();
+    let session = harness.session("s");
+    let root = AgentKey::from_lossy(ROOT);
+    let refused = |mode| session.send(&root, "blue", mode).unwrap_err().to_string();
+    let expected =
+        "the leading agent reads messages within a running turn only; begin a run for its next turn";
+    assert_eq!(refused(SendMode::Steer), expected);
+    let run = session.run("go").unwrap();
+    assert_eq!(refused(SendMode::Queue), expected);
+    drop(run);
 }

@@ -5,14 +5,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A message to a child.
+/// A message to a child, or into the running turn of the leading agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(clippy::exhaustive_structs, reason = "a request is built with a literal")]
 pub struct NewMessage {
     /// The text.
     pub content: String,
-    /// When the child reads it.
+    /// When the agent reads it.
     #[serde(default)]
     pub mode: SendMode,
 }

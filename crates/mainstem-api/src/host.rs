@@ -105,11 +105,13 @@ pub trait AnySession: Send + Sync {
     /// If they can't be read.
     async fn tasks(&self) -> Result<Vec<TaskRecord>, Error>;
 
-    /// Sends a message to a child.
+    /// Sends a message to a child, or into the running turn of the leading agent, whose key is
+    /// [`ROOT`](mainstem_event::fold::ROOT).
     ///
     /// # Errors
-    /// The child does not exist, or was closed.
-    async fn send(&self, child: &AgentKey, message: &str, mode: SendMode) -> Result<(), Error>;
+    /// The child does not exist, or was closed; the leading agent has no active run
+    /// ([`OnlyWithinTurn`](crate::Code::OnlyWithinTurn)).
+    async fn send(&self, agent: &AgentKey, message: &str, mode: SendMode) -> Result<(), Error>;
 
     /// Answers a request for approval.
     ///

@@ -106,6 +106,8 @@ codes! {
     NotSteerable = "not_steerable", 409;
     /// The agent can be spawned, and can't lead a run.
     OnlySpawned = "only_spawned", 422;
+    /// The leading agent takes messages only while a run is active, and not for its next turn.
+    OnlyWithinTurn = "only_within_turn", 409;
     /// Only the operator may request this.
     OperatorOnly = "operator_only", 403;
     /// A run of the session is active; `run_id` names it.

@@ -230,7 +230,8 @@ impl Dialog<'_> {
                 let begun = self.unless_stopped(session.resume()).await?;
                 self.begun(session, begun, line, Purpose::Reply).await?;
             }
-            Command::Say(input) => self.send(session, input).await?,
+            // Between turns there is none to enter.
+            Command::Say(input) | Command::Now(input) => self.send(session, input).await?,
         }
         Ok(Then::GoOn)
     }

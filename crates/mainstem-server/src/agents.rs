@@ -82,7 +82,10 @@ pub(crate) async fn send(
     let key: AgentKey = key.parse()?;
     let is_open = |child: &ChildSummary| child.agent_key == key && child.status != ChildStatus::Closed;
     // A message that would be refused claims no key.
-    let is_deliverable = session.children().iter().any(is_open);
+    let is_deliverable = match key.as_str() {
+        ROOT => session.active().is_some(),
+        _ => session.children().iter().any(is_open),
+    };
     if let Some(name) = idempotency::key(&headers)?.filter(|_| is_deliverable) {
         let request = KeyedRequest {
             key: name,

@@ -117,10 +117,10 @@ impl RunHandle {
         self.reading.diagnostics(self.session.log(), &self.id)
     }
 
-    /// Tells a child something: see [`Session::send`].
+    /// Tells an agent something: see [`Session::send`].
     ///
     /// # Errors
-    /// The child does not exist, or was closed.
+    /// The child does not exist, or was closed; the leading agent has no active run.
     pub fn send(&self, key: &AgentKey, message: impl Into<String>, mode: SendMode) -> Result<(), SpawnError> {
         self.session.send(key, message, mode)
     }

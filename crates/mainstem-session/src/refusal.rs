@@ -28,10 +28,11 @@ impl From<NothingToResume> for Problem {
     }
 }
 
-/// Why a message did not reach a child.
+/// Why a message did not reach an agent.
 pub fn no_message(error: &SpawnError) -> Problem {
     let code = match error {
         SpawnError::UnknownChild { .. } => Code::UnknownAgent,
+        SpawnError::OnlyWithinTurn => Code::OnlyWithinTurn,
         _ => Code::AgentClosed,
     };
     Problem::new(code, error.to_string())

@@ -13,7 +13,7 @@ use std::{
 };
 
 use mainstem_event::{
-    CancelReason, Cursor, EventKind, FleetState, Ids, Outcome, SendMode, SessionLog, Timestamp,
+    CancelReason, Cursor, EventKind, FleetState, Ids, Outcome, SendMode, SessionLog, Timestamp, fold::ROOT,
 };
 use mainstem_message::{AgentKey, ConfirmId, Message, Role, RunId, SessionId, ToolCallId};
 use mainstem_policy::{PlanMode, Prices};
@@ -165,21 +165,35 @@ impl Session {
         self.0.tasks.list(&TaskFilter::of_root(self.id().clone())).await
     }
 
-    /// Tells a child something: `Queue` begins a new turn after the present one, `Steer` enters the
-    /// present turn before the child's next model call, `Interrupt` at once. Returns at once; a
+    /// Tells an agent something: `Queue` begins a new turn after the present one, `Steer` enters
+    /// the present turn before the agent's next model call, `Interrupt` at once. Returns at once; a
     /// turn that it begins is a background task of the root, which is told of its end.
     ///
+    /// The leading agent has the key [`ROOT`](mainstem_event::fold::ROOT), and its turns are runs:
+    /// it takes messages while a run is active, in the other two modes.
+    ///
     /// # Errors
-    /// The child does not exist, or was closed.
+    /// The child does not exist, or was closed; the leading agent has no active run.
     ///
     /// # Panics
     /// Outside a tokio runtime.
     pub fn send(&self, key: &AgentKey, message: impl Into<String>, mode: SendMode) -> Result<(), SpawnError> {
+        if key.as_str() == ROOT {
+            return self.steer(message.into(), mode);
+        }
         // Before the first run there are no children.
         let unknown = || SpawnError::UnknownChild { name: key.to_string(), known: Vec::new() };
         let agents = lock(&self.0.agents).clone().ok_or_else(unknown)?;
         let cx = self.context_of_child(&agents, key);
         self.0.fleet.tell(cx, key, message.into(), mode)
+    }
+
+    fn steer(&self, message: String, mode: SendMode) -> Result<(), SpawnError> {
+        if mode == SendMode::Queue || self.active().is_none() {
+            return Err(SpawnError::OnlyWithinTurn);
+        }
+        self.0.fleet.tell_root(self.log(), message, mode);
+        Ok(())
     }
 
     /// Asks a child and everything below it to stop, its background tasks too; siblings go on.

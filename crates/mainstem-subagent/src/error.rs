@@ -98,6 +98,9 @@ pub enum SpawnError {
         /// The child.
         key: String,
     },
+    /// The message is for the leading agent, which runs no turn, or is to follow its turn.
+    #[error("the leading agent reads messages within a running turn only; begin a run for its next turn")]
+    OnlyWithinTurn,
     /// The child that the spawn would go on with has a turn running.
     #[error("{key} would go on where it stopped, but is still running; use agent_send to tell it more")]
     #[non_exhaustive]

@@ -192,10 +192,11 @@ Examples:
 ";
 
 pub(super) const CHAT_HELP: &str = "\
-Each line is a turn; the reply goes to stdout. Esc or Ctrl-C cancels the active turn, and what
-is typed meanwhile follows it; /quit, Ctrl-D and the end of stdin end the chat. A terminal has
-a history, and completes commands and @FILE with Tab; Alt-Enter begins another line of the same
-turn. /help lists the commands.
+Each line is a turn; the reply goes to stdout. Esc or Ctrl-C cancels the active turn. What is
+typed meanwhile follows it, and /now TEXT enters it: the agent reads it before its next step.
+/quit, Ctrl-D and the end of stdin end the chat. A terminal has a history, and completes
+commands and @FILE with Tab; Alt-Enter begins another line of the same turn. /help lists the
+commands.
 ";
 
 /// Parses the id of a session to attach to, which is not the address of a server.

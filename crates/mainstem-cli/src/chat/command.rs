@@ -3,7 +3,8 @@
 use mainstem::spec::closest;
 
 /// The commands: what is typed, and what it does.
-pub(super) const COMMANDS: [(&str, &str); 10] = [
+pub(super) const COMMANDS: [(&str, &str); 11] = [
+    ("/now", "during a turn, tell the agent TEXT: it reads it before its next step"),
     ("/agents", "list the children"),
     ("/tasks", "list background tasks"),
     ("/attach", "send FILE, an image, a PDF, audio or text, with the next line"),
@@ -20,6 +21,8 @@ pub(super) const COMMANDS: [(&str, &str); 10] = [
 #[derive(Debug, PartialEq)]
 pub(super) enum Command<'a> {
     Nothing,
+    /// A message for the running turn.
+    Now(&'a str),
     Agents,
     Tasks,
     /// A file; empty for none.
@@ -44,6 +47,7 @@ impl<'a> Command<'a> {
         let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         match (word, rest.trim()) {
             ("", _) => Self::Nothing,
+            ("/now", text) if !text.is_empty() => Self::Now(text),
             ("/agents", "") => Self::Agents,
             ("/tasks", "") => Self::Tasks,
             ("/attach", file) => Self::Attach(file),
@@ -63,8 +67,10 @@ impl<'a> Command<'a> {
 
 /// Returns what is wrong with a command.
 fn unknown(word: &str) -> String {
-    if word == "/plan" {
-        return "write /plan, or /plan off".to_owned();
+    match word {
+        "/plan" => return "write /plan, or /plan off".to_owned(),
+        "/now" => return "write /now TEXT".to_owned(),
+        _ => {}
     }
     if COMMANDS.iter().any(|(name, _)| *name == word) {
         return format!("{word} takes nothing behind it; /help lists the commands");
@@ -81,8 +87,8 @@ pub(super) fn help() -> String {
 }
 
 const KEYS: &str = "\
-A line is a turn; Esc or Ctrl-C cancels it, and what is typed meanwhile follows it. Alt-Enter begins
-another line of the same turn. `@FILE` in a line sends the file with it.";
+A line is a turn; Esc or Ctrl-C cancels it. What is typed meanwhile follows it, and `/now TEXT` enters
+it. Alt-Enter begins another line of the same turn. `@FILE` in a line sends the file with it.";
 
 #[cfg(test)]
 mod tests {
@@ -94,6 +100,7 @@ mod tests {
         check("", Command::Nothing);
         check("  ", Command::Nothing);
         check(" Hello there ", Command::Say("Hello there"));
+        check("/now  use tabs, please", Command::Now("use tabs, please"));
         check("/agents", Command::Agents);
         check("/tasks ", Command::Tasks);
         check("/attach  my file.png", Command::Attach("my file.png"));
@@ -109,6 +116,7 @@ mod tests {
         let unknown = |text: &str| Command::Unknown(text.to_owned());
         check("/agent", unknown("unknown command /agent; did you mean /agents? /help lists the commands"));
         check("/zzz", unknown("unknown command /zzz; /help lists the commands"));
+        check("/now", unknown("write /now TEXT"));
         check("/plan maybe", unknown("write /plan, or /plan off"));
     }
 }

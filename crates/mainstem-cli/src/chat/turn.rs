@@ -2,16 +2,19 @@
 
 use anyhow::anyhow;
 use futures_util::StreamExt;
-use mainstem::api::Begun;
-use mainstem_event::{AgentEvent, CancelReason, Clock, EventKind, Outcome, SystemClock, fold};
+use mainstem::{
+    api::{Begun, Code},
+    message::AgentKey,
+};
+use mainstem_event::{AgentEvent, CancelReason, Clock, EventKind, Outcome, SendMode, SystemClock, fold};
 use tokio::time::timeout;
 
-use super::{Dialog, session::ChatSession};
+use super::{Dialog, command::Command, session::ChatSession};
 use crate::{
     approval::{Taken, confirm},
     args::Format,
     exit::{Exit, Fault, OrExit},
-    host::{Advise, CANCEL_TIMEOUT},
+    host::{Advise, CANCEL_TIMEOUT, advised},
     print::print_reply,
     progress::{self, Progress},
     replies::Replies,
@@ -86,10 +89,7 @@ impl Dialog<'_> {
                 () = self.continued.next() => self.approvals.continued(&mut *turn.progress),
                 input = self.approvals.next() => match self.approvals.input(input, &mut *turn.progress) {
                     Taken::Answers(answers) => confirm(&*session.session, answers, &mut *turn.progress).await,
-                    Taken::Line(line) => {
-                        turn.progress.note(&format!("after this turn: {line}"));
-                        self.queued.push_back(line);
-                    }
+                    Taken::Line(line) => self.meanwhile(session, turn, line).await,
                     Taken::End => {
                         turn.progress.note("the chat ends after this turn");
                         self.queued.push_back("/quit".to_owned());
@@ -111,6 +111,22 @@ impl Dialog<'_> {
                     }
                 }
             }
+        }
+    }
+
+    /// Tells the agent what is for this turn; other lines follow the turn.
+    async fn meanwhile(&mut self, session: &ChatSession, turn: &mut Turn, line: String) {
+        let Command::Now(text) = Command::of(&line) else {
+            let hint = if self.queued.is_empty() { "; /now TEXT is read within it" } else { "" };
+            turn.progress.note(&format!("after this turn: {line}{hint}"));
+            return self.queued.push_back(line);
+        };
+        let root = AgentKey::from_lossy(fold::ROOT);
+        match session.session.send(&root, text, SendMode::Steer).await {
+            Ok(()) => turn.progress.note(&format!("told the agent: {text}")),
+            // The turn is about to end.
+            Err(error) if error.has_code(&Code::OnlyWithinTurn) => self.queued.push_back(text.to_owned()),
+            Err(error) => turn.progress.note(&format!("error: {:#}", advised(error))),
         }
     }
 

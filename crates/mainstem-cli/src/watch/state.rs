@@ -8,7 +8,7 @@ use mainstem::{
     message::{AgentKey, ConfirmId},
     prelude::Decision,
 };
-use mainstem_event::{AgentEvent, EventKind};
+use mainstem_event::{AgentEvent, EventKind, fold::ROOT};
 
 use super::{film::Film, transcript::Transcript};
 use crate::{
@@ -279,9 +279,12 @@ impl State {
             ('y', _, Some(id)) => self.prompt(Typing::Allow(id), String::new()),
             ('n', _, Some(id)) => self.prompt(Typing::Reason(id), String::new()),
             ('y' | 'n', _, None) => self.note = "no question is open".to_owned(),
-            ('m', Some(key), _) => self.prompt(Typing::Message(key), String::new()),
+            ('m', key, _) => {
+                let key = key.unwrap_or_else(|| AgentKey::from_lossy(ROOT));
+                self.prompt(Typing::Message(key), String::new());
+            }
             ('c', Some(key), _) => self.prompt(Typing::Cancel(key), String::new()),
-            ('m' | 'c', None, _) => self.note = "select a child of the leading agent".to_owned(),
+            ('c', None, _) => self.note = "select a child of the leading agent".to_owned(),
             ('w', Some(key), _) if self.has_ended(&key) => self.note = "it has ended".to_owned(),
             ('w', Some(key), _) => {
                 self.note = "its end will be announced".to_owned();

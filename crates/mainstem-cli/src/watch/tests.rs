@@ -1,8 +1,8 @@
 //! The screen at some sizes and positions of the demo, and what keys do.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use mainstem::prelude::Decision;
-use mainstem_event::{AgentEvent, EventKind};
+use mainstem::{message::AgentKey, prelude::Decision};
+use mainstem_event::{AgentEvent, EventKind, fold::ROOT};
 use ratatui::{buffer::Buffer, layout::Rect};
 
 use super::{
@@ -139,7 +139,9 @@ fn a_position_in_the_past_stays_while_events_arrive() {
 #[test]
 fn what_is_asked_for_is_returned() {
     let mut state = demo(Glyphs::UNICODE);
-    assert_eq!(press(&mut state, "m"), None);
+    let root = AgentKey::from_lossy(ROOT);
+    assert_eq!(press(&mut state, "mFaster⏎"), Some(Action::Send(root, "Faster".to_owned())));
+    assert_eq!(press(&mut state, "c"), None);
     assert!(state.note.contains("select a child"), "{}", state.note);
     press(&mut state, "↓");
     let key = state.selected.clone().unwrap();

@@ -320,6 +320,36 @@ fn a_line_that_is_begun_survives_a_question_of_a_chat() {
 }
 
 #[test]
+fn what_is_for_now_enters_the_turn_of_a_chat_and_the_rest_follows_it() {
+    let server = Server::start(|request| {
+        let messages = request["messages"].as_array().unwrap();
+        let heard: Vec<_> = messages.iter().filter(|one| one["role"] == "user").collect();
+        match &*heard.last().unwrap()["content"].to_string() {
+            "\"Paint\"" => vec![Step::Text("I paint it red."), Step::Gate],
+            last => vec![Step::Text(Box::leak(format!("You said {last}.").into_boxed_str()))],
+        }
+    });
+    let terminal = Terminal::new();
+    let cli = mainstem("chat --no-files").env("OPENAI_BASE_URL", &server.url()).env("TERM", "xterm");
+    let mut running = on(&terminal, cli.stdin(terminal.line()));
+    terminal.until("> ");
+    terminal.type_in("Paint\r");
+    terminal.until("I paint it red.");
+    terminal.type_in("And then?\r");
+    terminal.until("after this turn: And then?; /now TEXT is read within it");
+    terminal.type_in("/now rather blue\r");
+    terminal.until("told the agent: rather blue");
+    server.open_gate();
+    terminal.until("You said \"rather blue\".");
+    terminal.until("You said \"And then?\".");
+    terminal.type_in("/quit\r");
+    assert_eq!(terminal.end(&mut running).0, Some(0));
+    let heard: Vec<_> = server.requests().iter().map(|request| request["messages"].to_string()).collect();
+    assert_eq!(heard.len(), 3, "two calls in the first turn, one in the second");
+    assert!(heard[1].contains("rather blue") && !heard[1].contains("And then?"), "{heard:?}");
+}
+
+#[test]
 fn a_long_paste_is_one_line() {
     let server = changing();
     let terminal = Terminal::new();

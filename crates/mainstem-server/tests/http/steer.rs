@@ -214,6 +214,31 @@ async fn a_child_is_told_something() {
 }
 
 #[tokio::test]
+async fn the_leading_agent_is_told_something_while_a_run_is_active() {
+    let rig =
+        Rig::of(main_says([Turn::new().text("Slow").wait(ms(600)).text("ly."), Turn::new().text("Faster.")]))
+            .await;
+    let path = "/v1/sessions/s/agents/root/messages";
+    let refused = async |body: Value| {
+        let response = rig.post(path, body).await;
+        (response.status().as_u16(), response.json::<Value>().await.unwrap()["code"].clone())
+    };
+    let run = rig.post("/v1/sessions/s/runs", json!({ "input": "go" })).await;
+    let place = run.headers()["location"].to_str().unwrap().to_owned();
+    until(&rig, "/v1/sessions/s", |session| session["active_run"].is_string()).await;
+    assert_eq!(
+        refused(json!({ "content": "?" })).await,
+        (409, json!("only_within_turn")),
+        "the mode is queue"
+    );
+    assert_eq!(rig.post(path, json!({ "content": "Hurry", "mode": "steer" })).await.status(), 202);
+    let over = until(&rig, &place, |run| run["status"] == "success").await;
+    assert_eq!(over["reply"], "Faster.");
+    let body = json!({ "content": "Hurry", "mode": "steer" });
+    assert_eq!(refused(body).await, (409, json!("only_within_turn")), "no run is active");
+}
+
+#[tokio::test]
 async fn a_run_ends_with_its_reader_only_if_that_was_wanted() {
     for (wish, expected) in [(json!("cancel"), "cancelled"), (json!("continue"), "success")] {
         let rig = Rig::of(main_says([Turn::new().text("Slow").wait(ms(400)).text("ly.")])).await;

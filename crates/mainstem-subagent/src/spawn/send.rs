@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use mainstem_event::{CancelReason, EventKind, SendMode};
+use mainstem_event::{CancelReason, EventKind, SendMode, SessionLog, fold::ROOT};
 use mainstem_message::{AgentKey, Message};
 use mainstem_react::RunContext;
 use tokio::time::timeout;
@@ -84,6 +84,14 @@ impl Fleet {
             }
         });
         Ok(())
+    }
+
+    /// Sends a message into the root's running turn, which reads it before its next model call, or
+    /// at once with [`SendMode::Interrupt`]. If the turn ends before that, the next one reads it.
+    pub fn tell_root(&self, log: &SessionLog, message: String, mode: SendMode) {
+        let message = Arc::new(Message::user(message));
+        log.emit(EventKind::message_sent(AgentKey::from_lossy(ROOT), message.clone(), mode));
+        self.roster.inbox(None).put(message, mode == SendMode::Interrupt);
     }
 
     /// Returns what the run that spawned a child gave it; `None` if the child does not exist.
