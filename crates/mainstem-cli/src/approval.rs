@@ -182,6 +182,19 @@ impl Approvals {
         }
     }
 
+    /// Gives the keyboard to something else, until keys are [listened](Self::listen) to again. An
+    /// open question is put again then.
+    pub(crate) fn rest(&mut self) {
+        self.keys = None;
+        (self.is_put, self.is_listening, self.is_asking) = (false, false, false);
+    }
+
+    /// Takes the keys that were pressed without Enter, if no question is open.
+    pub(crate) fn pressed(&mut self) -> String {
+        let keys = self.keys.as_mut().filter(|_| self.waiting.is_empty());
+        keys.map(Keys::take).unwrap_or_default()
+    }
+
     /// Takes what was typed. If a line is not an answer to the question, shows how to answer.
     pub(crate) fn input(&mut self, input: Input, progress: &mut dyn Progress) -> Taken {
         match input {

@@ -1,5 +1,6 @@
 //! What stderr shows during a run.
 
+mod aside;
 pub(crate) mod figures;
 #[cfg(test)]
 pub(crate) mod fixture;
@@ -17,6 +18,7 @@ use mainstem_event::{AgentEvent, EventKind, Timestamp};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 pub(crate) use self::{
+    aside::PutAside,
     figures::{agents, cost, tokens},
     live::Live,
 };

@@ -224,6 +224,8 @@ fn sinks(
         signals: signals::watch().or_exit(Exit::Failed)?,
         warnings,
         approvals: Approvals::new(allowed, terminal),
+        title: title.to_owned(),
+        terminal,
     })
 }
 

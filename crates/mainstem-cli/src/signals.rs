@@ -18,7 +18,7 @@ use tokio::{
     task::yield_now,
 };
 
-use crate::{approval, exit::Exit};
+use crate::{approval, exit::Exit, watch as screen};
 
 /// A request to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +73,7 @@ pub(crate) fn watch() -> io::Result<First> {
                 Err(signal) => signal,
             };
             approval::restore();
+            screen::restore();
             process::exit(last.exit() as i32);
         });
     };

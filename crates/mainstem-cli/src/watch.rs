@@ -22,6 +22,7 @@ use mainstem::{
 use mainstem_event::AgentEvent;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
+pub(crate) use self::screen::restore;
 use self::{
     screen::Screen,
     stall::stall,
@@ -49,10 +50,9 @@ const AT_ONCE: usize = 20_000;
 pub(crate) fn run(args: &Watch, terminal: Terminal) -> Result<Exit, Fault> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
     let exit = runtime.block_on(async {
-        let is_possible = terminal.stdin && terminal.stdout && !terminal.is_dumb;
         let check = || {
             ensure!(
-                is_possible,
+                is_possible(terminal),
                 "watch needs a terminal; `mainstem attach` and `replay` print to any output"
             );
             Ok(())
@@ -63,6 +63,22 @@ pub(crate) fn run(args: &Watch, terminal: Terminal) -> Result<Exit, Fault> {
     });
     runtime.shutdown_background();
     exit
+}
+
+/// Shows a session that this process runs, or has begun on a server, until the person leaves.
+pub(crate) async fn within(
+    session: Arc<dyn AnySession>,
+    title: String,
+    terminal: Terminal,
+) -> Result<(), Fault> {
+    let events = session.events(EventQuery::after(0)).map(|event| event.map_err(host::advised)).boxed_local();
+    let watched = Watched { title, events, session: Some(session), fixed: None };
+    watch(watched, terminal).await.map(drop)
+}
+
+/// Returns `true` if the terminal has a screen for it.
+pub(crate) fn is_possible(terminal: Terminal) -> bool {
+    terminal.stdin && terminal.stdout && !terminal.is_dumb
 }
 
 /// What is watched.

@@ -187,6 +187,9 @@ Examples:
   mainstem run --output json \"…\" | jq -r .reply
   mainstem run --output ndjson --only-agent reviewer \"…\"
 
+At a terminal:
+  The key w shows the run full screen, as `mainstem watch` does, while it goes on; q comes back.
+
 Files:
   Agents can read, change and create files in the workspace, and only there. A child works in a
   directory of its own below agents/, unless its file has workspace.mode: shared; its tools: list

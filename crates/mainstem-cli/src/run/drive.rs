@@ -30,11 +30,14 @@ use tokio::{
 use super::{end::Stop, filter::filter, recorder::Recorder};
 use crate::{
     approval::{Approvals, Input, Taken, confirm},
-    args, harness,
+    args::{self, Format},
+    harness,
     host::{CANCEL_TIMEOUT, advised},
     output::{Output, Stdout},
-    progress::{self, Progress},
+    progress::{self, Progress, PutAside},
     signals,
+    terminal::Terminal,
+    watch,
 };
 
 type Events = LocalBoxStream<'static, anyhow::Result<AgentEvent>>;
@@ -51,6 +54,9 @@ pub(super) struct Sinks {
     pub(super) signals: signals::First,
     pub(super) warnings: Warnings,
     pub(super) approvals: Approvals,
+    /// What is asked of the agent.
+    pub(super) title: String,
+    pub(super) terminal: Terminal,
 }
 
 /// The diagnostics of the harness, each shown once. An MCP server starts when it is first needed,
@@ -68,10 +74,12 @@ pub(super) struct Drive {
     pub(super) recorder: Rc<RefCell<Recorder>>,
     pub(super) output: Output,
     pub(super) stdout: Stdout,
-    pub(super) progress: Box<dyn Progress>,
+    pub(super) progress: PutAside,
     pub(super) signals: signals::First,
     warnings: Warnings,
     approvals: Approvals,
+    title: String,
+    terminal: Terminal,
     continued: signals::Continued,
     /// The text that waits for room on stdout.
     pub(super) queue: VecDeque<Bytes>,
@@ -91,6 +99,18 @@ struct Clocks {
     grace: Duration,
 }
 
+/// The key that shows the session full screen.
+const WATCH: &str = "w";
+
+/// What becomes of the loop.
+#[derive(PartialEq)]
+enum Flow {
+    GoOn,
+    /// The session is shown full screen.
+    Watch,
+    End,
+}
+
 /// What to do next.
 enum Next {
     Event(Option<anyhow::Result<AgentEvent>>),
@@ -104,7 +124,13 @@ enum Next {
 
 impl Drive {
     pub(super) fn new(args: &args::Run, sinks: Sinks, session: Arc<dyn AnySession>, begun: Begun) -> Self {
-        let Sinks { recorder, output, stdout, progress, signals, warnings, approvals } = sinks;
+        let Sinks { recorder, output, stdout, progress, signals, warnings, approvals, title, terminal } =
+            sinks;
+        let (mut progress, mut approvals) = (PutAside::new(progress), approvals);
+        // What is streamed to the terminal would disturb the other screen.
+        if matches!(args.output, Format::Text | Format::Json) && watch::is_possible(terminal) {
+            approvals.listen(&mut progress, String::new());
+        }
         let recorder = Rc::new(RefCell::new(recorder));
         let filter = filter(args, session.id().as_str());
         let keep = recorder.clone();
@@ -121,6 +147,8 @@ impl Drive {
             signals,
             warnings,
             approvals,
+            title,
+            terminal,
             continued: signals::Continued::new(),
             queue: output.begin().into_iter().collect(),
             stop: None,
@@ -135,42 +163,88 @@ impl Drive {
     /// all of its events were handed on.
     pub(super) async fn until_end(&mut self) {
         loop {
-            match self.next().await {
-                Next::Event(Some(Ok(event))) => {
-                    self.event(&event);
-                    let granted = self.approvals.granted();
-                    confirm(&*self.session, granted, &mut *self.progress).await;
-                }
-                Next::Event(Some(Err(error))) => {
-                    self.stop.get_or_insert(Stop::Lost(error));
-                    break;
-                }
-                Next::Event(None) => break,
-                Next::GiveUp => {
-                    self.is_given_up = true;
-                    break;
-                }
-                Next::Room(room) => _ = self.queue.pop_front().map(|piece| room.send(piece)),
-                Next::Input(input) => {
-                    if let Taken::Answers(answers) = self.approvals.input(input, &mut *self.progress) {
-                        confirm(&*self.session, answers, &mut *self.progress).await;
-                    }
-                }
-                Next::Continued => self.approvals.continued(&mut *self.progress),
-                Next::Frame if self.continued.is_before().await => {
-                    self.approvals.continued(&mut *self.progress);
-                }
-                Next::Frame => self.progress.tick(SystemClock.now()),
-                Next::Stop(stop) if self.stop.is_some() || stop.is_at_once() => {
-                    self.stop.get_or_insert(stop);
-                    break;
-                }
-                Next::Stop(stop) => self.cancel(stop).await,
+            let next = self.next().await;
+            match self.apply(next).await {
+                Flow::GoOn => {}
+                Flow::Watch if self.watched().await => break,
+                Flow::Watch => {}
+                Flow::End => break,
             }
         }
+        self.approvals.close(&mut self.progress);
         self.events = stream::empty().boxed_local();
         self.end_tasks().await;
         self.catch_up();
+    }
+
+    async fn apply(&mut self, next: Next) -> Flow {
+        match next {
+            Next::Event(Some(Ok(event))) => {
+                self.event(&event);
+                let granted = self.approvals.granted();
+                confirm(&*self.session, granted, &mut self.progress).await;
+            }
+            Next::Event(Some(Err(error))) => {
+                self.stop.get_or_insert(Stop::Lost(error));
+                return Flow::End;
+            }
+            Next::Event(None) => return Flow::End,
+            Next::GiveUp => {
+                self.is_given_up = true;
+                return Flow::End;
+            }
+            Next::Room(room) => _ = self.queue.pop_front().map(|piece| room.send(piece)),
+            Next::Input(Input::Draft) if !self.approvals.is_open() => {
+                let is_meant = self.approvals.pressed() == WATCH;
+                return if is_meant { Flow::Watch } else { Flow::GoOn };
+            }
+            Next::Input(input) => {
+                if let Taken::Answers(answers) = self.approvals.input(input, &mut self.progress) {
+                    confirm(&*self.session, answers, &mut self.progress).await;
+                }
+            }
+            Next::Continued => self.approvals.continued(&mut self.progress),
+            Next::Frame if self.continued.is_before().await => {
+                self.approvals.continued(&mut self.progress);
+            }
+            Next::Frame => self.progress.tick(SystemClock.now()),
+            Next::Stop(stop) if self.stop.is_some() || stop.is_at_once() => {
+                self.stop.get_or_insert(stop);
+                return Flow::End;
+            }
+            Next::Stop(stop) => self.cancel(stop).await,
+        }
+        Flow::GoOn
+    }
+
+    /// Shows the session full screen until the person leaves; the run goes on meanwhile. Returns
+    /// `true` if it has ended.
+    async fn watched(&mut self) -> bool {
+        self.approvals.rest();
+        self.progress.put_aside();
+        let screen = watch::within(self.session.clone(), self.title.clone(), self.terminal);
+        let mut screen = Box::pin(screen);
+        let is_over = loop {
+            tokio::select! {
+                biased;
+                left = &mut screen => {
+                    left.unwrap_or_else(|fault| self.progress.note(&format!("error: {:#}", fault.error)));
+                    break false;
+                }
+                next = self.next() => if self.apply(next).await == Flow::End { break true },
+            }
+        };
+        // The end stays on the screen, unless it was forced.
+        if is_over && self.stop.is_none() {
+            let _ = screen.as_mut().await;
+        }
+        drop(screen);
+        self.progress.take_back();
+        if !is_over && self.stop.is_none() {
+            self.approvals.listen(&mut self.progress, String::new());
+            self.approvals.ask(&mut self.progress);
+        }
+        is_over
     }
 
     /// Stops the remaining background tasks of this process: gently, unless the time is over.
@@ -199,7 +273,7 @@ impl Drive {
     }
 
     async fn next(&mut self) -> Next {
-        let is_stopping = self.stop.is_some();
+        let (is_stopping, is_aside) = (self.stop.is_some(), self.progress.is_aside());
         if let Some(error) = self.recorder.borrow_mut().take_trouble() {
             return Next::Stop(Stop::Record(error));
         }
@@ -209,10 +283,10 @@ impl Drive {
             signal = self.signals.next() => Next::Stop(Stop::Signal(signal)),
             () = timeout, if !is_stopping => Next::Stop(Stop::Timeout),
             () = give_up, if is_stopping => Next::GiveUp,
-            () = self.continued.next() => Next::Continued,
-            input = self.approvals.next(), if !is_stopping => Next::Input(input),
+            () = self.continued.next(), if !is_aside => Next::Continued,
+            input = self.approvals.next(), if !is_stopping && !is_aside => Next::Input(input),
             // Drawing would disturb a person who types where the terminal echoes it.
-            _ = frames.tick(), if is_stopping || self.approvals.is_drawn() => Next::Frame,
+            _ = frames.tick(), if !is_aside && (is_stopping || self.approvals.is_drawn()) => Next::Frame,
             room = self.stdout.room(!self.queue.is_empty()) => {
                 room.map_or_else(|error| Next::Stop(Stop::Stdout(error)), Next::Room)
             }
@@ -231,8 +305,8 @@ impl Drive {
         }
         // Hidden agents count, too.
         self.approvals.event(event);
-        if self.stop.is_none() {
-            self.approvals.ask(&mut *self.progress);
+        if self.stop.is_none() && !self.progress.is_aside() {
+            self.approvals.ask(&mut self.progress);
         }
     }
 
@@ -252,7 +326,7 @@ impl Drive {
         if matches!(stop, Stop::Signal(signals::Signal::Interrupt)) && io::stderr().is_terminal() {
             self.progress.below_echo();
         }
-        self.approvals.close(&mut *self.progress);
+        self.approvals.close(&mut self.progress);
         self.progress.note(&stop.note(agents));
         self.cancel_run(stop.reason(self.clock.limit)).await;
         self.clock.give_up.as_mut().reset(Instant::now() + self.clock.grace);

@@ -5,7 +5,10 @@ use std::{
     io::{self, Stdout, stdout},
     mem::ManuallyDrop,
     panic,
-    sync::Once,
+    sync::{
+        Once,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use crossterm::{
@@ -79,12 +82,24 @@ impl Drop for Screen {
     }
 }
 
+/// Whether the screen is open.
+static IS_OPEN: AtomicBool = AtomicBool::new(false);
+
+/// Leaves the screen, if it is open: before the process ends at once.
+pub(crate) fn restore() {
+    if IS_OPEN.load(Ordering::Relaxed) {
+        leave();
+    }
+}
+
 fn enter() -> io::Result<()> {
+    IS_OPEN.store(true, Ordering::Relaxed);
     enable_raw_mode()?;
     execute!(stdout(), EnterAlternateScreen, EnableBracketedPaste, cursor::Hide)
 }
 
 pub(super) fn leave() {
+    IS_OPEN.store(false, Ordering::Relaxed);
     // If this fails, the terminal is closed.
     let _ = execute!(stdout(), cursor::Show, DisableBracketedPaste, LeaveAlternateScreen);
     let _ = disable_raw_mode();

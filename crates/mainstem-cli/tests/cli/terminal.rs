@@ -81,6 +81,15 @@ impl Terminal {
         }
     }
 
+    /// Waits until the screen no longer shows something.
+    fn until_gone(&self, text: &str) {
+        let started = Instant::now();
+        while self.screen().contains(text) {
+            assert!(started.elapsed() < Duration::from_secs(20), "{text:?} stays in\n{}", self.screen());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     /// The screen after the process has ended.
     pub(crate) fn end(self, running: &mut Running) -> (Option<i32>, String) {
         let code = running.wait().code();
@@ -587,5 +596,78 @@ fn a_session_of_a_server_is_watched_and_answered() {
     second.type_in("q");
     assert_eq!(second.end(&mut watch).0, Some(0));
     let (code, screen) = first.end(&mut run);
+    assert!(code == Some(0) && screen.contains("It dug."), "{screen}");
+}
+
+/// A model that stops in the middle of its answer until the gate is open, and repeats what it is
+/// told meanwhile.
+fn gated() -> Server {
+    Server::start(|request| {
+        let messages = request["messages"].as_array().unwrap();
+        match &*messages.last().unwrap()["content"].to_string() {
+            "\"Paint\"" => vec![Step::Text("I paint it red."), Step::Gate],
+            last => vec![Step::Text(Box::leak(format!("You said {last}.").into_boxed_str()))],
+        }
+    })
+}
+
+#[test]
+fn a_run_is_watched_with_a_key_and_goes_on_meanwhile() {
+    let server = gated();
+    let terminal = Terminal::new();
+    let cli = mainstem("run --no-files Paint").env("OPENAI_BASE_URL", &server.url());
+    let mut running = on(&terminal, cli.stdin(terminal.line()));
+    terminal.until("I paint it red.");
+    terminal.type_in("another key\r");
+    std::thread::sleep(Duration::from_millis(200));
+    terminal.type_in("w");
+    terminal.until("? all keys");
+    terminal.until("> Paint");
+    // Back, and there again.
+    terminal.type_in("q");
+    terminal.until_gone("all keys");
+    terminal.until("[+] Paint");
+    terminal.type_in("w");
+    terminal.until("? all keys");
+    terminal.type_in("mrather blue\r");
+    terminal.until("sent");
+    server.open_gate();
+    terminal.until("You said \"rather blue\".");
+    // The end stays on the screen until the person leaves.
+    terminal.type_in("q");
+    let (code, screen) = terminal.end(&mut running);
+    assert_eq!(code, Some(0), "{screen}");
+    assert!(screen.contains("[✔] Paint") && screen.ends_with("You said \"rather blue\"."), "{screen}");
+}
+
+#[test]
+fn a_run_that_is_told_to_stop_leaves_the_screen_on_which_it_is_watched() {
+    let server = gated();
+    for (signal, code) in [("TERM", 143), ("INT", 130)] {
+        let terminal = Terminal::new();
+        let cli = mainstem("run --no-files Paint").env("OPENAI_BASE_URL", &server.url());
+        let mut running = on(&terminal, cli.stdin(terminal.line()));
+        terminal.until("I paint it red.");
+        terminal.type_in("w");
+        terminal.until("? all keys");
+        running.signal(signal);
+        let (ended, screen) = terminal.end(&mut running);
+        assert_eq!(ended, Some(code), "{screen}");
+        assert!(screen.contains("Paint") && !screen.contains("all keys"), "{screen}");
+    }
+}
+
+#[test]
+fn a_question_waits_for_the_person_who_watches() {
+    let server = spawning();
+    let terminal = Terminal::new();
+    let cli = mainstem("run Dig").env("OPENAI_BASE_URL", &server.url()).file("mainstem.toml", ASKING);
+    let mut running = on(&terminal, cli.stdin(terminal.line()));
+    terminal.until("main wants to run agent_spawn");
+    // While a question is open, a letter is the beginning of an answer.
+    terminal.type_in("w");
+    terminal.until("> w_");
+    terminal.type_in("\u{7f}y\r");
+    let (code, screen) = terminal.end(&mut running);
     assert!(code == Some(0) && screen.contains("It dug."), "{screen}");
 }
