@@ -41,7 +41,7 @@ pub(crate) fn run(root: &Path, slow: bool) -> Result<()> {
     step("browser", || browser::run(root))?;
     step("book", || book::run(root))?;
     step("doc", || {
-        let mut doc = cargo(root, &["doc", "--workspace", "--no-deps", "--locked"]);
+        let mut doc = cargo(root, &["doc", "--workspace", "--no-deps", "--all-features", "--locked"]);
         exec(doc.env("RUSTDOCFLAGS", "-D warnings"))
     })?;
     step("deny", || deny::run(root))?;
