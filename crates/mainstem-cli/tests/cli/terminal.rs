@@ -671,3 +671,46 @@ fn a_question_waits_for_the_person_who_watches() {
     let (code, screen) = terminal.end(&mut running);
     assert!(code == Some(0) && screen.contains("It dug."), "{screen}");
 }
+
+#[test]
+fn watch_says_that_the_process_or_the_server_is_gone() {
+    let server = Server::start(|_| vec![Step::Text("I hang."), Step::Hang]);
+    let dir = tempfile::tempdir().unwrap();
+    let journal = dir.path().join("j.db");
+    let model =
+        |cli: Cli| cli.env("OPENAI_BASE_URL", &server.url()).env("OPENAI_API_KEY", "sk-secret-123456");
+    let run = model(mainstem("run --no-files --session s --output ndjson Go --journal").arg(&journal));
+    let mut run = run.start();
+    while !run.line().contains("I hang.") {}
+    // What is streamed is recorded a moment later.
+    let started = Instant::now();
+    let is_recorded = || mainstem("sessions show s --journal").arg(&journal).run().code == Some(0);
+    while !is_recorded() {
+        assert!(started.elapsed() < Duration::from_secs(20), "the session is not recorded");
+    }
+    let terminal = Terminal::new();
+    let mut watch = on(&terminal, mainstem("watch s --journal").arg(&journal).stdin(terminal.line()));
+    terminal.until("I hang.");
+    terminal.until("? all keys");
+    run.signal("KILL");
+    terminal.until("the process of session \"s\" ended before its run");
+    terminal.type_in("q");
+    assert_eq!(terminal.end(&mut watch).0, Some(0));
+
+    let line = "serve -m openai:m --bind 127.0.0.1:0 --log off --token-file tokens --journal";
+    let serve = mainstem(line).arg(dir.path().join("k.db")).file("tokens", "a-token-for-the-tests\n");
+    let mut serving = model(serve).start();
+    let url = serving.line().trim().to_owned();
+    let ask = |line: &str| {
+        mainstem(line).env("MAINSTEM_SERVER", &url).env("MAINSTEM_TOKEN", "a-token-for-the-tests")
+    };
+    let mut run = ask("run --session t --output ndjson Go").start();
+    while !run.line().contains("I hang.") {}
+    let terminal = Terminal::new();
+    let mut watch = on(&terminal, ask("watch t").stdin(terminal.line()));
+    terminal.until("I hang.");
+    serving.signal("KILL");
+    terminal.until("can't be reached");
+    terminal.type_in("q");
+    assert_eq!(terminal.end(&mut watch).0, Some(0));
+}
