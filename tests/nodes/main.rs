@@ -1,5 +1,5 @@
-//! Several servers over one PostgreSQL, behind a balancer, with faults: what any client sees is what
-//! is recorded, and everything that was asked for is done once.
+//! Several servers over one PostgreSQL, behind a balancer, with faults: what any client sees is
+//! what is recorded, and everything that was asked for is done once.
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test says what it found by failing")]
 

@@ -103,7 +103,7 @@ async fn servers_that_stop_one_after_the_other_hand_their_sessions_over() {
         let begun = Instant::now();
         let seen = runs(&format!("without {server}")).await;
         assert!(seen.iter().all(|seen| seen.last().unwrap().to_string().contains("success")));
-        // Nobody waits for a lease to end.
+        // No request waits for a lease to end.
         assert!(begun.elapsed() < LEASE, "{:?}", begun.elapsed());
         cluster.servers[server].start_again();
     }

@@ -52,9 +52,9 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
     async fn read(&self, session: &SessionId, from: u64, max: usize)
     -> Result<Vec<AgentEvent>, JournalError>;
 
-    /// Returns the changes of a session by other processes, so that a reader need not ask for events
-    /// in short intervals; `None` if the store can't tell them. A change may be missed, so a reader
-    /// asks from time to time nevertheless.
+    /// Returns the changes of a session by other processes, so that a reader need not ask for
+    /// events in short intervals; `None` if the store can't tell them. A change may be missed, so a
+    /// reader asks from time to time nevertheless.
     ///
     /// # Errors
     /// If the store can't be read.

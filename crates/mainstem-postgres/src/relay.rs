@@ -202,7 +202,7 @@ fn withdraw(owner: &Owner, id: i64) {
     let withdraw = move |shared: Arc<Shared>| async move {
         repeat(|| async { sql::withdraw(&shared.client().await?, id).await }).await
     };
-    // The first poll hands it to the node's thread; nobody needs the result.
+    // The first poll hands it to the node's thread; its result is not needed.
     let _ = owner.run(withdraw).now_or_never();
 }
 

@@ -25,7 +25,8 @@ const SILENCE: Duration = Duration::from_secs(10);
 /// The database that a node joins, and as what.
 ///
 /// ```
-/// let settings = mainstem_postgres::Settings::parse("postgres://fleet@db.example/agents?sslmode=require")?;
+/// # use mainstem_postgres::Settings;
+/// let settings = Settings::parse("postgres://fleet@db.example/agents?sslmode=require")?;
 /// assert_eq!(settings.place(), "postgres://fleet@db.example:5432/agents");
 /// # Ok::<(), mainstem_postgres::Error>(())
 /// ```

@@ -100,7 +100,7 @@ pub(crate) async fn relay(State(app): State<Arc<App>>, mut request: Request, nex
         let (tenant, body) = known.get();
         match pass_on(&*relay, &session, &parts, tenant, &body).await {
             Ok(Some(answer)) => return answer,
-            // No node has it open any more: it can be opened here.
+            // No node has it open now: it can be opened here.
             Ok(None) => {
                 response = next.clone().run(Request::from_parts(parts.clone(), Body::from(body))).await;
             }

@@ -36,7 +36,7 @@ pub enum OnLost {
     Close,
 }
 
-/// Takes over the sessions that have no node any more; never returns.
+/// Takes over the sessions that have no node; never returns.
 pub(crate) async fn take_over(app: &Arc<App>) -> Infallible {
     let Some(journal) = app.harness.journal().filter(|journal| journal.relay().is_some()) else {
         return pending().await;

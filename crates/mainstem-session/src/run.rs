@@ -81,7 +81,7 @@ struct Active {
     stream: RunStream,
     /// Stops the run when the time of its budget is over.
     time: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
-    /// Whether it was cancelled because the session can't be recorded any more.
+    /// Whether it was cancelled because the session can no longer be recorded.
     is_stopped: bool,
     _closing: Closing,
     _turn: Turn,

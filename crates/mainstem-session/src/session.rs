@@ -78,7 +78,7 @@ pub(crate) struct Inner {
     /// The cursor exists from the first request on: a reader costs.
     watch: Mutex<(Option<Cursor>, FleetState)>,
     wake: Wake,
-    /// Whether opening it has ended a run that was cut off, and nobody has asked for that yet.
+    /// Whether opening it has ended a run that was cut off; `take_cut_run` clears it.
     is_cut: AtomicBool,
 }
 

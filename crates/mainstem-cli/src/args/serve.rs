@@ -37,12 +37,12 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
     /// Record sessions in this file, so that they continue after a restart; or in this PostgreSQL
-    /// database, which other servers may share (`mainstem migrate` changes its tables). Its password
-    /// comes from PGPASSWORD, or from the file that PGPASSWORD_FILE names.
+    /// database, which other servers may share (`mainstem migrate` changes its tables). The
+    /// password comes from PGPASSWORD, or from the file that PGPASSWORD_FILE names.
     #[arg(long, value_name = "FILE|URL")]
     pub(crate) journal: Option<JournalAt>,
-    /// What becomes of a run whose server has ended, with a database: another one takes its turn up,
-    /// or closes it.
+    /// What becomes of a run whose server has ended, with a database: another one takes its turn
+    /// up, or closes it.
     #[arg(long, value_name = "WHAT", value_enum, default_value_t, requires = "journal")]
     pub(crate) on_lost: Lost,
     /// A further host name of the server, besides those of the loopback; repeatable.

@@ -73,7 +73,7 @@ pub enum CancelReason {
     RunEnded,
     /// The harness shuts down.
     Shutdown,
-    /// The session can't be recorded any more: another process may have it.
+    /// The session can no longer be recorded: another process may have it.
     Unrecorded,
     /// The stream of the run was dropped.
     Dropped,

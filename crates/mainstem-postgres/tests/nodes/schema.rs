@@ -33,7 +33,7 @@ async fn a_database_that_can_t_be_used_says_why() {
     server.sql("CREATE ROLE guest LOGIN");
     let url = server.url();
     for (url, expected) in [
-        (url.replace("postgres@", "nobody@"), "role \"nobody\" does not exist"),
+        (url.replace("postgres@", "stranger@"), "role \"stranger\" does not exist"),
         (url.replace("/postgres?", "/other?"), "database \"other\" does not exist"),
         (url.replace("postgres@", "guest@"), "permission denied"),
         (url.replace("disable", "require"), "server does not support TLS"),
