@@ -118,6 +118,9 @@ pub(crate) enum Command {
     /// Create the tables of a PostgreSQL database, or change those of an earlier version.
     #[command(after_help = MIGRATE_HELP)]
     Migrate(Migrate),
+    /// List the servers that share a PostgreSQL database, and ask one to stop.
+    #[command(after_help = NODES_HELP)]
+    Nodes(Nodes),
     /// Check that a server can begin runs, as containers and monitors do.
     #[command(after_help = HEALTH_HELP)]
     Health(Health),
@@ -139,6 +142,43 @@ pub(crate) struct Migrate {
     /// names.
     #[arg(long, value_name = "URL")]
     pub(crate) journal: JournalAt,
+}
+
+const NODES_HELP: &str = "\
+A server that is asked to stop does so as at a signal: it begins no runs, gives active ones the time
+of its --grace, and leaves its sessions to the others.
+
+  mainstem nodes list --journal postgres://fleet@db.example/agents
+  mainstem nodes drain host-3 --journal postgres://fleet@db.example/agents
+";
+
+/// `mainstem nodes`
+#[derive(Debug, Args)]
+pub(crate) struct Nodes {
+    #[command(subcommand)]
+    pub(crate) command: NodesCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum NodesCommand {
+    /// List the nodes, the latest first, with those that have ended within a day.
+    List {
+        /// The database; its password comes from PGPASSWORD, or from the file that PGPASSWORD_FILE
+        /// names.
+        #[arg(long, value_name = "URL")]
+        journal: JournalAt,
+        /// The form of the output.
+        #[arg(long, value_name = "FORM", value_enum, default_value_t)]
+        output: Form,
+    },
+    /// Ask a node to stop.
+    Drain {
+        /// Its name, or its number; of several with the name, all are asked.
+        name: String,
+        /// The database, as for the list.
+        #[arg(long, value_name = "URL")]
+        journal: JournalAt,
+    },
 }
 
 const HEALTH_HELP: &str = "\

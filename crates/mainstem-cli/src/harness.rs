@@ -89,7 +89,7 @@ impl Requirements<'_> {
         if let Some(prices) = &settings.prices {
             harness = harness.with_prices(prices.value.clone());
         }
-        if let Some(Store { journal, tasks, files }) = self.journal {
+        if let Some(Store { journal, tasks, files, .. }) = self.journal {
             harness = files.into_iter().fold(harness, HarnessBuilder::with_protected).with_journal(journal);
             if let Some(tasks) = tasks {
                 harness = harness.with_task_store(tasks);

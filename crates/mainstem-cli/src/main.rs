@@ -24,6 +24,7 @@ mod mcp;
 mod migrate;
 mod model;
 mod models;
+mod nodes;
 mod open_files;
 mod output;
 mod print;
@@ -91,6 +92,7 @@ fn main() -> ExitCode {
         Command::Completions { shell } => completions(*shell),
         Command::Man { dir } => man::run(dir.as_deref()),
         Command::Migrate(args) => migrate::run(args),
+        Command::Nodes(args) => nodes::run(args),
         Command::Health(args) => health::run(args),
         Command::Version => version(),
     };

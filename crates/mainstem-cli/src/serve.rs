@@ -2,11 +2,13 @@
 
 use std::{
     cell::Cell,
+    future::pending,
     io::{self, Write},
     time::Duration,
 };
 
 use anyhow::{Context, anyhow, ensure};
+use futures_util::{FutureExt, future::BoxFuture};
 use mainstem::Harness;
 use mainstem_server::{Builder, Hosts, Server, Tokens};
 use tokio::{
@@ -34,7 +36,7 @@ pub(crate) fn run(args: &Serve, source: &Source, terminal: Terminal) -> Result<E
     open_files::raise();
     let flags = args.settings.clone();
     let config = trust::settle(flags, source, Reads::Agents, terminal).or_exit(Exit::Config)?;
-    let (harness, model) = harness(args, &config, terminal)?;
+    let Parts { harness, model, asked_to_stop } = parts(args, &config, terminal)?;
     let (tokens, made) = tokens(args).or_exit(Exit::Config)?;
     ensure_private(args, made.is_some()).or_exit(Exit::Usage)?;
     let hosts = args.allow_host.iter().fold(Hosts::new(), |hosts, name| hosts.with_name(name));
@@ -60,7 +62,10 @@ pub(crate) fn run(args: &Serve, source: &Source, terminal: Terminal) -> Result<E
         let ends = Cell::new(Instant::now());
         let serving = server.serve(listener, stopping.clone());
         let until_signal = async {
-            signals.next().await;
+            tokio::select! {
+                _ = signals.next() => {}
+                () = asked_to_stop => progress::say("an operator asks this node to stop", terminal),
+            }
             ends.set(Instant::now() + args.grace);
             progress::say("stopping; a second signal stops at once", terminal);
             stop.cancel();
@@ -80,20 +85,36 @@ pub(crate) fn run(args: &Serve, source: &Source, terminal: Terminal) -> Result<E
     Ok(Exit::Reply)
 }
 
-fn harness(args: &Serve, config: &Config, terminal: Terminal) -> Result<(Harness, String), Fault> {
+/// What is served.
+struct Parts {
+    harness: Harness,
+    /// The name of its model.
+    model: String,
+    /// Resolves when an operator asks this node to stop.
+    asked_to_stop: BoxFuture<'static, ()>,
+}
+
+fn parts(args: &Serve, config: &Config, terminal: Terminal) -> Result<Parts, Fault> {
     let model = model::choose(&config.settings, var)
         .ok_or_else(|| anyhow!("no model is configured: {}; or use -m demo for the demo", model::ADVICE))
         .or_exit(Exit::Config)?;
     let notes = harness::notes(&config.settings, model.value == demo::NAME);
     let agent = args.agent.as_deref();
-    let journal = args.journal.as_ref().map(|at| store::open(Some(at))).transpose().or_exit(Exit::Config)?;
+    let store = args.journal.as_ref().map(|at| store::open(Some(at))).transpose().or_exit(Exit::Config)?;
+    let (journal, asked_to_stop) = match store {
+        Some(mut store) => {
+            let asked_to_stop = std::mem::replace(&mut store.asked_to_stop, pending().boxed());
+            (Some(store), asked_to_stop)
+        }
+        None => (None, pending().boxed()),
+    };
     let requirements = Requirements { agent, plan: true, foreign: false, demo_pace: args.demo_pace, journal };
     let harness = requirements.build(config, &model)?;
     if let Some(id) = agent {
         check_agent(&harness, id).or_exit(Exit::Usage)?;
     }
     notes.into_iter().chain(harness::found(&harness)).for_each(|note| progress::say(&note, terminal));
-    Ok((harness, model.value))
+    Ok(Parts { harness, model: model.value, asked_to_stop })
 }
 
 /// The largest file of tokens, in bytes.

@@ -4,19 +4,21 @@ mod database;
 
 use std::{
     fs,
+    future::pending,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use anyhow::{Context, anyhow};
 use etcetera::BaseStrategy;
+use futures_util::{FutureExt, future::BoxFuture};
 use mainstem::{
     Harness,
     journal::{Journal, SqliteJournal},
     task::TaskStore,
 };
 
-pub(crate) use self::database::migrate;
+pub(crate) use self::database::{NodeRow, drain, migrate, nodes};
 use crate::{args::JournalAt, progress, terminal::Terminal};
 
 /// An open journal.
@@ -26,6 +28,8 @@ pub(crate) struct Store {
     pub(crate) tasks: Option<Arc<dyn TaskStore>>,
     /// The files of the journal, which agents must not change.
     pub(crate) files: Vec<PathBuf>,
+    /// Resolves when an operator asks this node of a database to stop.
+    pub(crate) asked_to_stop: BoxFuture<'static, ()>,
 }
 
 /// Opens the user's journal, or another.
@@ -47,7 +51,8 @@ fn open_file(path: &Path) -> anyhow::Result<Store> {
         }
         let journal = SqliteJournal::open(path)?;
         let files = files(journal.path()).collect();
-        anyhow::Ok(Store { files, tasks: None, journal: Arc::new(journal) })
+        let asked_to_stop = pending().boxed();
+        anyhow::Ok(Store { files, tasks: None, journal: Arc::new(journal), asked_to_stop })
     };
     open().with_context(|| format!("the journal {}", path.display()))
 }

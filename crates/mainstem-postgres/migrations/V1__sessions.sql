@@ -12,7 +12,9 @@ CREATE TABLE nodes (
     name text NOT NULL,
     program text NOT NULL,
     joined_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    lease_until timestamptz NOT NULL
+    lease_until timestamptz NOT NULL,
+    -- An operator has asked it to stop.
+    is_draining boolean NOT NULL DEFAULT false
 );
 
 -- `node` writes the session while it is alive; `epoch` rises with each writer and fences the ones before.

@@ -33,6 +33,13 @@ pub enum Error {
         /// The latest version that this program knows.
         known: i32,
     },
+    /// The database has no tables.
+    #[error("{place}: it has no tables of Mainstem; the first server creates them, or `mainstem migrate`")]
+    #[non_exhaustive]
+    Empty {
+        /// The database.
+        place: String,
+    },
     /// The tables are those of an earlier version.
     #[error(
         "{place}: its tables have version {version}, and this program needs {known}: run `mainstem migrate` once, which the programs of the version before survive"

@@ -273,6 +273,8 @@ impl Journal for PostgresJournal {
             if is_open_here(&shared, &id).await {
                 return Ok(None);
             }
+            // Nothing opens it meanwhile.
+            let Some(_reserved) = shared.reserve(&id) else { return Ok(None) };
             sql::delete(&mut shared.client().await?, &id, shared.no()).await
         };
         let deleted = self.serve("delete a session of", write).await?;
@@ -299,13 +301,13 @@ impl Journal for PostgresJournal {
     }
 
     async fn flush(&self) -> Result<(), JournalError> {
-        self.serve("write", |shared| async move {
-            {
-                shared.barrier(None).await;
-                Ok(())
+        let flush = |shared: Arc<Shared>| async move {
+            match shared.barrier(None).await {
+                true => Ok(()),
+                false => Err(Failure::transient("the last events could not be written")),
             }
-        })
-        .await
+        };
+        self.serve("write", flush).await
     }
 
     async fn close(&self) -> Result<(), JournalError> {

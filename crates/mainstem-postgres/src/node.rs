@@ -1,7 +1,7 @@
 //! A node: its lease, and what its stores share.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     convert::Infallible,
     fmt,
     future::Future,
@@ -27,13 +27,14 @@ use tokio::{
     time::{Instant, sleep, sleep_until, timeout},
 };
 use tokio_postgres::{AsyncMessage, Client as Connected};
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     Error, PostgresJournal, PostgresTaskStore, Settings,
     error::{Failure, Result},
     lease::Lease,
     notices::{CHANNEL, Notices},
-    pool::{AnyConnection, Connector, get},
+    pool::{AnyConnection, Connector, get, late},
     queue::{Op, Queue},
     record::Entry,
     relay, schema, sql, writer,
@@ -59,8 +60,7 @@ const PROGRAM: &str = concat!("mainstem ", env!("CARGO_PKG_VERSION"));
 /// All its work is done by one thread of its own, with up to
 /// [`with_connections`](Settings::with_connections) + 2 connections. The thread ends when the node
 /// and its stores and records are dropped, once what was appended is written; only
-/// [`close`](mainstem_journal::Journal::close) waits for that. A node that is dropped without it
-/// keeps its lease to the end.
+/// [`close`](mainstem_journal::Journal::close) waits for that.
 #[derive(Clone)]
 pub struct Node {
     owner: Arc<Owner>,
@@ -116,6 +116,12 @@ impl Node {
         PostgresTaskStore::new(self.owner.clone())
     }
 
+    /// Waits until an operator asks the node to stop, by [`drain`](crate::drain). The program then
+    /// stops as at a signal; nothing is refused before.
+    pub async fn asked_to_stop(&self) {
+        self.owner.shared.draining.cancelled().await;
+    }
+
     /// Returns the database, as a URL without its password.
     pub fn place(&self) -> &str {
         self.owner.shared.place()
@@ -150,12 +156,16 @@ pub(crate) struct Shared {
     pub(crate) answers: Notices,
     /// Told when there are requests to this node.
     pub(crate) asked: Notify,
+    /// The requests of other nodes that are answered here.
+    answering: Mutex<HashSet<i64>>,
     /// The node's number in the database.
     no: AtomicI64,
     name: String,
     /// The sessions that are open here; `None` while one is being opened.
     open: Mutex<HashMap<SessionId, Option<Arc<Entry>>>>,
     is_closed: AtomicBool,
+    /// Cancelled when an operator asks the node to stop.
+    draining: CancellationToken,
 }
 
 /// A session that is being opened. Dropping it gives the place up.
@@ -190,6 +200,10 @@ impl Shared {
 
     fn open(&self) -> MutexGuard<'_, HashMap<SessionId, Option<Arc<Entry>>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn answering(&self) -> MutexGuard<'_, HashSet<i64>> {
+        self.answering.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn is_open(&self, session: &SessionId) -> bool {
@@ -231,10 +245,11 @@ impl Shared {
     }
 
     /// Waits until what was requested before, of the session's tenant or of all, is committed.
-    pub(crate) async fn barrier(&self, session: Option<&SessionId>) {
+    /// Returns whether all of it could be written.
+    pub(crate) async fn barrier(&self, session: Option<&SessionId>) -> bool {
         let (caller, done) = oneshot::channel();
         self.queue.push(Op::Barrier(session.cloned(), caller));
-        let _ = done.await;
+        done.await.unwrap_or(false)
     }
 
     /// Returns a connection for a request.
@@ -320,10 +335,12 @@ async fn begin(connector: &Connector) -> Result<(Arc<Shared>, Pool), Error> {
         notices: Notices::default(),
         answers: Notices::default(),
         asked: Notify::new(),
+        answering: Mutex::default(),
         no: AtomicI64::new(no),
         name: settings.name.clone(),
         open: Mutex::default(),
         is_closed: AtomicBool::new(false),
+        draining: CancellationToken::new(),
     };
     Ok((Arc::new(shared), writer))
 }
@@ -360,15 +377,15 @@ async fn hear(shared: &Shared, mut messages: AnyConnection) -> Result<Infallible
 }
 
 async fn renew(shared: &Shared, client: Connected) -> Result<Infallible> {
-    client.batch_execute(&format!("SET search_path = mainstem; LISTEN {CHANNEL}")).await?;
-    client.batch_execute(&format!("LISTEN {}", relay::channel(shared.no()))).await?;
+    let own = relay::channel(shared.no());
+    let listen = format!("SET search_path = mainstem; LISTEN {CHANNEL}; LISTEN {own}");
+    timeout(shared.lease.lasts() / 2, client.batch_execute(&listen)).await.map_err(late)??;
     // What came before is not heard.
     shared.notices.tell_all();
     shared.answers.tell_all();
     shared.asked.notify_one();
     loop {
         if !shared.is_closed() {
-            let late = |_| Failure::transient("the database does not answer");
             timeout(shared.lease.lasts() / 2, renew_once(shared, &client)).await.map_err(late)??;
         }
         sleep(shared.lease.interval()).await;
@@ -377,9 +394,13 @@ async fn renew(shared: &Shared, client: Connected) -> Result<Infallible> {
 
 async fn renew_once(shared: &Shared, client: &Connected) -> Result<()> {
     let asked_at = Instant::now();
-    if !sql::renew(client, shared.no(), shared.lease.lasts()).await? {
-        // It was silent for so long that it was removed.
-        shared.fail_all("another node may have taken it over");
+    let renewed = sql::renew(client, shared.no(), shared.lease.lasts()).await?;
+    if renewed == Some(true) {
+        shared.draining.cancel();
+    }
+    if renewed.is_none() {
+        // It was silent for longer than its lease, by the database's clock.
+        shared.fail_all("this node's lease had ended, so another may have taken it over");
         let no = sql::join(client, &shared.name, PROGRAM, shared.lease.lasts()).await?;
         shared.no.store(no, Ordering::Release);
         client.batch_execute(&format!("LISTEN {}", relay::channel(no))).await?;

@@ -7,6 +7,7 @@ use deadpool_postgres::{
 };
 use rustls::{ClientConfig, crypto::ring};
 use rustls_platform_verifier::BuilderVerifierExt as _;
+use tokio::time::{error::Elapsed, timeout};
 use tokio_postgres::{Client, Connection, NoTls, Socket};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
@@ -65,8 +66,8 @@ impl Connector {
     pub(crate) async fn connect<T>(&self, with: impl AsyncFnOnce(Client, AnyConnection) -> T) -> Result<T> {
         let config = &self.settings.config;
         let (client, connection): (_, AnyConnection) = match &self.tls {
-            Some(tls) => boxed(config.connect(tls.clone()).await?),
-            None => boxed(config.connect(NoTls).await?),
+            Some(tls) => boxed(timeout(WAIT, config.connect(tls.clone())).await.map_err(late)??),
+            None => boxed(timeout(WAIT, config.connect(NoTls)).await.map_err(late)??),
         };
         Ok(with(client, connection).await)
     }
@@ -85,6 +86,10 @@ where
     let (client, mut connection) = connected;
     let messages = futures_util::stream::poll_fn(move |cx| connection.poll_message(cx));
     (client, Box::pin(messages))
+}
+
+pub(crate) fn late(_: Elapsed) -> Failure {
+    Failure::transient("the database does not answer")
 }
 
 /// Takes a connection from a pool.

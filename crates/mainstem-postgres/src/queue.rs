@@ -29,8 +29,9 @@ pub(crate) enum Op {
     Append(Arc<Entry>, AgentEvent),
     /// The record of a session was dropped.
     Release(Arc<Entry>),
-    /// Answered once everything before it is committed: of the session's tenant, or of all.
-    Barrier(Option<SessionId>, oneshot::Sender<()>),
+    /// Answered once everything before it is committed, of the session's tenant or of all; with
+    /// `false` if it could not be.
+    Barrier(Option<SessionId>, oneshot::Sender<bool>),
     /// Nothing is written after it.
     Close(oneshot::Sender<Result<(), JournalError>>),
 }

@@ -19,7 +19,7 @@ use mainstem_journal::{Answer, Asked, JournalError, Parts, Relay};
 use mainstem_message::SessionId;
 use tokio::{
     sync::watch,
-    time::{Instant, sleep, timeout},
+    time::{sleep, timeout},
 };
 
 use crate::{
@@ -38,10 +38,10 @@ const TAKEN: i64 = 32;
 const PARTS: i64 = 64;
 
 /// How often they are counted while there are too many.
-const PAUSE: Duration = Duration::from_millis(20);
+const PAUSE: Duration = Duration::from_millis(200);
 
-/// How long a sender of a request may take to read.
-const READS: Duration = Duration::from_secs(30);
+/// How often it is checked that the node of a sender is alive.
+const CHECK: Duration = Duration::from_secs(30);
 
 /// The channel of a node, on which it is told of requests (`asked`) and of changes of one (its
 /// number).
@@ -91,28 +91,46 @@ impl Relay for PostgresRelay {
 
     fn asked(&self) -> BoxStream<'static, Asked> {
         let begin = (self.owner.clone(), VecDeque::new());
-        let next = |(owner, mut taken): (Arc<Owner>, VecDeque<_>)| async move {
-            while taken.is_empty() {
-                taken = owner.run(take).await?.into();
+        let next = |(owner, mut asked): (Arc<Owner>, VecDeque<Asked>)| async move {
+            while asked.is_empty() {
+                let taken = owner.run(take).await?;
+                // One that is dropped is withdrawn.
+                asked = taken.into_iter().map(|taken| PostgresAnswer::to(taken, owner.clone())).collect();
             }
-            let sql::Taken { id, asker, request } = taken.pop_front()?;
-            let answer = Box::new(PostgresAnswer::new(owner.clone(), id, asker));
-            Some((Asked { request, answer }, (owner, taken)))
+            let first = asked.pop_front()?;
+            Some((first, (owner, asked)))
         };
         stream::unfold(begin, next).boxed()
     }
 }
 
-/// Waits for requests to this node, and takes them.
+/// Takes the requests to this node. If there are none, waits a while for them.
 async fn take(shared: Arc<Shared>) -> Vec<sql::Taken> {
-    loop {
-        let taken = async { sql::take(&shared.client().await?, shared.no(), TAKEN).await }.await;
-        match taken {
-            Ok(taken) if !taken.is_empty() => return taken,
-            Ok(_) => {}
-            Err(failure) => tracing::warn!(error = %failure, "can't read the requests of other nodes"),
+    let taken = async { sql::take(&shared.client().await?, shared.no(), TAKEN).await }.await;
+    match taken {
+        Ok(taken) => {
+            if taken.is_empty() {
+                let _ = timeout(LOOK, shared.asked.notified()).await;
+            }
+            shared.answering().extend(taken.iter().map(|taken| taken.id));
+            taken
         }
-        let _ = timeout(LOOK, shared.asked.notified()).await;
+        Err(failure) => {
+            tracing::warn!(error = %failure, "can't read the requests of other nodes");
+            sleep(PAUSE).await;
+            disown(&shared).await;
+            Vec::new()
+        }
+    }
+}
+
+/// Gives up the requests that were taken by a statement whose answer was lost: their senders get an
+/// error.
+async fn disown(shared: &Shared) {
+    let mine: Vec<i64> = shared.answering().iter().copied().collect();
+    let disown = || async { sql::disown(&shared.client().await?, shared.no(), &mine).await };
+    if let Err(failure) = repeat(disown).await {
+        tracing::warn!(error = %failure, "can't give up requests of other nodes");
     }
 }
 
@@ -135,6 +153,7 @@ enum Next {
 
 impl Waiting {
     async fn next(&mut self) -> Result<Next> {
+        let mut is_last = false;
         loop {
             if let Some(part) = self.ready.pop_front() {
                 return Ok(part.map_or(Next::End, Next::Part));
@@ -144,14 +163,17 @@ impl Waiting {
                 repeat(|| async { sql::parts(&shared.client().await?, id).await }).await
             };
             self.ready = self.run(read).await?.into();
-            if self.ready.is_empty() && timeout(LOOK, self.told.changed()).await.is_err() {
+            let is_told = !self.ready.is_empty() || timeout(LOOK, self.told.changed()).await.is_ok();
+            if !is_told {
                 let look = move |shared: Arc<Shared>| async move {
                     repeat(|| async { sql::standing(&shared.client().await?, id).await }).await
                 };
                 match self.run(look).await? {
                     Standing::Waits => {}
                     Standing::Untaken => return Ok(Next::Untaken),
-                    Standing::Lost => return Err(lost()),
+                    // Its last parts may have come since they were read.
+                    Standing::Lost if is_last => return Err(lost()),
+                    Standing::Lost => is_last = true,
                 }
             }
         }
@@ -215,22 +237,22 @@ struct PostgresAnswer {
 }
 
 impl PostgresAnswer {
-    fn new(owner: Arc<Owner>, id: i64, asker: i64) -> Self {
-        Self { owner, id, asker, next: AtomicI64::new(0), has_ended: AtomicBool::new(false) }
+    fn to(taken: sql::Taken, owner: Arc<Owner>) -> Asked {
+        let sql::Taken { id, asker, request } = taken;
+        let (next, has_ended) = (AtomicI64::new(0), AtomicBool::new(false));
+        Asked { request, answer: Box::new(Self { owner, id, asker, next, has_ended }) }
     }
 
     async fn push(&self, part: Option<Vec<u8>>) -> Result<(), JournalError> {
         let (id, asker, no) = (self.id, self.asker, self.next.fetch_add(1, Ordering::Relaxed));
         let push = move |shared: Arc<Shared>| async move {
-            let mut waiting = sql::answer(&shared.client().await?, id, asker, no, part.as_deref()).await?;
+            let push =
+                || async { sql::answer(&shared.client().await?, id, asker, no, part.as_deref()).await };
+            let mut waiting = repeat(push).await?;
             if waiting == 0 {
                 return Err(withdrawn());
             }
-            let begun = Instant::now();
             while waiting >= PARTS {
-                if begun.elapsed() > READS {
-                    return Err(Failure::permanent("the sender of the request does not read its answer"));
-                }
                 sleep(PAUSE).await;
                 waiting = sql::waiting(&shared.client().await?, id).await?.ok_or_else(withdrawn)?;
             }
@@ -248,8 +270,9 @@ impl Answer for PostgresAnswer {
     }
 
     async fn end(&self) -> Result<(), JournalError> {
+        self.push(None).await?;
         self.has_ended.store(true, Ordering::Relaxed);
-        self.push(None).await
+        Ok(())
     }
 
     async fn withdrawn(&self) {
@@ -266,13 +289,14 @@ impl Answer for PostgresAnswer {
                     tracing::warn!(error = %failure, "can't read a request of another node")
                 }
             }
-            let _ = timeout(READS, told.changed()).await;
+            let _ = timeout(CHECK, told.changed()).await;
         }
     }
 }
 
 impl Drop for PostgresAnswer {
     fn drop(&mut self) {
+        self.owner.shared.answering().remove(&self.id);
         if !self.has_ended.load(Ordering::Relaxed) {
             withdraw(&self.owner, self.id);
         }

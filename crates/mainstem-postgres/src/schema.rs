@@ -64,8 +64,7 @@ fn known() -> i32 {
 /// Returns the version of the tables, and that of the oldest programs that work with them; `None`
 /// if there are none.
 async fn version(client: &Client) -> Result<Option<(i32, i32)>> {
-    let exists = "SELECT to_regclass('mainstem.about') IS NOT NULL";
-    if !client.query_one(exists, &[]).await?.get::<_, bool>(0) {
+    if !exists(client).await? {
         return Ok(None);
     }
     let versions = "SELECT (SELECT max(version) FROM mainstem.refinery_schema_history),
@@ -75,7 +74,15 @@ async fn version(client: &Client) -> Result<Option<(i32, i32)>> {
     Ok(Some((version.unwrap_or_default(), row.try_get::<_, Option<i32>>(1)?.unwrap_or_default())))
 }
 
+/// Returns `true` if there are tables.
+pub(crate) async fn exists(client: &Client) -> Result<bool> {
+    let exists = "SELECT to_regclass('mainstem.about') IS NOT NULL";
+    Ok(client.query_one(exists, &[]).await?.try_get(0)?)
+}
+
 async fn change(client: &mut Client) -> Result<Migrated> {
+    // Waiting for another, and rewriting a large table, take as long as they take.
+    client.batch_execute("SET lock_timeout = 0; SET statement_timeout = 0").await?;
     client.execute("SELECT pg_advisory_lock($1)", &[&LOCK]).await?;
     let changed = change_locked(client).await;
     // Ends with the connection in any case.

@@ -14,7 +14,10 @@ use mainstem_journal::{
 use mainstem_message::{RunId, SessionId};
 use tokio_postgres::{Client as Connected, Row as SqlRow, types::ToSql};
 
-use crate::error::{Failure, Result};
+use crate::{
+    NodeView,
+    error::{Failure, Result},
+};
 
 /// A session is free if it has no node, or one whose lease is over.
 macro_rules! free {
@@ -89,12 +92,15 @@ pub(crate) async fn is_open(client: &Client, session: &SessionId, node: i64) -> 
     Ok(query_opt(client, sql, &[&session.as_str(), &node]).await?.is_some())
 }
 
-/// Returns some sessions with an unfinished run and without a node that is alive, the oldest first.
+/// Returns some sessions with an unfinished run and without a node that is alive: any of them, so
+/// that those which can't be opened are not in the way of others.
 pub(crate) async fn abandoned(client: &Client) -> Result<Vec<SessionId>> {
     let sql = "SELECT name FROM sessions s WHERE run IS NOT NULL AND NOT EXISTS
             (SELECT FROM nodes n WHERE n.no = s.node AND n.lease_until > clock_timestamp())
-        ORDER BY updated_at LIMIT 100";
-    query(client, sql, &[]).await?.iter().map(|row| session_id(row.try_get(0)?)).collect()
+        ORDER BY random() LIMIT 100";
+    let names = query(client, sql, &[]).await?;
+    let names: Vec<&str> = names.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
+    Ok(names.into_iter().filter_map(|name| session_id(name).ok()).collect())
 }
 
 /// Returns the number of a session that has had an event.
@@ -224,18 +230,59 @@ pub(crate) async fn delete(client: &mut Client, session: &SessionId, node: i64) 
 
 /// Joins the nodes; returns the number of the new one. Nodes that are long gone are removed.
 pub(crate) async fn join(client: &Connected, name: &str, program: &str, lease: Duration) -> Result<i64> {
-    client.execute("DELETE FROM relayed WHERE asked_at < clock_timestamp() - interval '1 day'", &[]).await?;
+    forget_relayed(client).await?;
     client.execute("DELETE FROM nodes WHERE lease_until < clock_timestamp() - interval '1 day'", &[]).await?;
     let sql = "INSERT INTO nodes (name, program, lease_until)
         VALUES ($1, $2, clock_timestamp() + $3::float8 * interval '1 second') RETURNING no";
     Ok(client.query_one(sql, &[&name, &program, &lease.as_secs_f64()]).await?.try_get(0)?)
 }
 
-/// Renews a node's lease; returns `false` if the node was removed.
-pub(crate) async fn renew(client: &Connected, node: i64, lease: Duration) -> Result<bool> {
-    let sql =
-        "UPDATE nodes SET lease_until = clock_timestamp() + $2::float8 * interval '1 second' WHERE no = $1";
-    Ok(client.execute(sql, &[&node, &lease.as_secs_f64()]).await? == 1)
+/// Renews a node's lease; returns whether it was asked to stop, or `None` if it has ended.
+pub(crate) async fn renew(client: &Connected, node: i64, lease: Duration) -> Result<Option<bool>> {
+    let sql = "UPDATE nodes SET lease_until = clock_timestamp() + $2::float8 * interval '1 second'
+        WHERE no = $1 AND lease_until > clock_timestamp() RETURNING is_draining";
+    let renewed = client.query_opt(sql, &[&node, &lease.as_secs_f64()]).await?;
+    forget_relayed(client).await?;
+    Ok(renewed.map(|row| row.try_get(0)).transpose()?)
+}
+
+/// Removes the requests of nodes that have ended, with what they carry.
+async fn forget_relayed(client: &Connected) -> Result<()> {
+    let sql = "DELETE FROM relayed r WHERE asked_at < clock_timestamp() - interval '1 minute' AND NOT EXISTS
+        (SELECT FROM nodes n WHERE n.no = r.asker AND n.lease_until > clock_timestamp())";
+    client.execute(sql, &[]).await?;
+    Ok(())
+}
+
+/// Returns the nodes, the latest first.
+pub(crate) async fn nodes(client: &Client) -> Result<Vec<NodeView>> {
+    let sql = "SELECT n.no, n.name, n.program, n.is_draining,
+            extract(epoch FROM clock_timestamp() - n.joined_at)::float8,
+            extract(epoch FROM n.lease_until - clock_timestamp())::float8,
+            count(s.no), count(s.run)
+        FROM nodes n LEFT JOIN sessions s ON s.node = n.no GROUP BY n.no ORDER BY n.no DESC";
+    let seconds = |seconds: f64| Duration::try_from_secs_f64(seconds).unwrap_or_default();
+    let node = |row: &SqlRow| {
+        let left: f64 = row.try_get(5)?;
+        Ok(NodeView {
+            no: row.try_get(0)?,
+            name: row.try_get(1)?,
+            program: row.try_get(2)?,
+            is_draining: row.try_get(3)?,
+            joined: seconds(row.try_get(4)?),
+            lease: (left > 0.0).then(|| seconds(left)),
+            sessions: number(row, 6)?,
+            runs: number(row, 7)?,
+        })
+    };
+    query(client, sql, &[]).await?.iter().map(node).collect()
+}
+
+/// Asks the nodes of a name, or of a number, to stop; returns how many are alive.
+pub(crate) async fn drain(client: &Client, name: &str) -> Result<u64> {
+    let sql = "UPDATE nodes SET is_draining = true
+        WHERE (name = $1 OR no::text = $1) AND lease_until > clock_timestamp() RETURNING no";
+    Ok(query(client, sql, &[&name]).await?.len() as u64)
 }
 
 /// Ends a node's lease, so that others may take its sessions over at once.

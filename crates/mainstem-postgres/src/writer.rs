@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use deadpool_postgres::{Pool, Transaction};
+use deadpool_postgres::{Object as Client, Pool, Transaction};
 use mainstem_event::AgentEvent;
 use mainstem_journal::{
     JournalError,
@@ -34,6 +34,9 @@ use crate::{
 
 /// How long a transaction may take before its connection counts as lost.
 const LONGEST: Duration = Duration::from_secs(10);
+
+/// How many transactions may take too long before the batch is split.
+const ATTEMPTS: usize = 2;
 
 /// How long to wait before a transaction is tried again.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -100,7 +103,8 @@ async fn serve(shared: &Shared, pool: &Pool, group: Vec<Op>) {
         }
     }
     let written = write(shared, pool, batch).await;
-    barriers.into_iter().for_each(|caller: oneshot::Sender<()>| _ = caller.send(()));
+    let is_written = written.is_ok();
+    barriers.into_iter().for_each(|caller: oneshot::Sender<bool>| _ = caller.send(is_written));
     if let Some(caller) = close {
         shared.close();
         let _ = caller.send(written.map_err(|failure| failure.of_journal("write", shared.place())));
@@ -147,20 +151,32 @@ fn done(shared: &Shared, batch: Batch, kept: &HashSet<i64>) {
 /// Commits a batch; returns the sessions that were still ours. While the database can't be reached,
 /// it tries again until the node's lease is over: then others may write these sessions.
 async fn commit(shared: &Shared, pool: &Pool, batch: &Batch) -> Result<HashSet<i64>> {
+    let mut late = 0;
     loop {
-        let attempt = timeout(LONGEST, attempt(pool, batch)).await;
-        match attempt.unwrap_or_else(|_| Err(Failure::transient("the database does not answer"))) {
-            Err(failure) if failure.is_transient && !shared.lease.is_over() => {
+        match attempt(pool, batch, &mut late).await {
+            Err(failure) if failure.is_transient && late < ATTEMPTS && !shared.lease.is_over() => {
                 tracing::warn!(error = %failure, place = shared.place(), "can't write events; trying again");
                 sleep(PAUSE).await;
             }
+            // It may be too large: its sessions are written apart.
+            Err(failure) if late >= ATTEMPTS => return Err(Failure::permanent(failure.to_string())),
             result => return result,
         }
     }
 }
 
-async fn attempt(pool: &Pool, batch: &Batch) -> Result<HashSet<i64>> {
+/// Writes a batch in a transaction. A connection that takes too long is given up, and counted.
+async fn attempt(pool: &Pool, batch: &Batch, late: &mut usize) -> Result<HashSet<i64>> {
     let mut client = get(pool).await?;
+    if let Ok(written) = timeout(LONGEST, transact(&mut client, batch)).await {
+        return written;
+    }
+    *late += 1;
+    drop(Client::take(client));
+    Err(Failure::transient("the database does not answer"))
+}
+
+async fn transact(client: &mut Client, batch: &Batch) -> Result<HashSet<i64>> {
     let change = client.transaction().await?;
     let ours = update_heads(&change, &batch.parts).await?;
     let new = || ours.iter().filter(|(_, is_new)| **is_new).filter_map(|(no, _)| batch.parts.get(no));

@@ -25,7 +25,7 @@ use mainstem::{
 };
 use mainstem_api::Code;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::TaskTracker;
 
 use crate::{app::App, problem::Problem};
@@ -40,7 +40,12 @@ const PART: usize = 64 << 10;
 const ATTEMPTS: usize = 3;
 
 /// Of the caller's headers, those that say who the caller is: the other node gets the tenant.
-const SECRET: [HeaderName; 3] = [header::AUTHORIZATION, header::COOKIE, HeaderName::from_static("x-api-key")];
+const SECRET: [HeaderName; 4] = [
+    header::AUTHORIZATION,
+    header::COOKIE,
+    header::PROXY_AUTHORIZATION,
+    HeaderName::from_static("x-api-key"),
+];
 
 /// The member of a problem that names the session which another node has open.
 pub(crate) const SESSION: &str = "session";
@@ -51,12 +56,12 @@ pub(crate) struct Relayed(pub(crate) Tenant);
 
 /// What a request is sent on with. The extractors of the caller and of the body fill it.
 #[derive(Clone, Default)]
-pub(crate) struct Known(Arc<Mutex<(Tenant, Bytes)>>);
+pub(crate) struct Known(Arc<Mutex<(Option<Tenant>, Bytes)>>);
 
 impl Known {
     /// Notes the caller of a request.
     pub(crate) fn set_tenant(&self, tenant: &Tenant) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).0.clone_from(tenant);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).0 = Some(tenant.clone());
     }
 
     /// Notes the body of a request.
@@ -64,7 +69,7 @@ impl Known {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).1.clone_from(body);
     }
 
-    fn get(&self) -> (Tenant, Bytes) {
+    fn get(&self) -> (Option<Tenant>, Bytes) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -81,6 +86,9 @@ struct RequestHead {
 /// The first part of an answer, as JSON; the parts of its body follow.
 #[derive(Serialize, Deserialize)]
 struct ResponseHead {
+    /// Whether the session has moved on, so that this is no answer.
+    #[serde(default)]
+    is_elsewhere: bool,
     status: u16,
     headers: Vec<(String, String)>,
 }
@@ -97,7 +105,8 @@ pub(crate) async fn relay(State(app): State<Arc<App>>, mut request: Request, nex
     let mut response = next.clone().run(Request::from_parts(parts.clone(), body)).await;
     for _ in 0..ATTEMPTS {
         let Some(session) = elsewhere(&response) else { break };
-        let (tenant, body) = known.get();
+        // A session is refused to a caller who is known.
+        let (Some(tenant), body) = known.get() else { break };
         match pass_on(&*relay, &session, &parts, tenant, &body).await {
             Ok(Some(answer)) => return answer,
             // No node has it open now: it can be opened here.
@@ -136,14 +145,14 @@ async fn pass_on(
     message.extend_from_slice(body);
     let Some(mut answer) = relay.ask(&session, message).await? else { return Ok(None) };
     let first = answer.next().await.transpose()?.unwrap_or_default();
-    Ok(Some(response(&first, answer)))
+    Ok(match parsed::<ResponseHead>(&first) {
+        Ok(head) if head.is_elsewhere => None,
+        Ok(head) => Some(response(&head, answer)),
+        Err(why) => Some(unanswered(&why).into_response()),
+    })
 }
 
-fn response(head: &[u8], parts: Parts) -> Response {
-    let head = match parsed::<ResponseHead>(head) {
-        Ok(head) => head,
-        Err(why) => return unanswered(&why).into_response(),
-    };
+fn response(head: &ResponseHead, parts: Parts) -> Response {
     let mut response = Response::new(Body::from_stream(parts));
     *response.status_mut() = StatusCode::from_u16(head.status).unwrap_or(StatusCode::BAD_GATEWAY);
     *response.headers_mut() = headers(&head.headers);
@@ -163,17 +172,15 @@ pub(crate) async fn answer_others(app: &App, router: Router) -> Infallible {
     // Each has a task, as a connection has: a panic ends one request.
     let (tasks, places) = (TaskTracker::new(), Arc::new(Semaphore::new(ANSWERED)));
     let mut asked = relay.asked();
-    while let Some(asked) = asked.next().await {
-        let (router, place) = (router.clone(), places.clone().acquire_owned().await);
-        tasks.spawn(async move {
-            answer(router, asked).await;
-            drop(place);
-        });
+    loop {
+        // Before a request is taken: others may have room for it.
+        let Ok(place) = places.clone().acquire_owned().await else { return pending().await };
+        let Some(asked) = asked.next().await else { return pending().await };
+        tasks.spawn(answer(router.clone(), asked, place));
     }
-    pending().await
 }
 
-async fn answer(router: Router, asked: Asked) {
+async fn answer(router: Router, asked: Asked, place: OwnedSemaphorePermit) {
     let answering = async {
         let response = match relayed_request(&asked.request) {
             Ok(request) => {
@@ -182,7 +189,7 @@ async fn answer(router: Router, asked: Asked) {
             }
             Err(why) => unanswered(&why).into_response(),
         };
-        send(&asked, response).await
+        send(&asked, response, place).await
     };
     tokio::select! {
         biased;
@@ -196,9 +203,15 @@ async fn answer(router: Router, asked: Asked) {
     }
 }
 
-async fn send(asked: &Asked, response: Response) -> Result<(), JournalError> {
-    let head = ResponseHead { status: response.status().as_u16(), headers: texts(response.headers(), &[]) };
+/// Sends a response. Its body may be a stream without an end, so it holds no place.
+async fn send(asked: &Asked, response: Response, place: OwnedSemaphorePermit) -> Result<(), JournalError> {
+    let head = ResponseHead {
+        is_elsewhere: elsewhere(&response).is_some(),
+        status: response.status().as_u16(),
+        headers: texts(response.headers(), &[]),
+    };
     asked.answer.send(serde_json::to_vec(&head).unwrap_or_default()).await?;
+    drop(place);
     let mut body = response.into_body().into_data_stream().fuse();
     while let Some(bytes) = body.next().await {
         let Ok(bytes) = bytes else { return Ok(()) };

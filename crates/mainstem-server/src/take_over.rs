@@ -28,8 +28,8 @@ const RESTARTED: &str = "restarted";
 #[expect(clippy::exhaustive_enums, reason = "there is no third choice")]
 pub enum OnLost {
     /// Another node takes its turn up, in a new run: results that are recorded are used, and calls
-    /// that were cut off have a result that says so. A turn that ends three nodes in a row is
-    /// closed.
+    /// that were cut off have a result that says so. A turn in which three nodes in a row have
+    /// ended is not taken up again.
     #[default]
     Resume,
     /// It ends with an error; a caller may resume it.
@@ -56,6 +56,10 @@ pub(crate) async fn take_over(app: &Arc<App>) -> Infallible {
 
 async fn take_over_one(app: &Arc<App>, id: &SessionId) {
     let Some((tenant, harness, own)) = of_tenant(app, id) else { return };
+    // Opening ends what was cut off, for all nodes: one with room takes it up.
+    if app.served.on_lost == OnLost::Resume && app.admit(&tenant).is_err() {
+        return;
+    }
     match harness.sessions().find(&own).await {
         // Opening it has ended what was cut off.
         Ok(Some(session)) => take_up(app, &session, &tenant),
@@ -80,25 +84,27 @@ fn of_tenant(app: &App, id: &SessionId) -> Option<(Tenant, Harness, SessionId)> 
 /// ended one, and nodes share the journal.
 pub(crate) fn take_up(app: &Arc<App>, session: &Session, tenant: &Tenant) {
     let is_shared = app.harness.journal().is_some_and(|journal| journal.relay().is_some());
-    if !is_shared || !session.take_cut_run() {
+    if !is_shared || !session.has_cut_run() {
+        return;
+    }
+    let resumes = app.served.on_lost == OnLost::Resume;
+    let share = resumes.then(|| app.admit(tenant)).transpose();
+    // The next request tries again.
+    let Ok(share) = share else { return };
+    if !session.take_cut_run() {
         return;
     }
     app.metrics.taken_over();
     let id = session.id();
     tracing::info!(session = %id, "taken over: its node has ended in a run");
-    if app.served.on_lost == OnLost::Close {
-        return;
-    }
-    if cut_in_a_row(session) > MOST {
+    let Some(share) = share else { return };
+    if cut_in_a_row(session) >= MOST {
         tracing::warn!(session = %id, "{MOST} nodes have ended in this turn; it is not taken up again");
         return;
     }
-    let resumed = app.admit(tenant).map_err(|problem| problem.body().detail.clone()).and_then(|share| {
-        let run = session.resume(RunOptions::default()).map_err(|error| error.to_string())?;
-        Ok(app.drive(run, share))
-    });
-    if let Err(why) = resumed {
-        tracing::warn!(session = %id, why, "the turn that was cut off can't be taken up");
+    match session.resume(RunOptions::default()) {
+        Ok(run) => _ = app.drive(run, share),
+        Err(error) => tracing::warn!(session = %id, %error, "the turn that was cut off can't be taken up"),
     }
 }
 

@@ -100,6 +100,11 @@ impl Session {
         self.0.log.session_id()
     }
 
+    /// Returns `true` if [`take_cut_run`](Self::take_cut_run) would.
+    pub fn has_cut_run(&self) -> bool {
+        self.0.is_cut.load(Ordering::Acquire)
+    }
+
     /// Returns `true`, once, if opening the session has ended a run that was cut off when its
     /// process ended; [`resume`](Self::resume) takes it up.
     pub fn take_cut_run(&self) -> bool {

@@ -15,6 +15,7 @@ const FURTHER: &[(&str, &[&str])] = &[
     ("mainstem_encode", &["Ndjson", "Sse"]),
     ("mainstem_event", &["Conversation", "EventFilter", "SessionLog"]),
     ("mainstem_journal", &["MemoryJournal", "SqliteJournal"]),
+    ("mainstem_postgres", &["PostgresJournal"]),
     ("mainstem_mcp", &["AgentServer", "Server"]),
     ("mainstem_message", &["ContentBlock", "ToolCall", "ToolSpec", "Usage"]),
     (

@@ -6,10 +6,16 @@ use {
     super::Store,
     crate::config::{read::named, var},
     anyhow::Context,
-    mainstem_postgres::{Node, Settings},
+    futures_util::FutureExt,
+    mainstem_postgres::{Error, Node, Settings},
     std::{path::Path, sync::Arc},
 };
 
+#[cfg(feature = "postgres")]
+pub(crate) use mainstem_postgres::NodeView as NodeRow;
+
+#[cfg(not(feature = "postgres"))]
+pub(crate) use self::missing::{NodeRow, drain, join, migrate, nodes};
 use crate::args::JournalAt;
 
 /// The environment variable with the password.
@@ -24,11 +30,28 @@ const PASSWORD_FILE: &str = "PGPASSWORD_FILE";
 #[cfg(feature = "postgres")]
 const LONGEST: u64 = 4096;
 
+/// Returns the URL of a database.
+///
+/// # Errors
+/// The journal is a file.
+fn url(at: &JournalAt) -> anyhow::Result<&str> {
+    match at {
+        JournalAt::Database(url) => Ok(url),
+        JournalAt::File(path) => bail!(
+            "--journal {}: a file has no nodes and needs no migration; a database is named as \
+             postgres://user@host/name",
+            path.display()
+        ),
+    }
+}
+
 /// Joins the nodes of a database.
 #[cfg(feature = "postgres")]
 pub(super) fn join(url: &str) -> anyhow::Result<Store> {
     let node = Node::join_blocking(settings(url)?)?;
-    Ok(Store { journal: Arc::new(node.journal()), tasks: Some(Arc::new(node.tasks())), files: Vec::new() })
+    let (journal, tasks) = (Arc::new(node.journal()), Arc::new(node.tasks()));
+    let asked_to_stop = async move { node.asked_to_stop().await }.boxed();
+    Ok(Store { journal, tasks: Some(tasks), files: Vec::new(), asked_to_stop })
 }
 
 /// Creates the tables of a database, or changes those of an earlier version. Returns what was done,
@@ -36,27 +59,40 @@ pub(super) fn join(url: &str) -> anyhow::Result<Store> {
 ///
 /// # Errors
 /// The journal is a file, or its database can't be reached or changed.
-pub(crate) fn migrate(at: &JournalAt) -> anyhow::Result<String> {
-    match at {
-        JournalAt::File(path) => bail!(
-            "--journal {}: a file needs no migration; a database is named as postgres://user@host/name",
-            path.display()
-        ),
-        JournalAt::Database(url) => migrate_database(url),
-    }
-}
-
 #[cfg(feature = "postgres")]
-fn migrate_database(url: &str) -> anyhow::Result<String> {
-    let settings = settings(url)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let done = runtime.block_on(mainstem_postgres::migrate(&settings))?;
+pub(crate) fn migrate(at: &JournalAt) -> anyhow::Result<String> {
+    let settings = settings(url(at)?)?;
+    let done = wait(mainstem_postgres::migrate(&settings))?;
     let place = settings.place();
     Ok(match done.from {
         None => format!("{place}: the tables are created, in version {}", done.to),
         Some(from) if from == done.to => format!("{place}: the tables have version {from} already"),
         Some(from) => format!("{place}: the tables are changed from version {from} to {}", done.to),
     })
+}
+
+/// Returns the nodes of a database.
+///
+/// # Errors
+/// The journal is a file, or its database can't be reached or read.
+#[cfg(feature = "postgres")]
+pub(crate) fn nodes(at: &JournalAt) -> anyhow::Result<Vec<NodeRow>> {
+    wait(mainstem_postgres::nodes(&settings(url(at)?)?))
+}
+
+/// Asks the nodes of a name or number to stop; returns how many there are.
+///
+/// # Errors
+/// The journal is a file, or its database can't be reached or written.
+#[cfg(feature = "postgres")]
+pub(crate) fn drain(at: &JournalAt, name: &str) -> anyhow::Result<u64> {
+    wait(mainstem_postgres::drain(&settings(url(at)?)?, name))
+}
+
+#[cfg(feature = "postgres")]
+fn wait<T>(request: impl Future<Output = Result<T, Error>>) -> anyhow::Result<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    Ok(runtime.block_on(request)?)
 }
 
 #[cfg(feature = "postgres")]
@@ -70,16 +106,43 @@ fn settings(url: &str) -> anyhow::Result<Settings> {
     Ok(settings.with_password(password.trim_end_matches(['\r', '\n'])))
 }
 
+/// The same in a build without PostgreSQL.
 #[cfg(not(feature = "postgres"))]
-const MISSING: &str =
-    "--journal postgres://…: this build has no PostgreSQL; build it with the feature `postgres`";
+mod missing {
+    use std::time::Duration;
 
-#[cfg(not(feature = "postgres"))]
-pub(super) fn join(_: &str) -> anyhow::Result<super::Store> {
-    bail!(MISSING)
-}
+    use anyhow::bail;
 
-#[cfg(not(feature = "postgres"))]
-fn migrate_database(_: &str) -> anyhow::Result<String> {
-    bail!(MISSING)
+    use super::{JournalAt, url};
+    use crate::store::Store;
+
+    const MISSING: &str =
+        "--journal postgres://…: this build has no PostgreSQL; build it with the feature `postgres`";
+
+    pub(crate) struct NodeRow {
+        pub(crate) no: i64,
+        pub(crate) name: String,
+        pub(crate) program: String,
+        pub(crate) joined: Duration,
+        pub(crate) lease: Option<Duration>,
+        pub(crate) is_draining: bool,
+        pub(crate) sessions: u64,
+        pub(crate) runs: u64,
+    }
+
+    pub(crate) fn join(_: &str) -> anyhow::Result<Store> {
+        bail!(MISSING)
+    }
+
+    pub(crate) fn migrate(at: &JournalAt) -> anyhow::Result<String> {
+        url(at).and_then(|_| bail!(MISSING))
+    }
+
+    pub(crate) fn nodes(at: &JournalAt) -> anyhow::Result<Vec<NodeRow>> {
+        url(at).and_then(|_| bail!(MISSING))
+    }
+
+    pub(crate) fn drain(at: &JournalAt, _: &str) -> anyhow::Result<u64> {
+        url(at).and_then(|_| bail!(MISSING))
+    }
 }

@@ -23,6 +23,7 @@ mod mcp;
 #[cfg(unix)]
 mod mcp_agents;
 mod messages;
+mod nodes;
 mod outputs;
 #[cfg(unix)]
 mod pictures;

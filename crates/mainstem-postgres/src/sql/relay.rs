@@ -42,7 +42,7 @@ pub(crate) async fn take(client: &Client, owner: i64, most: i64) -> Result<Vec<T
 }
 
 /// Stores a part of an answer, the last one as `None`, and tells the asker. Returns how many parts
-/// wait to be read, this one included; 0 if the request was withdrawn.
+/// wait to be read, this one included; 0 if the request was withdrawn. Can be repeated.
 pub(crate) async fn answer(
     client: &Client,
     id: i64,
@@ -51,17 +51,27 @@ pub(crate) async fn answer(
     part: Option<&[u8]>,
 ) -> Result<i64> {
     let sql = "WITH added AS (
-            INSERT INTO relayed_parts SELECT id, $3, $4 FROM relayed WHERE id = $1 RETURNING request)
+            INSERT INTO relayed_parts SELECT id, $3, $4 FROM relayed WHERE id = $1 ON CONFLICT DO NOTHING)
         SELECT (SELECT count(*) FROM relayed_parts WHERE request = $1) + 1,
-            pg_notify('mainstem_node_' || $2::int8, $1::int8::text) FROM added";
+            pg_notify('mainstem_node_' || $2::int8, $1::int8::text) FROM relayed WHERE id = $1";
     let added = query_opt(client, sql, &[&id, &asker, &no, &part]).await?;
     Ok(added.map(|row| row.try_get(0)).transpose()?.unwrap_or(0))
 }
 
-/// Returns how many parts of an answer wait to be read; `None` if the request was withdrawn.
+/// Returns how many parts of an answer wait to be read; `None` if the request was withdrawn, or its
+/// asker has ended.
 pub(crate) async fn waiting(client: &Client, id: i64) -> Result<Option<i64>> {
-    let sql = "SELECT (SELECT count(*) FROM relayed_parts WHERE request = $1) FROM relayed WHERE id = $1";
+    let sql = "SELECT (SELECT count(*) FROM relayed_parts WHERE request = $1) FROM relayed r
+        JOIN nodes n ON n.no = r.asker AND n.lease_until > clock_timestamp() WHERE r.id = $1";
     Ok(query_opt(client, sql, &[&id]).await?.map(|row| row.try_get(0)).transpose()?)
+}
+
+/// Removes the requests that a node has taken and does not answer, and tells their askers.
+pub(crate) async fn disown(client: &Client, owner: i64, answered: &[i64]) -> Result<()> {
+    let sql = "WITH gone AS (
+            DELETE FROM relayed WHERE owner = $1 AND is_taken AND id <> ALL($2) RETURNING id, asker)
+        SELECT pg_notify('mainstem_node_' || asker, id::text) FROM gone";
+    query(client, sql, &[&owner, &answered]).await.map(drop)
 }
 
 /// Removes and returns the parts that have come, in order; the last of an answer is `None`.

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 /// Returns how to turn each of them on, by name.
 pub(super) fn by_setters() -> BTreeMap<String, String> {
-    let mut tools = vec![("agent_generate", "with_agent_generate")];
+    let made = [("agent_generate", "with_agent_generate")].into_iter();
     #[cfg(feature = "files")]
-    tools.extend(mainstem_workspace::FILE_TOOLS.map(|tool| (tool, "with_file_tools")));
+    let made = made.chain(mainstem_workspace::FILE_TOOLS.map(|tool| (tool, "with_file_tools")));
     #[cfg(all(feature = "files", unix))]
-    tools.push(("shell", "with_shell"));
+    let made = made.chain([("shell", "with_shell")]);
     let remedy = |setter| format!("HarnessBuilder::{setter} turns it on");
-    tools.into_iter().map(|(tool, setter)| (tool.to_owned(), remedy(setter))).collect()
+    made.map(|(tool, setter)| (tool.to_owned(), remedy(setter))).collect()
 }
