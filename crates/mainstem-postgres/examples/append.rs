@@ -1,7 +1,7 @@
 //! How fast a node appends, as a ratio to plain `COPY` of the same rows into the same table; and
 //! how long a commit takes to be seen at another node, as a ratio to `NOTIFY` alone.
 //!
-//! `cargo run --release -p mainstem-postgres --example throughput`
+//! `cargo run --release -p mainstem-postgres --example append`
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement")]
 
 use std::{
