@@ -73,8 +73,10 @@ CREATE TABLE checkpoints (
 );
 
 -- Requests to the node that has a session open, and their answers. They are of no use after a crash.
+-- Their numbers are: a number must not come again, or the answer to one would go to another's asker.
+CREATE SEQUENCE relayed_ids;
 CREATE UNLOGGED TABLE relayed (
-    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    id bigint PRIMARY KEY DEFAULT nextval('mainstem.relayed_ids'),
     asker bigint NOT NULL,
     owner bigint NOT NULL,
     request bytea NOT NULL,

@@ -85,6 +85,24 @@ async fn requests_wait_for_a_connection() {
 }
 
 #[tokio::test]
+async fn numbers_of_requests_do_not_come_again_after_a_crash() {
+    let mut server = Postgres::start();
+    let (here, there) = (join(&server.url()).await, join(&server.url()).await);
+    let _log = open_log(&here.journal(), "s").await;
+    let relay = there.journal().relay().unwrap();
+    let id = "s".parse().unwrap();
+    let ask = async || _ = timeout(Duration::from_millis(300), relay.ask(&id, b"what".to_vec())).await;
+    let last = "SELECT last_value FROM mainstem.relayed_ids";
+    ask().await;
+    let before: i64 = server.sql(last).parse().unwrap();
+    server.stop();
+    server.start_again();
+    ask().await;
+    let after: i64 = server.sql(last).parse().unwrap();
+    assert!(after > before, "{before}, {after}");
+}
+
+#[tokio::test]
 async fn an_executor_is_alive_as_long_as_its_node_whatever_the_clocks_say() {
     let server = Postgres::start();
     let (here, there) = (join(&server.url()).await, join(&server.url()).await);
