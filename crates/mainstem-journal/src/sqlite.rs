@@ -27,7 +27,8 @@ use self::{
     threads::Threads,
 };
 use crate::{
-    Checkpoint, Claim, Claimed, Journal, JournalError, Retention, RunPlace, SessionSummary, retention::Cut,
+    Checkpoint, Claim, Claimed, Journal, JournalError, Retention, RunPlace, SessionSummary,
+    backend::dropped_through,
 };
 
 /// How long an event waits for others to be committed with it, unless one of them is durable.
@@ -109,30 +110,6 @@ impl SqliteJournal {
         self.threads.queue().push(op(Answer::new(caller)));
         answer.await.unwrap_or(Err(JournalError::Closed))
     }
-
-    /// Returns the number up to which a session may be cut; reads a page at a time.
-    async fn cut(
-        &self,
-        session: &SessionSummary,
-        retention: &Retention,
-        now: Timestamp,
-    ) -> Result<u64, JournalError> {
-        let mut cut = Cut::new(retention, session.last, now);
-        let mut from = session.first;
-        loop {
-            let page = match self.read(&session.id, from, PAGE).await {
-                // The runs after a damaged event are unknown; and the session may have been deleted
-                // in the meantime.
-                Err(JournalError::Damaged { .. } | JournalError::Unknown { .. }) => Vec::new(),
-                page => page?,
-            };
-            let goes_on = page.iter().all(|event| cut.apply(event));
-            match page.last() {
-                Some(last) if goes_on => from = last.seq + 1,
-                _ => return Ok(cut.through()),
-            }
-        }
-    }
 }
 
 #[async_trait]
@@ -203,7 +180,7 @@ impl Journal for SqliteJournal {
     async fn retain(&self, retention: &Retention, now: Timestamp) -> Result<u64, JournalError> {
         let mut dropped = 0;
         for session in self.sessions().await?.into_iter().filter(|session| session.damage.is_none()) {
-            let through = self.cut(&session, retention, now).await?;
+            let through = dropped_through(self, &session, retention, now, PAGE).await?;
             // One part at a time, so that events are committed in between.
             let mut first = session.first;
             while first <= through {

@@ -13,8 +13,8 @@ use async_trait::async_trait;
 use futures_util::{StreamExt, stream};
 use mainstem_event::{AgentEvent, Record, Timestamp};
 use mainstem_journal::{
-    Changes, Checkpoint, Claim, Claimed, Cut, Journal, JournalError, Relay, Retention, RunPlace,
-    SessionSummary,
+    Changes, Checkpoint, Claim, Claimed, Journal, JournalError, Relay, Retention, RunPlace, SessionSummary,
+    backend::dropped_through,
 };
 use mainstem_message::{RunId, SessionId};
 use tokio::sync::{oneshot, watch};
@@ -83,30 +83,6 @@ impl PostgresJournal {
             return Err(failure.of_journal("write", shared.place()));
         }
         Ok(())
-    }
-
-    /// Returns the number up to which a session may be cut; reads a page at a time.
-    async fn cut(
-        &self,
-        session: &SessionSummary,
-        retention: &Retention,
-        now: Timestamp,
-    ) -> Result<u64, JournalError> {
-        let mut cut = Cut::new(retention, session.last, now);
-        let mut from = session.first;
-        loop {
-            let page = match self.read(&session.id, from, PAGE).await {
-                // The runs after a damaged event are unknown; and the session may have been deleted
-                // in the meantime.
-                Err(JournalError::Damaged { .. } | JournalError::Unknown { .. }) => Vec::new(),
-                page => page?,
-            };
-            let goes_on = page.iter().all(|event| cut.apply(event));
-            match page.last() {
-                Some(last) if goes_on => from = last.seq + 1,
-                _ => return Ok(cut.through()),
-            }
-        }
     }
 }
 
@@ -284,7 +260,7 @@ impl Journal for PostgresJournal {
     async fn retain(&self, retention: &Retention, now: Timestamp) -> Result<u64, JournalError> {
         let mut dropped = 0;
         for session in self.sessions().await?.into_iter().filter(|session| session.damage.is_none()) {
-            let through = self.cut(&session, retention, now).await?;
+            let through = dropped_through(self, &session, retention, now, PAGE).await?;
             // One part at a time, so that events are committed in between.
             let mut first = session.first;
             while first <= through {

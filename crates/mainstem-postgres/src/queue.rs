@@ -8,7 +8,7 @@ use std::{
 use mainstem_event::AgentEvent;
 use mainstem_journal::{
     JournalError,
-    backend::{Request, TenantQueues},
+    backend::{Request, Waiting},
 };
 use mainstem_message::SessionId;
 use tokio::{
@@ -59,33 +59,20 @@ impl Request for Op {
 }
 
 /// The length is bounded by the logs' `settle`: producers wait when their log's record is behind.
-#[derive(Default)]
 pub(crate) struct Queue {
-    state: Mutex<State>,
+    waiting: Mutex<Waiting<Op>>,
     filled: Notify,
 }
 
-#[derive(Default)]
-struct State {
-    requests: TenantQueues<Op>,
-    /// Whether the last group was cut: the requests after it have waited already.
-    is_cut: bool,
-    is_over: bool,
-}
-
-impl State {
-    fn is_due(&self) -> bool {
-        self.is_over || self.is_cut || self.requests.has_urgent() || self.requests.len() >= GROUP
+impl Default for Queue {
+    fn default() -> Self {
+        Self { waiting: Mutex::new(Waiting::new(GROUP)), filled: Notify::new() }
     }
 }
 
 impl Queue {
     pub(crate) fn push(&self, op: Op) {
-        let mut state = self.lock();
-        let (was_empty, was_due) = (state.requests.is_empty(), state.is_due());
-        state.requests.push(op);
-        let is_news = was_empty || (state.is_due() && !was_due);
-        drop(state);
+        let is_news = self.lock().push(op);
         if is_news {
             self.filled.notify_one();
         }
@@ -93,19 +80,18 @@ impl Queue {
 
     /// Ends the queue: no request follows.
     pub(crate) fn end(&self) {
-        self.lock().is_over = true;
+        self.lock().end();
         self.filled.notify_one();
     }
 
     /// Waits until a group is due, and takes it; `None` after the last request. A group ends with a
     /// close.
     pub(crate) async fn next(&self) -> Option<Vec<Op>> {
-        loop {
-            match self.is_empty() {
-                (true, true) => return None,
-                (true, false) => self.filled.notified().await,
-                (false, _) => break,
+        while self.lock().is_empty() {
+            if self.lock().is_over() {
+                return None;
             }
+            self.filled.notified().await;
         }
         let due = Instant::now() + COMMIT_AFTER;
         while !self.lock().is_due() {
@@ -117,25 +103,18 @@ impl Queue {
     }
 
     fn take(&self) -> Vec<Op> {
-        let mut state = self.lock();
+        let mut waiting = self.lock();
         let mut group = Vec::new();
         while group.len() < GROUP && !matches!(group.last(), Some(Op::Close(_))) {
-            match state.requests.pop(|_| true) {
+            match waiting.pop(|_| true) {
                 Some(op) => group.push(op),
                 None => break,
             }
         }
-        state.is_cut = !state.requests.is_empty();
         group
     }
 
-    /// Returns whether it is empty, and whether it is over.
-    fn is_empty(&self) -> (bool, bool) {
-        let state = self.lock();
-        (state.requests.is_empty(), state.is_over)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Waiting<Op>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

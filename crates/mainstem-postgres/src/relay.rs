@@ -104,7 +104,7 @@ impl Relay for PostgresRelay {
     }
 }
 
-/// Takes the requests to this node. If there are none, waits a while for them.
+/// Takes the requests to this node. If it finds no request, waits up to a second for one.
 async fn take(shared: Arc<Shared>) -> Vec<sql::Taken> {
     let taken = async { sql::take(&shared.client().await?, shared.no(), TAKEN).await }.await;
     match taken {

@@ -62,7 +62,7 @@ fn known() -> i32 {
 }
 
 /// Returns the version of the tables, and that of the oldest programs that work with them; `None`
-/// if there are none.
+/// if the database has no tables of Mainstem.
 async fn version(client: &Client) -> Result<Option<(i32, i32)>> {
     if !exists(client).await? {
         return Ok(None);

@@ -86,7 +86,7 @@ struct RequestHead {
 /// The first part of an answer, as JSON; the parts of its body follow.
 #[derive(Serialize, Deserialize)]
 struct ResponseHead {
-    /// Whether the session has moved on, so that this is no answer.
+    /// Whether the session was moved to another node. The request was not handled then.
     #[serde(default)]
     is_elsewhere: bool,
     status: u16,

@@ -25,7 +25,7 @@ const RESTARTED: &str = "restarted";
 
 /// What becomes of a run whose node has ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "there is no third choice")]
+#[expect(clippy::exhaustive_enums, reason = "a run is resumed or closed")]
 pub enum OnLost {
     /// Another node takes its turn up, in a new run: results that are recorded are used, and calls
     /// that were cut off have a result that says so. A turn in which three nodes in a row have

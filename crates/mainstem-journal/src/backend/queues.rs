@@ -57,7 +57,7 @@ impl<R: Request> TenantQueues<R> {
         self.len
     }
 
-    /// Returns `true` if there are none.
+    /// Returns `true` if the queue has no requests.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

@@ -4,41 +4,30 @@ use std::{fmt, sync::PoisonError, time::Instant};
 
 use super::{COMMIT_AFTER, op::Op};
 use crate::{
-    backend::{Request, TenantQueues},
+    backend::{Request, Waiting},
     sync::{Condvar, Mutex, MutexGuard},
 };
 
 /// The maximum number of requests in a transaction.
 pub(super) const GROUP: usize = 1024;
 
+type Guard<'a> = MutexGuard<'a, Waiting<Op>>;
+
 /// The length is bounded by the logs' `settle`: producers wait when their log's record is behind.
-#[derive(Default)]
 pub(super) struct Queue {
-    state: Mutex<State>,
+    waiting: Mutex<Waiting<Op>>,
     filled: Condvar,
 }
 
-#[derive(Default)]
-struct State {
-    requests: TenantQueues<Op>,
-    /// Whether the last group was cut: the requests after it have waited already.
-    is_cut: bool,
-    is_over: bool,
-}
-
-impl State {
-    fn is_due(&self) -> bool {
-        self.is_over || self.is_cut || self.requests.has_urgent() || self.requests.len() >= GROUP
+impl Default for Queue {
+    fn default() -> Self {
+        Self { waiting: Mutex::new(Waiting::new(GROUP)), filled: Condvar::default() }
     }
 }
 
 impl Queue {
     pub(super) fn push(&self, op: Op) {
-        let mut state = self.lock();
-        let (was_empty, was_due) = (state.requests.is_empty(), state.is_due());
-        state.requests.push(op);
-        let is_news = was_empty || (state.is_due() && !was_due);
-        drop(state);
+        let is_news = self.lock().push(op);
         if is_news {
             self.filled.notify_one();
         }
@@ -46,26 +35,26 @@ impl Queue {
 
     /// Ends the queue: no request follows.
     pub(super) fn end(&self) {
-        self.lock().is_over = true;
+        self.lock().end();
         self.filled.notify_one();
     }
 
     /// Waits until a group is due. Returns whether one of its requests is durable; `None` after the
     /// last request.
     pub(super) fn due(&self) -> Option<bool> {
-        let mut state = self.lock();
-        while state.requests.is_empty() {
-            if state.is_over {
+        let mut waiting = self.lock();
+        while waiting.is_empty() {
+            if waiting.is_over() {
                 return None;
             }
-            state = self.filled.wait(state).unwrap_or_else(PoisonError::into_inner);
+            waiting = self.filled.wait(waiting).unwrap_or_else(PoisonError::into_inner);
         }
         let due = Instant::now() + COMMIT_AFTER;
-        let mut is_over = false;
-        while !state.is_due() && !is_over {
-            (state, is_over) = self.wait_until(due, state);
+        let mut is_late = false;
+        while !waiting.is_due() && !is_late {
+            (waiting, is_late) = self.wait_until(due, waiting);
         }
-        Some(state.requests.has_durable())
+        Some(waiting.has_durable())
     }
 
     /// Takes the next request, unless it is durable and `durable` is `false`.
@@ -74,41 +63,38 @@ impl Queue {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.lock().requests.is_empty()
+        self.lock().is_empty()
     }
 
-    /// Takes the next request, as [`TenantQueues::pop`] does.
+    /// Takes the next request, as [`Waiting::pop`] does.
     pub(super) fn pop_if(&self, is_taken: impl FnOnce(&Op) -> bool) -> Option<Op> {
-        let mut state = self.lock();
-        let op = state.requests.pop(is_taken);
-        state.is_cut = op.is_some() && !state.requests.is_empty();
-        op
+        self.lock().pop(is_taken)
     }
 
     /// Waits until a request arrives or the time is over; returns `true` for the latter.
     #[cfg(not(shuttle))]
-    fn wait_until<'a>(&self, due: Instant, state: MutexGuard<'a, State>) -> (MutexGuard<'a, State>, bool) {
+    fn wait_until<'a>(&self, due: Instant, waiting: Guard<'a>) -> (Guard<'a>, bool) {
         let left = due.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return (state, true);
+            return (waiting, true);
         }
-        (self.filled.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0, false)
+        (self.filled.wait_timeout(waiting, left).unwrap_or_else(PoisonError::into_inner).0, false)
     }
 
     /// In a model no time passes: it is over when this thread runs next.
     #[cfg(shuttle)]
-    fn wait_until<'a>(&'a self, _: Instant, state: MutexGuard<'a, State>) -> (MutexGuard<'a, State>, bool) {
-        drop(state);
+    fn wait_until<'a>(&'a self, _: Instant, waiting: Guard<'a>) -> (Guard<'a>, bool) {
+        drop(waiting);
         (self.lock(), true)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> Guard<'_> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl fmt::Debug for Queue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Queue").field("waiting", &self.lock().requests.len()).finish_non_exhaustive()
+        f.debug_struct("Queue").field("waiting", &self.lock().len()).finish_non_exhaustive()
     }
 }
