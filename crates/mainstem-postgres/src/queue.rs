@@ -30,7 +30,7 @@ pub(crate) enum Op {
     /// The record of a session was dropped.
     Release(Arc<Entry>),
     /// Answered once everything before it is committed, of the session's tenant or of all; with
-    /// `false` if it could not be.
+    /// `false` if the database can't be reached.
     Barrier(Option<SessionId>, oneshot::Sender<bool>),
     /// Nothing is written after it.
     Close(oneshot::Sender<Result<(), JournalError>>),

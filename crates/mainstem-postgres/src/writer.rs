@@ -103,7 +103,8 @@ async fn serve(shared: &Shared, pool: &Pool, group: Vec<Op>) {
         }
     }
     let written = write(shared, pool, batch).await;
-    let is_written = written.is_ok();
+    // What the database refuses is told by the records that it refuses.
+    let is_written = !written.as_ref().is_err_and(|failure| failure.is_transient);
     barriers.into_iter().for_each(|caller: oneshot::Sender<bool>| _ = caller.send(is_written));
     if let Some(caller) = close {
         shared.close();
@@ -159,7 +160,9 @@ async fn commit(shared: &Shared, pool: &Pool, batch: &Batch) -> Result<HashSet<i
                 sleep(PAUSE).await;
             }
             // It may be too large: its sessions are written apart.
-            Err(failure) if late >= ATTEMPTS => return Err(Failure::permanent(failure.to_string())),
+            Err(failure) if late >= ATTEMPTS && batch.parts.len() > 1 => {
+                return Err(Failure::permanent(failure.to_string()));
+            }
             result => return result,
         }
     }

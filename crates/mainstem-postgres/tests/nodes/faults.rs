@@ -113,6 +113,10 @@ async fn a_session_that_is_in_trouble_does_not_fail_the_others() {
     assert_eq!((good.failure(), good.committed()), (None, Some(13)));
     let why = bad.failure().unwrap();
     assert!(why.contains("could not extend file (53100)") && why.contains("postgres://"), "{why}");
+    let worse = open_log(&node.journal(), "worse").await;
+    worse.emit(text_delta("poison"));
+    node.journal().flush().await.expect("what one record refuses is told by that record");
+    assert!(worse.failure().is_some());
 }
 
 /// The process that is killed or paused: appends numbers, and prints those that are committed.
