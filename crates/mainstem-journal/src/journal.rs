@@ -7,7 +7,7 @@ use futures_util::stream::BoxStream;
 use mainstem_event::{AgentEvent, Record, Timestamp};
 use mainstem_message::{RunId, SessionId};
 
-use crate::{Claim, Claimed, JournalError, Relay, Retention};
+use crate::{Claim, Claimed, JobStore, JournalError, Relay, Retention};
 
 /// Stores the events of sessions.
 ///
@@ -74,6 +74,11 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
     /// Returns what carries requests to the process that has a session open; `None` if the journal
     /// can't carry them.
     fn relay(&self) -> Option<Arc<dyn Relay>> {
+        None
+    }
+
+    /// Returns the jobs that processes which share the journal run; `None` if it can't store any.
+    fn jobs(&self) -> Option<Arc<dyn JobStore>> {
         None
     }
 
@@ -179,6 +184,10 @@ impl<J: Journal + ?Sized> Journal for Arc<J> {
 
     fn relay(&self) -> Option<Arc<dyn Relay>> {
         (**self).relay()
+    }
+
+    fn jobs(&self) -> Option<Arc<dyn JobStore>> {
+        (**self).jobs()
     }
 
     async fn ready(&self) -> Result<(), JournalError> {

@@ -8,6 +8,7 @@
 pub mod backend;
 mod claim;
 mod error;
+mod jobs;
 mod journal;
 mod memory;
 mod relay;
@@ -19,6 +20,10 @@ mod sync;
 
 pub use claim::{CLAIM_LASTS, Claim, Claimed};
 pub use error::JournalError;
+pub use jobs::{
+    Candidate, Cron, CronError, JOB_KEPT, JOB_LEASE, Job, JobChange, JobFault, JobRun, JobStatus, JobStore,
+    ScopedJobs, Take, choose,
+};
 pub use journal::{Changes, Checkpoint, Journal, RunPlace, SessionSummary};
 pub use memory::MemoryJournal;
 pub use relay::{Answer, Asked, Parts, Relay};

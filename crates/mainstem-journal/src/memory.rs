@@ -18,8 +18,8 @@ use mainstem_event::{AgentEvent, Page, Position, Record, Timestamp};
 use mainstem_message::{RunId, SessionId};
 
 use crate::{
-    Checkpoint, Claim, Claimed, Journal, JournalError, Retention, RunPlace, SessionSummary,
-    backend::begins_run, retention::Cut,
+    Checkpoint, Claim, Claimed, JobStore, Journal, JournalError, Retention, RunPlace, SessionSummary,
+    backend::begins_run, jobs::MemoryJobs, retention::Cut,
 };
 
 /// The most events of a page.
@@ -41,6 +41,7 @@ const MAX_PAGE: usize = 256;
 pub struct MemoryJournal {
     sessions: Mutex<BTreeMap<SessionId, Arc<StoredSession>>>,
     claims: Mutex<BTreeMap<String, Claim>>,
+    jobs: Arc<MemoryJobs>,
     capacity: Option<u64>,
     is_closed: AtomicBool,
 }
@@ -178,6 +179,10 @@ impl Journal for MemoryJournal {
             return Err(unknown());
         }
         Ok(events.range(from, max.min(MAX_PAGE)).to_vec())
+    }
+
+    fn jobs(&self) -> Option<Arc<dyn JobStore>> {
+        Some(self.jobs.clone())
     }
 
     async fn run(&self, id: &RunId) -> Result<Option<RunPlace>, JournalError> {

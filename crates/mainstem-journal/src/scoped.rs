@@ -7,7 +7,8 @@ use mainstem_event::{AgentEvent, Record, Timestamp};
 use mainstem_message::{RunId, SessionId, TenantName};
 
 use crate::{
-    Changes, Checkpoint, Claim, Claimed, Journal, JournalError, Retention, RunPlace, SessionSummary,
+    Changes, Checkpoint, Claim, Claimed, JobStore, Journal, JournalError, Retention, RunPlace, ScopedJobs,
+    SessionSummary,
 };
 
 /// A tenant's part of a journal, whose sessions and claims other parts can't read. In the journal
@@ -100,6 +101,11 @@ impl Journal for Scoped {
     async fn abandoned(&self) -> Result<Vec<SessionId>, JournalError> {
         let all = self.whole.abandoned().await?;
         Ok(all.iter().filter_map(|session| self.outer(session)).collect())
+    }
+
+    fn jobs(&self) -> Option<Arc<dyn JobStore>> {
+        let whole = self.whole.jobs()?;
+        Some(Arc::new(ScopedJobs::new(whole, self.tenant.clone())))
     }
 
     async fn ready(&self) -> Result<(), JournalError> {

@@ -1,5 +1,6 @@
 //! Sessions in one file of an embedded database, for all processes of a workspace.
 
+mod jobs;
 mod lock;
 mod op;
 mod queue;
@@ -22,12 +23,13 @@ use mainstem_message::{RunId, SessionId};
 use tokio::sync::oneshot;
 
 use self::{
+    jobs::SqliteJobs,
     op::{Answer, Op},
     record::SqliteRecord,
     threads::Threads,
 };
 use crate::{
-    Checkpoint, Claim, Claimed, Journal, JournalError, Retention, RunPlace, SessionSummary,
+    Checkpoint, Claim, Claimed, JobStore, Journal, JournalError, Retention, RunPlace, SessionSummary,
     backend::dropped_through,
 };
 
@@ -73,6 +75,7 @@ const PAGE: usize = 256;
 #[derive(Debug)]
 pub struct SqliteJournal {
     threads: Arc<Threads>,
+    jobs: Arc<SqliteJobs>,
 }
 
 impl SqliteJournal {
@@ -96,7 +99,8 @@ impl SqliteJournal {
 
     fn start(path: PathBuf, max_bytes: Option<u64>) -> Result<Self, JournalError> {
         let threads = Arc::new(Threads::start(path, max_bytes)?);
-        Ok(Self { threads })
+        let jobs = Arc::new(SqliteJobs::new(threads.clone()));
+        Ok(Self { threads, jobs })
     }
 
     /// Returns the file.
@@ -147,6 +151,10 @@ impl Journal for SqliteJournal {
             Ok(rows.and_then(|rows| rows.intact(&id)))
         };
         self.threads.read("read", read).await?
+    }
+
+    fn jobs(&self) -> Option<Arc<dyn JobStore>> {
+        Some(self.jobs.clone())
     }
 
     async fn run(&self, id: &RunId) -> Result<Option<RunPlace>, JournalError> {

@@ -18,7 +18,9 @@ use futures_util::{
 use mainstem_event::{
     AgentEvent, EventKind, LogOptions, Outcome, Record, SessionLog, SystemClock, Timestamp,
 };
-use mainstem_journal::{Checkpoint, Claim, Journal, JournalError, MemoryJournal, Retention, SqliteJournal};
+use mainstem_journal::{
+    Checkpoint, Claim, Job, Journal, JournalError, MemoryJournal, Retention, SqliteJournal, Take,
+};
 use mainstem_message::SessionId;
 use mainstem_testing::journal::{
     agent_end, agent_start, emit_run, open_log, read_all, root_sink, text_delta,
@@ -845,4 +847,32 @@ proptest! {
             assert_eq!(file.contents().await, memory.contents().await);
         });
     }
+}
+
+#[tokio::test]
+async fn a_file_of_a_program_without_jobs_stores_them() {
+    let (_directory, path) = place();
+    written(&path, 1).await;
+    Connection::open(&path).unwrap().execute_batch("DROP TABLE jobs").unwrap();
+    let journal = SqliteJournal::open(&path).unwrap();
+    let jobs = journal.jobs().unwrap();
+    let job = Job::new("job-1".parse().unwrap(), serde_json::json!({}), Timestamp::default());
+    assert!(jobs.add(job.clone()).await.unwrap());
+    // Another process takes a job once the one that has taken it has not renewed that in time.
+    let other = SqliteJournal::open(&path).unwrap().jobs().unwrap();
+    let take = Take { most: 1, ..Take::default() };
+    assert_eq!(jobs.take(take.clone()).await.unwrap().len(), 1);
+    assert_eq!(other.take(take.clone()).await.unwrap(), []);
+    Connection::open(&path).unwrap().execute_batch("UPDATE jobs SET until = until - 30000000").unwrap();
+    jobs.renew().await.unwrap();
+    assert_eq!(other.take(take.clone()).await.unwrap(), []);
+    Connection::open(&path).unwrap().execute_batch("UPDATE jobs SET until = until - 31000000").unwrap();
+    assert_eq!(other.take(take.clone()).await.unwrap()[0].attempt, 2);
+    // One that is damaged is told when it is read, and does not hold the others up.
+    let damage = "UPDATE jobs SET record = '{', status = 'waiting'";
+    Connection::open(&path).unwrap().execute_batch(damage).unwrap();
+    let next = Job::new("job-2".parse().unwrap(), serde_json::json!({}), Timestamp::default());
+    assert!(jobs.add(next).await.unwrap());
+    assert_eq!(jobs.take(take).await.unwrap()[0].id.as_str(), "job-2");
+    assert!(jobs.job(&job.id).await.unwrap_err().to_string().contains("cannot read a job of"));
 }

@@ -165,6 +165,8 @@ ids! {
     AgentKey = "agent key", PATTERN, from_str;
     /// A background task.
     TaskId = "task id", SCOPED_PATTERN, parse_scoped;
+    /// A job: a run at a time, or again and again.
+    JobId = "job id", SCOPED_PATTERN, parse_scoped;
     /// A message.
     MessageId = "message id", PATTERN, from_str;
     /// A text, thinking or data block, unique within a reply.
@@ -178,6 +180,7 @@ ids! {
 scoped_ids! {
     SessionId = "session id";
     TaskId = "task id";
+    JobId = "job id";
 }
 
 /// A tool call, as the model named it.

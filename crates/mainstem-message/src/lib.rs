@@ -16,7 +16,7 @@ pub use call::{ToolCall, ToolResult, ToolSpec, ToolState};
 pub use content::{ContentBlock, DataSource, Opaque};
 pub use error::Failure;
 pub use id::{
-    AgentKey, BlockId, ConfirmId, IdError, MessageId, ReplyId, RunId, SessionId, TaskId, TenantName,
+    AgentKey, BlockId, ConfirmId, IdError, JobId, MessageId, ReplyId, RunId, SessionId, TaskId, TenantName,
     ToolCallId,
 };
 pub use message::{Message, Role};

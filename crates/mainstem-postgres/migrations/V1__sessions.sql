@@ -109,3 +109,22 @@ CREATE TABLE executors (
     until bigint NOT NULL,
     lease_until timestamptz NOT NULL
 );
+
+-- Runs at a time, or again and again. The columns beside `record` are those of it that are searched.
+CREATE TABLE jobs (
+    id text COLLATE "C" PRIMARY KEY,
+    tenant text COLLATE "C" NOT NULL,
+    session text COLLATE "C",
+    priority smallint NOT NULL,
+    due_at bigint NOT NULL,
+    status text NOT NULL,
+    -- Of an active job: it is active while the node is alive.
+    node bigint,
+    changed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    record text NOT NULL
+);
+CREATE INDEX jobs_waiting ON jobs (tenant, priority DESC, due_at) WHERE status = 'waiting';
+CREATE INDEX jobs_due ON jobs (due_at) WHERE status = 'waiting';
+CREATE INDEX jobs_active ON jobs (node) WHERE status = 'active';
+CREATE INDEX jobs_of_session ON jobs (session) WHERE status IN ('waiting', 'active');
+CREATE INDEX jobs_over ON jobs (changed_at) WHERE status IN ('ended', 'cancelled');

@@ -13,14 +13,15 @@ use async_trait::async_trait;
 use futures_util::{StreamExt, stream};
 use mainstem_event::{AgentEvent, Record, Timestamp};
 use mainstem_journal::{
-    Changes, Checkpoint, Claim, Claimed, Journal, JournalError, Relay, Retention, RunPlace, SessionSummary,
-    backend::dropped_through,
+    Changes, Checkpoint, Claim, Claimed, JobStore, Journal, JournalError, Relay, Retention, RunPlace,
+    SessionSummary, backend::dropped_through,
 };
 use mainstem_message::{RunId, SessionId};
 use tokio::sync::{oneshot, watch};
 
 use crate::{
     error::{Failure, Result},
+    jobs::PostgresJobs,
     node::{Owner, PAGE, Shared, repeat},
     queue::Op,
     record::{Entry, Opened},
@@ -59,7 +60,7 @@ impl PostgresJournal {
     }
 
     /// Serves a request on the node's thread.
-    async fn serve<T, F>(
+    pub(crate) async fn serve<T, F>(
         &self,
         what: &'static str,
         request: impl FnOnce(Arc<Shared>) -> F,
@@ -73,7 +74,7 @@ impl PostgresJournal {
     }
 
     /// Returns an error if the journal is closed, or if its node has no lease.
-    fn check_writable(&self) -> Result<(), JournalError> {
+    pub(crate) fn check_writable(&self) -> Result<(), JournalError> {
         let shared = &self.owner.shared;
         if shared.is_closed() {
             return Err(JournalError::Closed);
@@ -189,6 +190,10 @@ impl Journal for PostgresJournal {
 
     fn relay(&self) -> Option<Arc<dyn Relay>> {
         Some(Arc::new(PostgresRelay::new(self.owner.clone())))
+    }
+
+    fn jobs(&self) -> Option<Arc<dyn JobStore>> {
+        Some(Arc::new(PostgresJobs(self.clone())))
     }
 
     async fn ready(&self) -> Result<(), JournalError> {

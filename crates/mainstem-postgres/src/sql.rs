@@ -1,5 +1,6 @@
 //! The statements of requests: one session, or one key, at a time.
 
+pub(crate) mod jobs;
 pub(crate) mod relay;
 pub(crate) mod tasks;
 

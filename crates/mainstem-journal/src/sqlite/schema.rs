@@ -62,6 +62,20 @@ const LATER_TABLES: &str = "
             AND event ->> '$.runId' IS NOT NULL AND event ->> '$.source' IS NULL;
 ";
 
+/// The table of jobs, which programs before them ignore.
+const JOBS: &str = "
+    CREATE TABLE IF NOT EXISTS jobs (
+        id TEXT PRIMARY KEY,
+        status TEXT NOT NULL,
+        due_at INTEGER NOT NULL,
+        updated_at INTEGER NOT NULL,
+        holder TEXT,
+        until INTEGER,
+        record TEXT NOT NULL
+    ) WITHOUT ROWID;
+    CREATE INDEX IF NOT EXISTS jobs_by_status ON jobs (status, due_at);
+";
+
 /// Opens a file for writing, and creates what is missing.
 pub(super) fn open(path: &Path, max_bytes: Option<u64>) -> Result<Connection, JournalError> {
     create(path).map_err(JournalError::store("create", path))?;
@@ -115,6 +129,7 @@ fn prepare(connection: &mut Connection, max_bytes: Option<u64>) -> rusqlite::Res
         if pragma(&change, "schema_version")? == 0 {
             change.execute_batch(TABLES)?;
             change.execute_batch(LATER_TABLES)?;
+            change.execute_batch(JOBS)?;
             change.pragma_update(None, "application_id", APPLICATION)?;
             change.pragma_update(None, "user_version", FORMAT)?;
             change.execute("INSERT INTO about VALUES ('written by', ?1)", [PROGRAM])?;
@@ -130,14 +145,18 @@ fn prepare(connection: &mut Connection, max_bytes: Option<u64>) -> rusqlite::Res
 
 /// Adds the tables that an older program has not made, also while another process does the same.
 fn complete(connection: &mut Connection) -> rusqlite::Result<()> {
-    let has_runs = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'runs')";
-    if connection.query_row(has_runs, [], |row| row.get(0))? {
+    let has = |connection: &Connection, table: &str| {
+        let sql = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = ?1)";
+        connection.query_row(sql, [table], |row| row.get::<_, bool>(0))
+    };
+    if has(connection, "runs")? && has(connection, "jobs")? {
         return Ok(());
     }
     let change = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    if !change.query_row(has_runs, [], |row| row.get(0))? {
+    if !has(&change, "runs")? {
         change.execute_batch(LATER_TABLES)?;
     }
+    change.execute_batch(JOBS)?;
     change.commit()
 }
 

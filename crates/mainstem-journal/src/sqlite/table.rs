@@ -6,7 +6,8 @@ use mainstem_event::{AgentEvent, Position, Timestamp};
 use mainstem_message::{RunId, SessionId};
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params, types::ValueRef};
 
-use self::ids::{invalid, run, session_id};
+pub(super) use self::ids::invalid;
+use self::ids::{run, session_id};
 use crate::{
     Checkpoint, Claim, RunPlace, SessionSummary,
     backend::{self, Found, Row, begins_run, nearest_id},

@@ -6,8 +6,8 @@ use std::{
 };
 
 use futures_util::StreamExt;
-use mainstem_event::EventKind;
-use mainstem_journal::Journal;
+use mainstem_event::{EventKind, Timestamp};
+use mainstem_journal::{Job, Journal, Take};
 use mainstem_testing::{
     Postgres, Proxy,
     journal::{emit_run, open_log, text_delta},
@@ -201,4 +201,28 @@ async fn a_node_that_is_paused_past_its_lease_writes_nothing_when_it_is_back() {
     let texts = texts(&node, "s").await;
     assert_eq!(texts[taken_at as usize..], ["mine"; 5]);
     assert!(texts[..taken_at as usize].iter().enumerate().all(|(n, text)| *text == (n + 1).to_string()));
+}
+
+#[tokio::test]
+async fn the_jobs_of_a_node_that_has_ended_are_taken_by_another() {
+    let server = Postgres::start();
+    let proxy = Proxy::before(server.port()).await;
+    let (cut, there) = (join(&server.url_at(proxy.port())).await, join(&server.url()).await);
+    let (jobs, others) = (cut.journal().jobs().unwrap(), there.journal().jobs().unwrap());
+    let job = Job::new("job-1".parse().unwrap(), serde_json::json!({}), Timestamp::default());
+    assert!(jobs.add(job).await.unwrap());
+    let take = Take { most: 1, ..Take::default() };
+    assert_eq!(jobs.take(take.clone()).await.unwrap()[0].attempt, 1);
+    assert_eq!(others.take(take.clone()).await.unwrap(), []);
+    proxy.cut();
+    let begun = Instant::now();
+    let taken = loop {
+        match others.take(take.clone()).await.unwrap().pop() {
+            Some(job) => break job,
+            None => sleep(Duration::from_millis(50)).await,
+        }
+    };
+    assert!(begun.elapsed() < LEASE * 3, "{:?}", begun.elapsed());
+    assert_eq!((taken.attempt, taken.key()), (2, "job:job-1:1".to_owned()));
+    assert!(jobs.take(take).await.is_err(), "a node without a lease takes none");
 }

@@ -1,5 +1,6 @@
 //! The contract of `Journal`: sessions, their writer and their readers.
 
+pub(super) mod jobs;
 mod stored;
 
 use std::sync::Arc;

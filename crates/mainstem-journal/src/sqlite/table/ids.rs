@@ -1,6 +1,6 @@
 //! Ids of rows: a file may have been changed by another program.
 
-use mainstem_message::{IdError, RunId, SessionId};
+use mainstem_message::{RunId, SessionId};
 use rusqlite::{Error, Result, Row, types::Type};
 
 /// Reads a run's id; `None` if the row has none.
@@ -14,6 +14,9 @@ pub(super) fn session_id(row: &Row<'_>, index: usize) -> Result<SessionId> {
     SessionId::parse_scoped(&row.get::<_, String>(index)?).map_err(|error| invalid(index, error))
 }
 
-pub(super) fn invalid(index: usize, error: IdError) -> Error {
+pub(in super::super) fn invalid(
+    index: usize,
+    error: impl std::error::Error + Send + Sync + 'static,
+) -> Error {
     Error::FromSqlConversionFailure(index, Type::Text, Box::new(error))
 }

@@ -1,0 +1,86 @@
+//! Jobs: runs at a time, or again and again, that any process of a store begins.
+
+mod choose;
+mod cron;
+mod job;
+mod memory;
+mod scoped;
+
+use std::{fmt, time::Duration};
+
+use async_trait::async_trait;
+use mainstem_event::Timestamp;
+use mainstem_message::JobId;
+
+use crate::JournalError;
+
+pub use choose::{Candidate, Take, choose};
+pub use cron::{Cron, CronError};
+pub use job::{Job, JobChange, JobFault, JobRun, JobStatus};
+pub(crate) use memory::MemoryJobs;
+pub use scoped::ScopedJobs;
+
+/// Stores jobs, and hands each that is due to one process.
+///
+/// A process that has taken a job [changes](Self::change) it with the number of its attempt. If the
+/// process ends before that, another one takes the job: what it does has to have its effect once,
+/// which [`Job::key`] is for.
+#[async_trait]
+pub trait JobStore: fmt::Debug + Send + Sync {
+    /// Adds a job. Returns `false` if there is one of this id.
+    ///
+    /// # Errors
+    /// If the store can't be written.
+    async fn add(&self, job: Job) -> Result<bool, JournalError>;
+
+    /// Returns a job; `None` if there is none of this id. A job that is over is removed after
+    /// [`JOB_KEPT`].
+    ///
+    /// # Errors
+    /// If it can't be read.
+    async fn job(&self, id: &JobId) -> Result<Option<Job>, JournalError>;
+
+    /// Returns the jobs of these statuses, of all if none is given; the one that is due first comes
+    /// first.
+    ///
+    /// # Errors
+    /// If they can't be read.
+    async fn jobs(&self, statuses: &[JobStatus]) -> Result<Vec<Job>, JournalError>;
+
+    /// Changes a job. Returns it, or why the change is refused; `None` if there is none of this id.
+    ///
+    /// # Errors
+    /// If the store can't be written.
+    async fn change(
+        &self,
+        id: &JobId,
+        change: JobChange,
+    ) -> Result<Option<Result<Job, JobFault>>, JournalError>;
+
+    /// Takes jobs that are due, by the store's clock: they are active in this process from now on.
+    /// [`choose`] has the rules.
+    ///
+    /// # Errors
+    /// If the store can't be written.
+    async fn take(&self, take: Take) -> Result<Vec<Job>, JournalError>;
+
+    /// Says that this process is alive, which has to be done every [`JOB_LEASE`] / 3. A store that
+    /// knows the processes that share it does that by itself.
+    ///
+    /// # Errors
+    /// If the store can't be written.
+    async fn renew(&self) -> Result<(), JournalError> {
+        Ok(())
+    }
+}
+
+/// How long a job is kept after its end.
+pub const JOB_KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// How long a process has the jobs that it has taken, unless it [renews](JobStore::renew) that.
+pub const JOB_LEASE: Duration = Duration::from_secs(30);
+
+/// Returns whether a job is not over, or not over for long.
+fn is_kept(job: &Job, now: Timestamp) -> bool {
+    !job.status.is_over() || now <= job.updated_at.after(JOB_KEPT)
+}
