@@ -28,6 +28,8 @@ mod listen;
 mod login;
 mod metrics;
 mod observe;
+#[cfg(feature = "page")]
+mod page;
 mod prefix;
 mod problem;
 mod protocols;

@@ -14,6 +14,8 @@ use axum::{
 use mainstem_api::{Code, Endpoint, Method, openapi};
 use serde_json::Value;
 
+#[cfg(feature = "page")]
+use crate::page;
 use crate::{
     agents, app::App, body::MAX_UNKNOWN, caller::TakesBody, catalog, events, login, metrics, prefix::Prefix,
     problem::Problem, runs, server, sessions, tasks,
@@ -21,7 +23,11 @@ use crate::{
 
 /// Returns all routes.
 pub(crate) fn routes() -> Router<Arc<App>> {
-    Endpoint::ALL.iter().fold(Router::new(), |router, endpoint| {
+    #[cfg(feature = "page")]
+    let router = page::routes();
+    #[cfg(not(feature = "page"))]
+    let router = Router::new();
+    Endpoint::ALL.iter().fold(router, |router, endpoint| {
         router.route(endpoint.operation().path(), limited(*endpoint, handler(*endpoint)))
     })
 }

@@ -1,0 +1,182 @@
+// One session as the page has it: follows its events, and shows the view at the last one or at an earlier one.
+import type { FleetState, SessionView } from "./api";
+import type { AgentEvent } from "./fleet/event";
+import { Film } from "./fleet/film";
+import { EMPTY } from "./fleet/lane";
+import { NO_VIEW, ofSnapshot, type View } from "./fleet/view";
+import { events, get, Problem } from "./server";
+import { Store } from "./store";
+
+export type Link = "connecting" | "live" | "reconnecting" | "unauthorised" | "missing" | "over";
+
+export interface Shown {
+  /** What is drawn: the last event's view, or that of the scrubber's event. */
+  view: View;
+  link: Link;
+  /** How often the connection was tried again. */
+  attempt: number;
+  /** The event that the scrubber is at; absent while the page is live. */
+  replay?: number;
+  /** The first and the last event that can be shown. */
+  first: number;
+  last: number;
+  /** What the server says of the session. */
+  session?: SessionView;
+  /** When the last event arrived, in milliseconds since 1970. */
+  arrivedAt: number;
+}
+
+/** A longer record is followed from its snapshot on: its first events take too long to read. */
+const WHOLE = 50_000;
+
+/** How long events are applied in one frame, in milliseconds. */
+const BUDGET = 8;
+
+const FIRST_PAUSE = 500;
+const LONGEST_PAUSE = 5000;
+
+export class Session {
+  readonly shown = new Store<Shown>({ view: NO_VIEW, link: "connecting", attempt: 0, first: 0, last: 0, arrivedAt: Date.now() });
+  #film = new Film(NO_VIEW);
+  #snapshot?: FleetState;
+  #queue: AgentEvent[] = [];
+  #isScheduled = false;
+  #stop = new AbortController();
+  #wake = () => {};
+
+  constructor(readonly id: string) {
+    void this.#follow();
+  }
+
+  close(): void {
+    this.#stop.abort();
+  }
+
+  /** Tries to connect at once, after a run has begun or a token was given. */
+  reconnect(): void {
+    this.#wake();
+  }
+
+  get events(): readonly AgentEvent[] {
+    return this.#film.events;
+  }
+
+  eventAfter(seq: number): AgentEvent | undefined {
+    return this.#film.after(seq + 1);
+  }
+
+  /** Shows the view at an event; without one, the live view. */
+  seek(seq?: number): void {
+    const replay = seq === undefined ? undefined : Math.max(this.#film.first, Math.min(seq, this.#film.last));
+    this.shown.set({ replay, view: replay === undefined ? this.#live() : this.#film.at(replay) });
+  }
+
+  /** Reads what the server says of the session, such as its queued runs. */
+  async refresh(): Promise<void> {
+    const session = await get<SessionView>(`sessions/${encodeURIComponent(this.id)}`).catch(() => undefined);
+    if (session) this.shown.set({ session });
+  }
+
+  async #follow(): Promise<void> {
+    for (let attempt = 0; !this.#stop.signal.aborted; attempt += 1) {
+      try {
+        if (this.#snapshot === undefined) await this.#begin();
+        await this.#read(() => (attempt = 0));
+      } catch (error) {
+        if (this.#stop.signal.aborted) return;
+        this.#failed(error, attempt + 1);
+      }
+      await this.#pause(Math.min(FIRST_PAUSE * 2 ** attempt, LONGEST_PAUSE));
+    }
+  }
+
+  /** Reads the snapshot, and chooses where the record begins. */
+  async #begin(): Promise<void> {
+    const fleet = await get<FleetState>(`sessions/${encodeURIComponent(this.id)}/fleet`, this.#stop.signal);
+    this.#snapshot = fleet;
+    this.#queue = [];
+    this.#film = new Film(fleet.seq > WHOLE || this.#hasLost ? ofSnapshot(fleet) : NO_VIEW);
+    this.#show();
+    void this.refresh();
+  }
+
+  #hasLost = false;
+
+  async #read(connected: () => void): Promise<void> {
+    const after = this.#queue.at(-1)?.seq ?? this.#film.last;
+    const stream = await events(this.id, after, this.#stop.signal);
+    connected();
+    this.shown.set({ link: stream ? "live" : "over", attempt: 0 });
+    if (!stream) return;
+    const reader = stream.getReader();
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done || value.event === "end") return;
+      this.#take(JSON.parse(value.data) as AgentEvent);
+    }
+  }
+
+  #take(event: AgentEvent): void {
+    // The beginning of the record can't be read, so the snapshot takes its place.
+    if (event.type === "GAP" && !this.#hasLost) {
+      this.#hasLost = true;
+      this.#snapshot = undefined;
+      throw new Problem(0, "gap", "events are missing");
+    }
+    this.#queue.push(event);
+    this.#schedule();
+  }
+
+  /** Applies what has arrived before the next frame is drawn; a hidden page draws none. */
+  #schedule(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    if (document.hidden) setTimeout(() => this.#flush(), 250);
+    else requestAnimationFrame(() => this.#flush());
+  }
+
+  #flush(): void {
+    this.#isScheduled = false;
+    const end = performance.now() + BUDGET;
+    let count = 0;
+    while (count < this.#queue.length && (count % 64 > 0 || performance.now() < end)) this.#film.push(this.#queue[count++]!);
+    const isLifecycle = this.#queue.slice(0, count).some((event) => !event.source && (event.type === "AGENT_START" || event.type === "AGENT_END"));
+    this.#queue = this.#queue.slice(count);
+    if (isLifecycle) void this.refresh();
+    this.#show();
+    if (this.#queue.length > 0) this.#schedule();
+  }
+
+  #show(): void {
+    const { replay } = this.shown.value;
+    const view = replay === undefined ? this.#live() : this.shown.value.view;
+    this.shown.set({ view, first: this.#film.first, last: this.#film.last, arrivedAt: Date.now() });
+  }
+
+  /** The view of the last event. While the record is read, the snapshot is ahead of it. */
+  #live(): View {
+    const view = this.#film.now;
+    const snapshot = this.#snapshot;
+    return snapshot && snapshot.seq > view.fleet.seq ? { ...view, fleet: snapshot, lanes: snapshot.agents.map((_, place) => view.lanes[place] ?? EMPTY) } : view;
+  }
+
+  #failed(error: unknown, attempt: number): void {
+    const status = error instanceof Problem ? error.status : 0;
+    if (status === 410) {
+      this.#hasLost = true;
+      this.#snapshot = undefined;
+    }
+    const link: Link = status === 401 ? "unauthorised" : status === 404 ? "missing" : "reconnecting";
+    this.shown.set({ link, attempt });
+  }
+
+  #pause(milliseconds: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, milliseconds);
+      this.#wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+}

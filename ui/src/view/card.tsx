@@ -1,0 +1,211 @@
+// An agent's lane: its texts, tool calls and notes in order, with a card for each child below the call that spawned it.
+import type { ComponentChildren, HTMLAttributes } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import type { AgentState, ContentBlock } from "../api";
+import { useDesk, useShown } from "../desk";
+import { agentKey, totalTokens } from "../fleet/fleet";
+import { textOf, type CallPart, type DataPart, type EndPart, type MessagePart, type NotePart, type Part, type TextPart } from "../fleet/lane";
+import { callOf, childrenOf, costOf, nameOf, sessionOf } from "../fleet/view";
+import { firstLine, Markdown, Output, visible } from "./text";
+import { duration, Elapsed, money, StateChip, stateOf, tokens, type State } from "./words";
+
+const NONE: readonly number[] = [];
+
+/** An agent with its head; `depth` is that of the card, not of the agent. */
+export function Card({ place, depth }: { place: number; depth: number }) {
+  const { select } = useDesk();
+  const agent = useShown(({ view }) => view.fleet.agents[place]);
+  if (!agent) return null;
+  const name = visible(nameOf(agent));
+  // Only a card of the first level scrolls by itself.
+  const scrolls = depth === 1 ? { tabIndex: 0, role: "group" as const, "aria-label": `output of ${name}` } : {};
+  return (
+    <section class={`card ${stateOf(agent).tone}`} aria-label={`agent ${name}`} data-agent={agentKey(agent)}>
+      <header>
+        <button type="button" class="name" onClick={() => select(agentKey(agent))}>{name}</button>
+        {agent.source && agent.source.turn > 1 && <span class="muted">turn {agent.source.turn}</span>}
+        {agent.source?.taskId && <span class="muted">in the background</span>}
+        <StateChip state={stateOf(agent)} />
+        <Figures agent={agent} place={place} />
+      </header>
+      <Follow class="body" {...scrolls}><Lane place={place} depth={depth} /></Follow>
+    </section>
+  );
+}
+
+/** Time, tokens and cost of an agent. */
+export function Figures({ agent, place }: { agent: AgentState; place: number }) {
+  const lane = useShown(({ view }) => view.lanes[place]);
+  const until = useShown(({ replay, view }) => (replay === undefined ? undefined : view.fleet.at));
+  const cost = lane && costOf(lane);
+  return (
+    <span class="figures">
+      <Elapsed from={agent.startedAt} to={agent.endedAt ?? undefined} until={until} />
+      <span>{tokens(totalTokens(agent.usage))}</span>
+      {cost !== undefined && <span>{money(cost)}</span>}
+      {agent.context && agent.context.used > 0 && <span>{Math.round((agent.context.used * 100) / Math.max(1, agent.context.window))} % context</span>}
+    </span>
+  );
+}
+
+/** A box that keeps the end of its growing content in sight, unless the reader has scrolled away from it. */
+export function Follow({ children, ...props }: { children: ComponentChildren } & HTMLAttributes<HTMLDivElement>) {
+  const box = useRef<HTMLDivElement>(null);
+  const content = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const outer = box.current!;
+    let isAtEnd = true;
+    const scrolled = () => (isAtEnd = outer.scrollHeight - outer.scrollTop - outer.clientHeight < 40);
+    const grown = new ResizeObserver(() => {
+      if (isAtEnd) outer.scrollTop = outer.scrollHeight;
+    });
+    outer.addEventListener("scroll", scrolled, { passive: true });
+    grown.observe(content.current!);
+    return () => {
+      grown.disconnect();
+      outer.removeEventListener("scroll", scrolled);
+    };
+  }, []);
+  return <div {...props} ref={box}><div ref={content}>{children}</div></div>;
+}
+
+/** The parts of a lane, and its children. */
+export function Lane({ place, depth }: { place: number; depth: number }) {
+  const parts = useShown(({ view }) => view.lanes[place]?.parts);
+  const children = useShown(({ view }) => childrenOf(view.fleet).get(sessionOf(view.fleet, view.fleet.agents[place]!)) ?? NONE);
+  // The calls of the children, which are known once and do not change.
+  const calls = useShown(({ view }) => children.map((child) => callOf(view, child) ?? "").join("\n")).split("\n");
+  const groups = grouped(parts ?? []);
+  const shown = new Set<string>();
+  return (
+    <>
+      {groups.map((group) => {
+        const ids = new Set(group.map((part) => part.id));
+        group.forEach((part) => shown.add(part.id));
+        const spawned = children.filter((_, n) => ids.has(calls[n]!));
+        return (
+          <div key={group[0]!.id} class="parts">
+            {group.map((part) => <PartView key={part.id} part={part} isRoot={depth === 0} />)}
+            {spawned.length > 0 && <Cards places={spawned} depth={depth + 1} />}
+          </div>
+        );
+      })}
+      <Cards places={children.filter((_, n) => !shown.has(calls[n]!))} depth={depth + 1} />
+    </>
+  );
+}
+
+function Cards({ places, depth }: { places: readonly number[]; depth: number }) {
+  return places.length === 0 ? null : <div class="children">{places.map((place) => <Card key={place} place={place} depth={depth} />)}</div>;
+}
+
+/** Calls that follow each other are one group, so that their children stand side by side. */
+function grouped(parts: readonly Part[]): Part[][] {
+  const groups: Part[][] = [];
+  for (const part of parts) {
+    // An agent that is done says so in its head.
+    if (part.kind === "end" && part.outcome === "success") continue;
+    const group = groups.at(-1);
+    if (part.kind === "call" && group?.[0]!.kind === "call") group.push(part);
+    else groups.push([part]);
+  }
+  return groups;
+}
+
+function PartView({ part, isRoot }: { part: Part; isRoot: boolean }) {
+  switch (part.kind) {
+    case "text":
+      return <Said part={part} />;
+    case "thinking":
+      return <Thought part={part} />;
+    case "call":
+      return <Call part={part} />;
+    case "data":
+      return <Data part={part} />;
+    case "message":
+      return <Sent part={part} isRoot={isRoot} />;
+    case "note":
+      return <Note part={part} />;
+    case "end":
+      return <End part={part} />;
+  }
+}
+
+const Said = ({ part }: { part: TextPart }) => (
+  <div class={part.isOpen ? "said open" : "said"}><Markdown text={part.text} /></div>
+);
+
+const Thought = ({ part }: { part: TextPart }) => (
+  <details class="thought"><summary>{part.isOpen ? "thinking… " : "thought "}<span class="muted">{firstLine(part.text, 80)}</span></summary><Markdown text={part.text} /></details>
+);
+
+const CALLS: Record<CallPart["state"], State> = {
+  writing: { sign: "◌", word: "being written", tone: "busy" },
+  waiting: { sign: "◷", word: "waits", tone: "calm" },
+  running: { sign: "◈", word: "running", tone: "busy" },
+  success: { sign: "✔", word: "done", tone: "good" },
+  error: { sign: "✖", word: "failed", tone: "bad" },
+  interrupted: { sign: "■", word: "interrupted", tone: "calm" },
+  denied: { sign: "⊘", word: "denied", tone: "bad" },
+};
+
+function Call({ part }: { part: CallPart }) {
+  const isBackground = part.state === "running" && part.durationMs !== undefined;
+  const state = isBackground ? { sign: "◐", word: "in the background", tone: "busy" as const } : CALLS[part.state];
+  return (
+    <details class="call">
+      <summary>
+        <StateChip state={state} /> <b>{visible(part.name)}</b> <span class="muted">{brief(part.arguments)}</span>
+        {part.durationMs !== undefined && <span class="elapsed">{duration(part.durationMs)}</span>}
+      </summary>
+      <h4>Arguments</h4>
+      <pre class="plain" dir="auto">{visible(part.arguments) || "none"}</pre>
+      {part.result && <><h4>Result</h4><Output text={part.result} /></>}
+      {part.data.map((block, n) => <Block key={n} block={block} />)}
+    </details>
+  );
+}
+
+/** The values of the arguments in one line. */
+function brief(text: string): string {
+  try {
+    const value: unknown = JSON.parse(text);
+    const values = typeof value === "object" && value !== null ? Object.values(value) : [value];
+    return firstLine(values.map((inner) => (typeof inner === "string" ? inner : JSON.stringify(inner))).join(" · "), 90);
+  } catch {
+    return firstLine(text, 90);
+  }
+}
+
+function Block({ block }: { block: ContentBlock }) {
+  if ("text" in block) return <Output text={block.text} />;
+  if (!("mediaType" in block)) return null;
+  if ("base64" in block.source) return <Picture mediaType={block.mediaType} base64={block.source.base64} />;
+  return <p class="muted">{visible(block.mediaType)} at {visible(block.source.url)}</p>;
+}
+
+const Data = ({ part }: { part: DataPart }) =>
+  part.isOpen ? <p class="muted">{visible(part.mediaType)}, {part.base64.length} characters so far</p> : <Picture mediaType={part.mediaType} base64={part.base64} />;
+
+/** An image of a kind that can't contain a script or a link; the size of anything else. */
+function Picture({ mediaType, base64 }: { mediaType: string; base64: string }) {
+  const isImage = /^image\/(png|jpeg|gif|webp)$/.test(mediaType);
+  if (!isImage) return <p class="muted">{visible(mediaType)}, {Math.ceil((base64.length * 3) / 4)} bytes</p>;
+  return <img src={`data:${mediaType};base64,${base64}`} alt={`${mediaType} from a model or a tool`} />;
+}
+
+function Sent({ part, isRoot }: { part: MessagePart; isRoot: boolean }) {
+  const text = textOf(part.message.content);
+  if (part.mode === "input" && !isRoot) {
+    return <details class="task"><summary>Task <span class="muted">{firstLine(text, 90)}</span></summary><Markdown text={text} /></details>;
+  }
+  return <div class="sent"><span class="muted">{part.mode === "input" ? "you" : `message · ${part.mode}`}</span><Markdown text={text} /></div>;
+}
+
+const Note = ({ part }: { part: NotePart }) => (
+  <details class="note"><summary>{visible(part.title)} <span class="muted">{firstLine(part.text, 80)}</span></summary><pre class="plain" dir="auto">{visible(part.text)}</pre></details>
+);
+
+const End = ({ part }: { part: EndPart }) => (
+  <p class="ended"><b>{part.outcome.replace("_", " ")}</b> after {duration(part.durationMs)}{part.error && `: ${visible(part.error.message)}`}</p>
+);

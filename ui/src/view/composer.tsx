@@ -1,0 +1,143 @@
+// Where a person speaks to the selected agent: starts a run, sends a message, cancels, resumes, compacts.
+import { useEffect, useState } from "preact/hooks";
+import type { Agents, NewRun, SendMode } from "../api";
+import { attempt, blocked, useDesk, useShown } from "../desk";
+import { ROOT } from "../fleet/event";
+import { agentKey } from "../fleet/fleet";
+import { isRunning, nameOf, rootOf } from "../fleet/view";
+import { get, post } from "../server";
+import { Action } from "./action";
+import { visible } from "./text";
+
+const path = (session: string) => `sessions/${encodeURIComponent(session)}`;
+
+export function Composer() {
+  const { selected } = useDesk();
+  const isActive = useShown(({ view }) => isRunning(view));
+  return selected === ROOT && !isActive ? <Start /> : <Message />;
+}
+
+/** Starts a run of the session. */
+function Start() {
+  const { session } = useDesk();
+  const [text, setText] = useState("");
+  const [asked, setAsked] = useState("");
+  const [agent, setAgent] = useState("");
+  const reason = useShown(blocked);
+  const agents = useAgents();
+  const begin = async () => {
+    const patterns = asked.split(",").map((pattern) => pattern.trim()).filter(Boolean);
+    const run: NewRun = { input: text };
+    if (agent) run.agent = agent;
+    if (patterns.length > 0) run.options = { permissions: [{ ask: patterns }] } as unknown as NewRun["options"];
+    if (await attempt(() => post(`${path(session.id)}/runs`, run), "The run begins.")) setText("");
+    session.reconnect();
+  };
+  return (
+    <form class="composer" aria-label="start a run" onSubmit={(event) => event.preventDefault()}>
+      <Text label="Task" value={text} set={setText} send={() => reason === undefined && text.trim() && void begin()} hint="What is to be done?" />
+      <div class="row">
+        <label>Agent <select value={agent} onChange={(event) => setAgent(event.currentTarget.value)}>
+          <option value="">{agents?.runs ?? "default"}</option>
+          {agents?.items.filter((item) => item.runnable).map((item) => <option key={item.id} value={item.id}>{visible(item.id)}</option>)}
+        </select></label>
+        <label>Ask me before <input value={asked} onInput={(event) => setAsked(event.currentTarget.value)} placeholder="run_tests, write_*" size={16} /></label>
+        <span class="grow" />
+        <Again />
+        <Action tone="main" run={begin} reason={reason ?? (text.trim() ? undefined : "write a task first")}>Start the run</Action>
+      </div>
+    </form>
+  );
+}
+
+/** Resumes the last turn, or compacts the conversation. */
+function Again() {
+  const { session } = useDesk();
+  const reason = useShown(blocked);
+  const outcome = useShown(({ view }) => rootOf(view.fleet)?.outcome);
+  const isUnfinished = useShown((shown) => shown.session?.state === "unfinished");
+  const nothing = outcome === undefined && !isUnfinished ? "nothing has run yet" : undefined;
+  const isCut = isUnfinished || (outcome !== undefined && outcome !== "success");
+  const begin = async (run: NewRun, done: string) => {
+    await attempt(() => post(`${path(session.id)}/runs`, run), done);
+    session.reconnect();
+  };
+  return (
+    <>
+      <Action run={() => begin({ compact: true }, "The conversation is being compacted.")} reason={reason ?? nothing}>Compact</Action>
+      <Action run={() => begin({ resume: true }, "The last turn is resumed.")} reason={reason ?? nothing ?? (isCut ? undefined : "the last turn is complete")}>Resume</Action>
+    </>
+  );
+}
+
+const MODES: Record<SendMode, string> = {
+  queue: "after this turn",
+  steer: "before its next model call",
+  interrupt: "at once",
+};
+
+/** Sends a message to the selected agent, or cancels it. */
+function Message() {
+  const { session, selected } = useDesk();
+  const agent = useShown(({ view }) => view.fleet.agents.find((one) => agentKey(one) === selected));
+  const run = useShown(({ view }) => view.run);
+  const isClosed = useShown(({ view }) => view.closed.includes(selected));
+  const reason = useShown(blocked) ?? (isClosed ? "this agent is closed and accepts no messages" : undefined);
+  const isOver = agent?.outcome !== undefined;
+  const isRoot = selected === ROOT;
+  const [text, setText] = useState("");
+  const [mode, setMode] = useState<SendMode>("steer");
+  // The leading agent takes a queued message as a further run; a child that has ended begins a turn.
+  const sent: SendMode = isOver ? "queue" : mode;
+  const send = async () => {
+    const work = isRoot && sent === "queue"
+      ? () => post(`${path(session.id)}/runs`, { input: text, queue: true } satisfies NewRun)
+      : () => post(`${path(session.id)}/agents/${encodeURIComponent(selected)}/messages`, { content: text, mode: sent });
+    if (await attempt(work, "The message is sent.")) setText("");
+  };
+  const over = isOver ? "it has ended" : undefined;
+  const cancel = () => attempt(
+    () => (isRoot ? post(`runs/${encodeURIComponent(run!.id)}/cancel`) : post(`${path(session.id)}/agents/${encodeURIComponent(selected)}/cancel`)),
+    "It is being cancelled.",
+  );
+  const name = agent ? visible(nameOf(agent)) : "the agent";
+  return (
+    <form class="composer" aria-label={`message to ${name}`} onSubmit={(event) => event.preventDefault()}>
+      <Text label={`Message to ${name}`} value={text} set={setText} send={() => reason === undefined && text.trim() && void send()} hint={`Tell ${name} something`} />
+      <div class="row">
+        <label>It reads this <select value={sent} disabled={isOver} onChange={(event) => setMode(event.currentTarget.value as SendMode)}>
+          {Object.entries(MODES).map(([value, word]) => <option key={value} value={value}>{isRoot && value === "queue" ? "as a further run" : word}</option>)}
+        </select></label>
+        <span class="grow" />
+        <Action tone="danger" run={cancel} reason={reason ?? over ?? (isRoot && !run ? "the run is not known yet" : undefined)}>{isRoot ? "Cancel the run" : `Cancel ${name}`}</Action>
+        <Action tone="main" run={send} reason={reason ?? (text.trim() ? undefined : "write a message first")}>Send</Action>
+      </div>
+    </form>
+  );
+}
+
+interface TextProps {
+  label: string;
+  hint: string;
+  value: string;
+  set: (text: string) => void;
+  send: () => unknown;
+}
+
+/** Enter sends, Shift with Enter begins a line. */
+function Text({ label, hint, value, set, send }: TextProps) {
+  const press = (event: KeyboardEvent) => {
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    event.preventDefault();
+    send();
+  };
+  return <textarea aria-label={label} placeholder={hint} rows={2} value={value} onInput={(event) => set(event.currentTarget.value)} onKeyDown={press} />;
+}
+
+function useAgents(): Agents | undefined {
+  const [agents, setAgents] = useState<Agents>();
+  useEffect(() => {
+    void get<Agents>("agents").then(setAgents, () => undefined);
+  }, []);
+  return agents;
+}

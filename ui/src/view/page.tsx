@@ -1,0 +1,246 @@
+// The whole page: its head, the sessions and the tree, the lanes, what needs a person, the timeline and the scrubber.
+import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
+import { DeskContext, notices, useDesk, useShown } from "../desk";
+import { ROOT, type Key } from "../fleet/event";
+import { agentKey, totalTokens } from "../fleet/fleet";
+import { costOf, isRunning, nameOf, placeOf } from "../fleet/view";
+import { readRoute, writeRoute, type Route } from "../route";
+import { get, Problem, setToken } from "../server";
+import { Session } from "../session";
+import { usePart } from "../store";
+import { Announcer } from "./announcer";
+import { Card, Follow, Lane } from "./card";
+import { Composer } from "./composer";
+import { Replay } from "./replay";
+import { newName, Sessions, useSessions } from "./sessions";
+import { Background, Details, NeedsYou } from "./side";
+import { visible } from "./text";
+import { Timeline } from "./timeline";
+import { Tree } from "./tree";
+import { Elapsed, money, StateChip, stateOf, tokens } from "./words";
+
+export function Page() {
+  const [isAllowed, setAllowed] = useState<boolean>();
+  const check = useCallback(async () => {
+    const error: unknown = await get("agents").then(() => undefined, (reason: unknown) => reason);
+    setAllowed(!(error instanceof Problem && (error.status === 401 || error.status === 403)));
+  }, []);
+  useEffect(() => void check(), [check]);
+  if (isAllowed === undefined) return <p class="pad" role="status">Connecting.</p>;
+  return isAllowed ? <Desk onUnauthorised={() => setAllowed(false)} /> : <Login onToken={check} />;
+}
+
+function Login({ onToken }: { onToken: () => Promise<void> }) {
+  const [text, setText] = useState("");
+  const [isWrong, setWrong] = useState(false);
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    setToken(text.trim());
+    await onToken();
+    setWrong(true);
+  };
+  return (
+    <main class="login">
+      <h1>Mainstem</h1>
+      <form onSubmit={submit}>
+        <label for="token">Token</label>
+        <input id="token" type="password" autocomplete="off" value={text} onInput={(event) => setText(event.currentTarget.value)} />
+        <button class="main" disabled={!text.trim()}>Open</button>
+        <p class="muted">The server shows its token when it starts. It stays in this tab.</p>
+        {isWrong && <p role="alert" class="bad">The server does not accept this token.</p>}
+      </form>
+    </main>
+  );
+}
+
+function useRoute(): Route {
+  const [route, setRoute] = useState(() => readRoute(location.hash));
+  useEffect(() => {
+    const changed = () => setRoute(readRoute(location.hash));
+    addEventListener("hashchange", changed);
+    return () => removeEventListener("hashchange", changed);
+  }, []);
+  return route;
+}
+
+const TABS = ["Agents", "Lane", "Timeline", "Needs you"] as const;
+type Tab = (typeof TABS)[number];
+
+function Desk({ onUnauthorised }: { onUnauthorised: () => void }) {
+  const route = useRoute();
+  const sessions = useSessions(true);
+  const [name] = useState(newName);
+  const id = route.session ?? sessions?.[0]?.id ?? name;
+  const [session, setSession] = useState<Session>();
+  const [tab, setTab] = useState<Tab>("Lane");
+  const isKnown = route.session !== undefined || sessions !== undefined;
+  useEffect(() => {
+    if (!isKnown) return undefined;
+    const opened = new Session(id);
+    setSession(opened);
+    return () => opened.close();
+  }, [id, isKnown]);
+  const selected = route.agent ?? ROOT;
+  const select = useCallback((key: Key) => {
+    history.replaceState(null, "", location.pathname + writeRoute({ session: id, agent: key }));
+    dispatchEvent(new HashChangeEvent("hashchange"));
+    setTab("Lane");
+  }, [id]);
+  const desk = useMemo(() => session && { session, selected, select }, [session, selected, select]);
+  if (!desk) return <p class="pad" role="status">Connecting.</p>;
+  return (
+    <DeskContext.Provider value={desk} key={desk.session.id}>
+      <Moment seq={route.seq} />
+      <Watch onUnauthorised={onUnauthorised} />
+      <div class="desk" data-tab={tab}>
+        <Head />
+        <Banner />
+        <nav class="tabs" aria-label="parts of the page">
+          {TABS.map((one) => <button key={one} type="button" aria-pressed={one === tab} onClick={() => setTab(one)}>{one}{one === "Needs you" && <Count />}</button>)}
+        </nav>
+        <aside class="nav" aria-label="sessions and agents">
+          <h2>Sessions</h2>
+          <Sessions sessions={sessions} current={id} />
+          <h2>Agents</h2>
+          <Tree />
+        </aside>
+        <Main />
+        <aside class="side" aria-label="tasks and figures">
+          <NeedsYou />
+          <Background />
+          <Details />
+        </aside>
+        <footer class="foot">
+          <Timeline />
+          <Replay />
+        </footer>
+      </div>
+      <Announcer />
+      <NoticeBar />
+    </DeskContext.Provider>
+  );
+}
+
+/** Shows the moment that the address names, once the record has it. */
+function Moment({ seq }: { seq: number | undefined }) {
+  const { session } = useDesk();
+  const isThere = useShown(({ last }) => seq !== undefined && last >= seq);
+  useEffect(() => {
+    if (isThere && seq !== undefined) session.seek(seq);
+  }, [session, seq, isThere]);
+  return null;
+}
+
+/** Asks for a token once the server wants one, and counts in the title what needs a person. */
+function Watch({ onUnauthorised }: { onUnauthorised: () => void }) {
+  const { session } = useDesk();
+  const link = useShown((shown) => shown.link);
+  const count = useCount();
+  useEffect(() => {
+    if (link === "unauthorised") onUnauthorised();
+  }, [link, onUnauthorised]);
+  useEffect(() => {
+    document.title = `${count > 0 ? `(${count}) ` : ""}${session.id} · Mainstem`;
+  }, [count, session]);
+  return null;
+}
+
+const useCount = (): number => useShown(({ view }) => Object.keys(view.fleet.confirmations).length + view.external.length);
+
+function Count() {
+  const count = useCount();
+  return count > 0 ? <> ({count})</> : null;
+}
+
+function Head() {
+  const { session } = useDesk();
+  const fleet = useShown(({ view }) => view.fleet);
+  const run = useShown(({ view }) => view.run);
+  const rootLane = useShown(({ view }) => view.lanes[placeOf(view.fleet, ROOT)]);
+  const queued = useShown((shown) => shown.session?.queued_runs.length ?? 0);
+  const running = fleet.agents.filter((agent) => agent.outcome === undefined).length;
+  const cost = rootLane && costOf(rootLane);
+  return (
+    <header class="head">
+      <h1>Mainstem</h1>
+      <span class="who">{visible(session.id)}</span>
+      <LinkChip />
+      {run && <Elapsed from={run.startedAt} to={run.endedAt} />}
+      <span>{fleet.agents.length} {fleet.agents.length === 1 ? "agent" : "agents"}{running > 0 && `, ${running} running`}</span>
+      <span>{tokens(totalTokens(fleet.usage))}</span>
+      {cost !== undefined && <span>{money(cost)}</span>}
+      {fleet.planMode && <span class="chip ask">plan mode</span>}
+      {queued > 0 && <span>{queued} queued</span>}
+      {fleet.agents.some((agent) => agent.model === "demo") && <span class="chip calm">demo</span>}
+    </header>
+  );
+}
+
+function LinkChip() {
+  const replay = useShown((shown) => shown.replay);
+  const link = useShown((shown) => shown.link);
+  const isActive = useShown(({ view }) => isRunning(view));
+  if (replay !== undefined) return <span class="chip replaying">REPLAY</span>;
+  const words = { connecting: "connecting", live: isActive ? "LIVE" : "idle", reconnecting: "reconnecting", unauthorised: "token required", missing: "new", over: "over" };
+  return <span class={`chip ${link === "live" ? "good" : "calm"}`}>{words[link]}</span>;
+}
+
+/** What stands between the reader and the live view. */
+function Banner() {
+  const link = useShown((shown) => shown.link);
+  const attempt = useShown((shown) => shown.attempt);
+  const seq = useShown(({ view }) => view.fleet.seq);
+  const replay = useShown((shown) => shown.replay);
+  const first = useShown((shown) => shown.first);
+  const missed = useShown(({ view }) => view.fleet.missed);
+  if (link === "reconnecting") return <p class="banner" role="status">The connection is lost. Trying again, attempt {attempt}; the last event is {seq}.</p>;
+  if (replay !== undefined) return <p class="banner" role="status">REPLAY at event {replay}. Actions are disabled.</p>;
+  if (first > 0) return <p class="banner">The record before event {first} is not shown.</p>;
+  if (missed > 0) return <p class="banner">{missed} events are missing.</p>;
+  return null;
+}
+
+function Main() {
+  const { selected, select } = useDesk();
+  const fleet = useShown(({ view }) => view.fleet);
+  const place = placeOf(fleet, selected);
+  const agent = fleet.agents[place];
+  const parent = agent?.source && fleet.agents.find((one) => (one.source?.sessionId ?? fleet.sessionId) === agent.source!.parentSessionId);
+  return (
+    <main class="main">
+      {agent?.source && (
+        <div class="row crumbs">
+          {parent && <button type="button" onClick={() => select(agentKey(parent))}>↑ {visible(nameOf(parent))}</button>}
+          <StateChip state={stateOf(agent)} />
+        </div>
+      )}
+      <Follow key={selected} class="lane" tabIndex={0} role="group" aria-label="lane of the selected agent">
+        {agent ? (agent.source ? <Card place={place} depth={0} /> : <Lane place={place} depth={0} />) : <Empty />}
+      </Follow>
+      <Composer />
+    </main>
+  );
+}
+
+const Empty = () => (
+  <div class="empty">
+    <p>Nothing has run in this session.</p>
+    <p class="muted">Write a task below. Every agent that works on it appears here while it works.</p>
+  </div>
+);
+
+/** What came of the last action; an error stays until it is closed. */
+function NoticeBar() {
+  const notice = usePart(notices, (value) => value.notice);
+  const close = () => notices.set({ notice: undefined });
+  useEffect(() => {
+    if (!notice || notice.isError) return undefined;
+    const timer = setTimeout(close, 4000);
+    return () => clearTimeout(timer);
+  }, [notice]);
+  return (
+    <div class="notices" role={notice?.isError ? "alert" : "status"}>
+      {notice && <p class={notice.isError ? "notice bad" : "notice"}>{visible(notice.text)} <button type="button" onClick={close} aria-label="close the message">✕</button></p>}
+    </div>
+  );
+}
