@@ -71,7 +71,8 @@ impl File {
     fn new(media_type: &'static str, text: Bytes) -> Self {
         let hash = Sha256::digest(&text);
         // Weak, because both encodings have it.
-        let etag = format!("W/\"{}\"", hash[..12].iter().map(|byte| format!("{byte:02x}")).collect::<String>());
+        let etag =
+            format!("W/\"{}\"", hash[..12].iter().map(|byte| format!("{byte:02x}")).collect::<String>());
         Self { media_type, gzip: gzip(&text), text, etag }
     }
 
