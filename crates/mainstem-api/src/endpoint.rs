@@ -6,8 +6,9 @@ use mainstem_task::TaskRecord;
 use serde_json::{Value, json};
 
 use crate::{
-    Agents, Approval, Approved, CancelQuery, CancelledAgent, EventQuery, Items, Login, ModelView, NewMessage,
-    NewRun, NewToolResult, Operation, RunView, SessionView, TaskQuery, Transcript, WaitQuery,
+    Agents, Approval, Approved, CancelQuery, CancelledAgent, EventQuery, Items, JobQuery, JobView, Login,
+    ModelView, NewJob, NewMessage, NewRun, NewToolResult, Operation, RunView, SessionView, TaskQuery,
+    Transcript, WaitQuery,
 };
 
 /// Declares the endpoints, and the list of all of them.
@@ -72,6 +73,14 @@ endpoints! {
     WaitForTask,
     /// Cancels a background task.
     CancelTask,
+    /// Lists jobs.
+    ListJobs,
+    /// Adds a job.
+    AddJob,
+    /// Returns a job.
+    GetJob,
+    /// Cancels a job.
+    CancelJob,
     /// Lists agents.
     ListAgents,
     /// Lists models.
@@ -210,6 +219,19 @@ impl Endpoint {
                 .json::<TaskRecord>(202, "It is not over yet."),
             Self::CancelTask => Operation::post("/v1/tasks/{task}/cancel", "Cancel a background task.")
                 .json::<TaskRecord>(202, "It was asked to stop."),
+            Self::ListJobs => Operation::get("/v1/jobs", "List jobs: runs at a time, or again and again.")
+                .query::<JobQuery>()
+                .json::<Items<JobView>>(200, "The caller's jobs; the one that is due first comes first."),
+            Self::AddJob => Operation::post("/v1/jobs", "Add a job.")
+                .body::<NewJob>()
+                .json::<JobView>(201, "It is stored; `Location` is its path."),
+            Self::GetJob => {
+                Operation::get("/v1/jobs/{job}", "Return a job.").json::<JobView>(200, "The job.")
+            }
+            Self::CancelJob => {
+                Operation::post("/v1/jobs/{job}/cancel", "Cancel a job, and its run if one is active.")
+                    .json::<JobView>(202, "It begins no further run.")
+            }
             Self::ListAgents => {
                 Operation::get("/v1/agents", "List the agent that leads runs, and those that it can spawn.")
                     .json::<Agents>(200, "Without hidden ones.")

@@ -5,16 +5,18 @@ use std::{pin::Pin, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use futures_core::Stream;
 use mainstem_event::{AgentEvent, CancelReason, ChildSummary, Decision, FleetState, SendMode};
-use mainstem_message::{AgentKey, ConfirmId, RunId, SessionId, TaskId, ToolCallId};
+use mainstem_message::{AgentKey, ConfirmId, JobId, RunId, SessionId, TaskId, ToolCallId};
 use mainstem_task::TaskRecord;
 
-use crate::{Error, EventQuery, NewRun, NewToolResult, RunView, SessionView, TaskQuery};
+use crate::{
+    Error, EventQuery, JobQuery, JobView, NewJob, NewRun, NewToolResult, RunView, SessionView, TaskQuery,
+};
 
 /// Events of a session, in order. After an error there are no more. Dropping a wait for the next
 /// event loses nothing.
 pub type Events = Pin<Box<dyn Stream<Item = Result<AgentEvent, Error>> + Send>>;
 
-/// A place that has sessions and background tasks.
+/// A place that has sessions, background tasks and jobs.
 #[async_trait]
 pub trait Host: Send + Sync {
     /// Returns the sessions, the most recent first.
@@ -56,6 +58,32 @@ pub trait Host: Send + Sync {
     /// # Errors
     /// The task does not exist, or can't be read or written.
     async fn cancel_task(&self, id: &TaskId) -> Result<TaskRecord, Error>;
+
+    /// Returns jobs; the one that is due first comes first.
+    ///
+    /// # Errors
+    /// If there is no journal that stores them ([`NoJobs`](crate::Code::NoJobs)), or they can't be
+    /// read.
+    async fn jobs(&self, query: JobQuery) -> Result<Vec<JobView>, Error>;
+
+    /// Returns a job.
+    ///
+    /// # Errors
+    /// The job does not exist, or can't be read.
+    async fn job(&self, id: &JobId) -> Result<JobView, Error>;
+
+    /// Adds a job.
+    ///
+    /// # Errors
+    /// It is not valid, there is one of its id ([`Exists`](crate::Code::Exists)), or it can't be
+    /// stored.
+    async fn add_job(&self, job: NewJob) -> Result<JobView, Error>;
+
+    /// Cancels a job: it begins no further run, and its run is asked to stop if one is active.
+    ///
+    /// # Errors
+    /// It does not exist, is over ([`JobOver`](crate::Code::JobOver)), or can't be changed.
+    async fn cancel_job(&self, id: &JobId) -> Result<JobView, Error>;
 }
 
 /// A session. The functions mean the same wherever the session is; a place that only has its record

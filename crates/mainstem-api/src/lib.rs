@@ -15,6 +15,7 @@ mod agent;
 mod endpoint;
 mod error;
 mod host;
+mod job;
 mod openapi;
 mod operation;
 mod problem;
@@ -29,6 +30,7 @@ pub use agent::{
 pub use endpoint::Endpoint;
 pub use error::Error;
 pub use host::{AnyRun, AnySession, Begun, Events, Host};
+pub use job::{JobQuery, JobRunView, JobState, JobView, NewJob};
 pub use openapi::{COOKIE, openapi};
 pub use operation::{Method, Operation};
 pub use problem::{Code, Problem};

@@ -80,16 +80,22 @@ codes! {
     BodyUnreadable = "body_unreadable", 400;
     /// The body has a `Content-Encoding`.
     EncodedBody = "encoded_body", 415;
+    /// There is an object of this id already.
+    Exists = "exists", 409;
     /// The events are no longer stored; `oldest_seq` is the oldest that is.
     Gone = "gone", 410;
     /// The server does not answer under this name.
     HostNotAllowed = "host_not_allowed", 403;
     /// The key was used for another request.
     IdempotencyKeyReused = "idempotency_key_reused", 422;
+    /// The job is over.
+    JobOver = "job_over", 409;
     /// Sessions can't be read or recorded at the moment.
     JournalUnavailable = "journal_unavailable", 503;
     /// The path does not take this method.
     MethodNotAllowed = "method_not_allowed", 405;
+    /// There is no journal, which would store jobs.
+    NoJobs = "no_jobs", 409;
     /// There is nothing at this path.
     NoSuchPath = "no_such_path", 404;
     /// A token is required.

@@ -8,9 +8,10 @@ use std::{
 
 use async_trait::async_trait;
 use mainstem_api::{
-    Agents, AnySession, Endpoint, Error, Host, Items, ModelView, SessionView, TaskQuery, WaitQuery,
+    Agents, AnySession, Endpoint, Error, Host, Items, JobQuery, JobView, ModelView, NewJob, SessionView,
+    TaskQuery, WaitQuery,
 };
-use mainstem_message::{IdError, SessionId, TaskId, ToolSpec};
+use mainstem_message::{IdError, JobId, SessionId, TaskId, ToolSpec};
 use mainstem_outbound::Reach;
 use mainstem_task::TaskRecord;
 
@@ -173,6 +174,24 @@ impl Host for Server {
 
     async fn cancel_task(&self, id: &TaskId) -> Result<TaskRecord, Error> {
         let request = self.0.request(&Request { endpoint: Endpoint::CancelTask, path: &[id.as_str()] });
+        self.0.post(request, Retry::Unreachable).await
+    }
+
+    async fn jobs(&self, query: JobQuery) -> Result<Vec<JobView>, Error> {
+        Ok(self.0.get::<Items<_>>(Endpoint::ListJobs, &[], query).await?.items)
+    }
+
+    async fn job(&self, id: &JobId) -> Result<JobView, Error> {
+        self.0.get(Endpoint::GetJob, &[id.as_str()], ()).await
+    }
+
+    async fn add_job(&self, job: NewJob) -> Result<JobView, Error> {
+        let request = self.0.request(&Request { endpoint: Endpoint::AddJob, path: &[] });
+        self.0.post(request.json(&job), Retry::Never).await
+    }
+
+    async fn cancel_job(&self, id: &JobId) -> Result<JobView, Error> {
+        let request = self.0.request(&Request { endpoint: Endpoint::CancelJob, path: &[id.as_str()] });
         self.0.post(request, Retry::Unreachable).await
     }
 }

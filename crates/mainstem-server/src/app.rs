@@ -13,7 +13,7 @@ use mainstem::{
 };
 use mainstem_api::Code;
 use mainstem_outbound::Reach;
-use tokio::time::sleep;
+use tokio::{sync::Notify, time::sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -43,6 +43,10 @@ pub(crate) struct Limits {
     pub(crate) readers_per_session: usize,
     /// How long an idle session stays open; `None` for no limit.
     pub(crate) idle: Option<Duration>,
+    /// How many jobs this server runs at once; 0 for none.
+    pub(crate) jobs: usize,
+    /// How many jobs of a tenant all servers run at once; `None` for no limit.
+    pub(crate) jobs_per_tenant: Option<usize>,
 }
 
 /// What callers can ask for.
@@ -98,6 +102,8 @@ pub(crate) struct App {
     pub(crate) schema_permits: TenantSemaphores,
     pub(crate) request_permits: TenantSemaphores,
     pub(crate) health: Health,
+    /// Told when a job is added or cancelled here.
+    pub(crate) jobs_added: Notify,
     /// The notifications of A2A's tasks.
     pub(crate) pushes: Pushes,
     /// Cancelled when the server stops: runs are refused, and streams end.
@@ -139,6 +145,7 @@ impl App {
             schema_permits: TenantSemaphores::new(1),
             request_permits: TenantSemaphores::new(REQUESTS),
             health: Health::default(),
+            jobs_added: Notify::new(),
             pushes,
             stop: CancellationToken::new(),
         }
@@ -269,6 +276,11 @@ impl App {
             let detail = format!("your share of the {most} runs that this server drives at once is in use");
             Problem::new(Code::TooManyRuns, detail).retry_after(5)
         })
+    }
+
+    /// Returns whether a tenant has a token here; the harness without a tenant is always served.
+    pub(crate) fn serves(&self, tenant: &Tenant) -> bool {
+        tenant.as_ref().is_none_or(|tenant| self.tokens.tenants().any(|known| known == tenant.as_str()))
     }
 
     /// Returns how many runs are queued or active.

@@ -13,6 +13,7 @@ use mainstem_api::{COOKIE, Code};
 use crate::{
     app::App,
     connection::Connection,
+    jobs::OfJob,
     problem::Problem,
     relay::{Known, Relayed},
     tenant_semaphores::RequestPermit,
@@ -75,8 +76,10 @@ pub(crate) struct Identified {
 }
 
 fn identify(app: &App, parts: &Parts) -> Result<Caller, Problem> {
-    let tenant = match parts.extensions.get::<Relayed>() {
-        Some(Relayed(tenant)) => tenant,
+    let known = parts.extensions.get::<Relayed>().map(|Relayed(tenant)| tenant);
+    let known = known.or_else(|| parts.extensions.get::<OfJob>().map(|OfJob(tenant)| tenant));
+    let tenant = match known {
+        Some(tenant) => tenant,
         None => tenant(app, &parts.headers)?,
     };
     let harness = match tenant {

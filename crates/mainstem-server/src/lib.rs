@@ -22,6 +22,7 @@ mod feed;
 mod health;
 mod hosts;
 mod idempotency;
+mod jobs;
 mod large;
 mod limits;
 mod listen;

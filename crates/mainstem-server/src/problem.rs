@@ -39,6 +39,15 @@ impl Problem {
         self.with(RETRY_AFTER, seconds * 1000)
     }
 
+    /// Puts the places that it names below a place.
+    pub(crate) fn below(mut self, place: &str) -> Self {
+        let errors = self.0.more.get_mut("errors").and_then(Value::as_array_mut);
+        for pointer in errors.into_iter().flatten().filter_map(|error| error.get_mut("pointer")) {
+            *pointer = format!("{place}{}", pointer.as_str().unwrap_or_default()).into();
+        }
+        self
+    }
+
     /// Returns the refusal as an error of the API.
     #[cfg(feature = "mcp")]
     pub(crate) fn into_error(self) -> Error {

@@ -17,8 +17,8 @@ use serde_json::Value;
 #[cfg(feature = "page")]
 use crate::page;
 use crate::{
-    agents, app::App, body::MAX_UNKNOWN, caller::TakesBody, catalog, events, login, metrics, prefix::Prefix,
-    problem::Problem, runs, server, sessions, tasks,
+    agents, app::App, body::MAX_UNKNOWN, caller::TakesBody, catalog, events, jobs, login, metrics,
+    prefix::Prefix, problem::Problem, runs, server, sessions, tasks,
 };
 
 /// Returns all routes.
@@ -56,6 +56,10 @@ fn handler(endpoint: Endpoint) -> MethodRouter<Arc<App>> {
         Endpoint::GetTaskEvents => route(endpoint, events::of_task),
         Endpoint::WaitForTask => route(endpoint, tasks::wait),
         Endpoint::CancelTask => route(endpoint, tasks::cancel),
+        Endpoint::ListJobs => route(endpoint, jobs::list),
+        Endpoint::AddJob => route(endpoint, jobs::add),
+        Endpoint::GetJob => route(endpoint, jobs::get),
+        Endpoint::CancelJob => route(endpoint, jobs::cancel),
         Endpoint::ListAgents => route(endpoint, catalog::agents),
         Endpoint::ListModels => route(endpoint, catalog::models),
         Endpoint::ListTools => route(endpoint, catalog::tools),

@@ -88,6 +88,16 @@ pub(crate) async fn post(
     Ok(response)
 }
 
+/// Checks a run that is to begin later.
+///
+/// # Errors
+/// It could not begin now either, whatever else is active.
+pub(crate) async fn check_run(app: &App, caller: &Caller, run: &NewRun) -> Result<(), Problem> {
+    check::input(app, run)?;
+    check::options(run.options.clone(), app, caller).await?;
+    check::leader(app, caller, run.agent.clone()).await.map(drop)
+}
+
 /// A request for a run of a session, in any protocol.
 pub(crate) struct NewRunOf<'a> {
     pub(crate) session: &'a str,

@@ -19,6 +19,7 @@ use crate::{
     app::{App, Limits, Served},
     body,
     hosts::Hosts,
+    jobs::work,
     listen,
     observe::{RequestSpans, observe},
     problem::Problem,
@@ -30,7 +31,8 @@ use crate::{
 };
 
 /// The default limits of concurrent work.
-pub(crate) const DEFAULTS: Limits = Limits { runs: 64, sessions: None, readers_per_session: 32, idle: None };
+pub(crate) const DEFAULTS: Limits =
+    Limits { runs: 64, sessions: None, readers_per_session: 32, idle: None, jobs: 16, jobs_per_tenant: None };
 
 /// A harness that is served. Cheap to clone; clones are the same server.
 ///
@@ -167,6 +169,20 @@ impl Builder {
         self
     }
 
+    /// Sets how many jobs the server runs at once; 16 by default, 0 for none. It begins those that
+    /// were added here or at any process that shares its journal.
+    pub fn with_max_jobs(mut self, max: usize) -> Self {
+        self.limits.jobs = max;
+        self
+    }
+
+    /// Sets how many jobs of a tenant all servers that share the journal run at once; by default
+    /// there is no limit. Give all servers the same.
+    pub fn with_max_jobs_per_tenant(mut self, max: usize) -> Self {
+        self.limits.jobs_per_tenant = Some(max);
+        self
+    }
+
     /// Closes sessions that were not requested for this time and have no readers, runs or tasks. By
     /// default sessions stay open as long as the server runs. The next request opens a closed
     /// session again from the journal, as after a restart; without a journal, sessions stay open. A
@@ -251,22 +267,25 @@ impl Server {
         if !address.ip().is_loopback() && self.0.tokens.is_empty() {
             return Err(ServerError::Open(address));
         }
+        let serving = listen::serve(listener, self.router(), self.0.capacity.guests, self.0.stop.clone());
+        tokio::join!(self.work(stop), serving);
+        Ok(())
+    }
+
+    /// Does what [`serve`](Self::serve) does without a listener, until the token is cancelled: runs
+    /// jobs, takes sessions over, and answers the requests of other nodes.
+    pub async fn work(&self, stop: CancellationToken) {
         let app = self.0.clone();
         let stopped = async move {
             stop.run_until_cancelled(app.close_idle_sessions()).await;
             app.stop.cancel();
         };
-        let continued = Box::pin(self.0.stop.run_until_cancelled(self.0.continue_tasks()));
-        let answered = Box::pin(self.0.stop.run_until_cancelled(answer_others(&self.0, self.router())));
-        let taken_over = Box::pin(self.0.stop.run_until_cancelled(take_over(&self.0)));
-        let (_, _, _, _, ()) = tokio::join!(
-            stopped,
-            continued,
-            answered,
-            taken_over,
-            listen::serve(listener, self.router(), self.0.capacity.guests, self.0.stop.clone())
-        );
-        Ok(())
+        let until_stop = &self.0.stop;
+        let continued = Box::pin(until_stop.run_until_cancelled(self.0.continue_tasks()));
+        let answered = Box::pin(until_stop.run_until_cancelled(answer_others(&self.0, self.router())));
+        let taken_over = Box::pin(until_stop.run_until_cancelled(take_over(&self.0)));
+        let worked = Box::pin(until_stop.run_until_cancelled(work(&self.0, self.router())));
+        let _ = tokio::join!(stopped, continued, answered, taken_over, worked);
     }
 
     /// Returns how many runs are queued or active.

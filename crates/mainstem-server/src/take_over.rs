@@ -75,9 +75,9 @@ fn of_tenant(app: &App, id: &SessionId) -> Option<(Tenant, Harness, SessionId)> 
     let Some(tenant) = id.tenant() else { return Some((None, app.harness.clone(), id.clone())) };
     let tenant: TenantName = tenant.parse().ok()?;
     let own = id.unscoped(&tenant)?;
-    app.tokens.tenants().any(|known| known == tenant.as_str()).then_some(())?;
     let harness = app.harness.tenant(tenant.as_str()).ok()?;
-    Some((Some(tenant), harness, own))
+    let tenant = Some(tenant);
+    app.serves(&tenant).then_some((tenant, harness, own))
 }
 
 /// Begins a run that goes on with the turn of a run that was cut off, if opening the session has

@@ -9,6 +9,7 @@ mod checkpoints;
 mod deferred;
 mod error;
 mod handle;
+pub mod jobs;
 mod local;
 mod options;
 mod past;

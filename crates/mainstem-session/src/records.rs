@@ -6,15 +6,17 @@ mod session;
 use std::{cmp::Reverse, fmt, slice, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use mainstem_api::{AnySession, Code, Error, Host, Problem, SessionView, TaskQuery};
-use mainstem_journal::{Journal, JournalError, SessionSummary};
-use mainstem_message::{SessionId, TaskId};
+use mainstem_api::{
+    AnySession, Code, Error, Host, JobQuery, JobView, NewJob, Problem, SessionView, TaskQuery,
+};
+use mainstem_journal::{JobStore, Journal, JournalError, SessionSummary};
+use mainstem_message::{JobId, SessionId, TaskId};
 use mainstem_task::{TaskRecord, TaskSet};
 use tokio::sync::oneshot;
 
 use self::session::RecordedSession;
 use crate::{
-    DeleteError,
+    DeleteError, jobs,
     refusal::{no_session, no_tasks, not_deleted},
     view,
 };
@@ -84,6 +86,10 @@ impl Records {
         Ok(())
     }
 
+    fn job_store(&self) -> Result<Arc<dyn JobStore>, Problem> {
+        jobs::store(self.journal.as_deref())
+    }
+
     /// Whether the session is open for writing. What can't be found out is no reason to fail.
     pub(crate) async fn view(&self, journal: &dyn Journal, session: &SessionSummary) -> SessionView {
         let is_open = session.unfinished.is_some() && journal.is_open(&session.id).await.unwrap_or(true);
@@ -131,6 +137,22 @@ impl Host for Records {
     async fn cancel_task(&self, id: &TaskId) -> Result<TaskRecord, Error> {
         let cancelled = self.tasks.cancel(id, "the user (mainstem tasks cancel)", CANCEL_TIMEOUT).await;
         Ok(cancelled.map_err(|error| no_tasks(&error))?)
+    }
+
+    async fn jobs(&self, query: JobQuery) -> Result<Vec<JobView>, Error> {
+        Ok(jobs::list(&*self.job_store()?, query).await?)
+    }
+
+    async fn job(&self, id: &JobId) -> Result<JobView, Error> {
+        Ok(jobs::find(&*self.job_store()?, id).await?)
+    }
+
+    async fn add_job(&self, job: NewJob) -> Result<JobView, Error> {
+        Ok(jobs::add(&*self.job_store()?, job).await?)
+    }
+
+    async fn cancel_job(&self, id: &JobId) -> Result<JobView, Error> {
+        Ok(jobs::cancel(&*self.job_store()?, id).await?)
     }
 }
 

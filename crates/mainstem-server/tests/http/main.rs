@@ -8,6 +8,7 @@ mod bounds;
 mod crowd;
 mod fleet;
 mod hostile;
+mod jobs;
 mod kept;
 mod langgraph;
 mod limits;

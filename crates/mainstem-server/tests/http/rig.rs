@@ -55,6 +55,14 @@ impl Rig {
         self.harness.journal().unwrap().close().await.unwrap();
     }
 
+    /// Ends it; its journal stays open for another.
+    pub(crate) async fn stop_now(mut self) {
+        self.stop.cancel();
+        self.client = reqwest::Client::new();
+        (&mut self.serving).await.unwrap();
+        self.harness.shutdown(ms(1000)).await;
+    }
+
     /// A request with the harness's token.
     pub(crate) fn ask(&self, method: Method, path: &str) -> RequestBuilder {
         self.stranger(method, path).bearer_auth(TOKEN)

@@ -1,0 +1,80 @@
+//! `/jobs`: runs at a time, or again and again.
+
+mod work;
+
+use std::sync::Arc;
+
+use axum::{
+    Json,
+    extract::State,
+    http::{HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use mainstem::{journal::JobStore, session::jobs};
+use mainstem_api::{Code, Items, JobQuery, JobView, NewJob};
+
+pub(crate) use self::work::{OfJob, work};
+
+use crate::{
+    app::{App, unrecorded},
+    body::{Body, Path, Query},
+    caller::Caller,
+    prefix::Prefix,
+    problem::Problem,
+    runs::check_run,
+};
+
+pub(crate) async fn list(
+    caller: Caller,
+    Query(query): Query<JobQuery>,
+) -> Result<Json<Items<JobView>>, Problem> {
+    let mut found = jobs::list(&*store(&caller)?, query).await.map_err(problem)?;
+    // The harness without a tenant lists those of tenants, too.
+    found.retain(|job| job.id.tenant().is_none());
+    Ok(Json(Items { items: found }))
+}
+
+pub(crate) async fn add(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    prefix: Prefix,
+    Body(new, _): Body<NewJob>,
+) -> Result<Response, Problem> {
+    let store = store(&caller)?;
+    check_run(&app, &caller, &new.run).await.map_err(|problem| problem.below("/run"))?;
+    let job = jobs::add(&*store, new).await.map_err(problem)?;
+    app.jobs_added.notify_one();
+    let mut response = (StatusCode::CREATED, Json(&job)).into_response();
+    if let Ok(location) = HeaderValue::from_str(&format!("{}/v1/jobs/{}", prefix.0, job.id)) {
+        response.headers_mut().insert(header::LOCATION, location);
+    }
+    Ok(response)
+}
+
+pub(crate) async fn get(caller: Caller, Path(id): Path<String>) -> Result<Json<JobView>, Problem> {
+    Ok(Json(jobs::find(&*store(&caller)?, &id.parse()?).await.map_err(problem)?))
+}
+
+pub(crate) async fn cancel(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<(StatusCode, Json<JobView>), Problem> {
+    let job = jobs::cancel(&*store(&caller)?, &id.parse()?).await.map_err(problem)?;
+    app.jobs_added.notify_one();
+    Ok((StatusCode::ACCEPTED, Json(job)))
+}
+
+fn store(caller: &Caller) -> Result<Arc<dyn JobStore>, Problem> {
+    let journal = caller.harness.journal();
+    Ok(jobs::store(journal.map(|journal| &**journal))?)
+}
+
+/// The cause of an unavailable journal names files, which are the operator's to know.
+fn problem(problem: mainstem_api::Problem) -> Problem {
+    if problem.code == Code::JournalUnavailable {
+        tracing::error!(why = problem.detail, "jobs can't be read or written");
+        return unrecorded();
+    }
+    problem.into()
+}

@@ -1,0 +1,271 @@
+//! Runs jobs that are due. Each is a request to this server's own routes, with a key: so a job that
+//! is run twice, because its process has ended, has one run; and a session that another node has
+//! open runs it there.
+
+use std::{collections::BTreeMap, convert::Infallible, future::pending, sync::Arc, time::Duration};
+
+use axum::{
+    Router,
+    body::{Body, to_bytes},
+    http::{Method, Request, StatusCode, header},
+    response::Response,
+};
+use futures_util::{StreamExt, stream::FuturesUnordered};
+use hyper::service::Service as _;
+use hyper_util::service::TowerToHyperService;
+use mainstem::{
+    event::{Clock, Outcome, SystemClock},
+    journal::{JOB_LEASE, Job, JobChange, JobRun, JobStatus, JobStore, JournalError, Take},
+    message::{Failure, JobId, RunId, SessionId},
+    policy::Tenant,
+};
+use mainstem_api::{Code, Endpoint, Items, Problem, RunView};
+use serde::de::DeserializeOwned;
+use serde_json::json;
+use tokio::{
+    select,
+    time::{Instant, sleep},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::app::App;
+
+/// How often jobs that are due, and cancels, are looked for.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// How long a job waits that this server could not begin.
+const POSTPONED: Duration = Duration::from_secs(5);
+
+/// How long a request waits for the end of a run.
+const WAIT: u64 = 30;
+
+/// The code of the end of a run whose process has ended.
+const RESTARTED: &str = "restarted";
+
+/// In the extensions of a request that a job sends: its tenant.
+#[derive(Clone)]
+pub(crate) struct OfJob(pub(crate) Tenant);
+
+/// Runs jobs; never returns. Dropped, its jobs are left to another process.
+pub(crate) async fn work(app: &Arc<App>, router: Router) -> Infallible {
+    let jobs = app.harness.journal().and_then(|journal| journal.jobs());
+    let Some(jobs) = jobs.filter(|_| app.limits.jobs > 0) else { return pending().await };
+    let mut active = FuturesUnordered::new();
+    let mut held = BTreeMap::<JobId, CancellationToken>::new();
+    let mut renewed = Instant::now();
+    loop {
+        let take = Take {
+            most: app.limits.jobs.saturating_sub(active.len()),
+            per_tenant: app.limits.jobs_per_tenant,
+            held: held.keys().cloned().collect(),
+        };
+        for job in told(jobs.take(take).await) {
+            let cancel = CancellationToken::new();
+            held.insert(job.id.clone(), cancel.clone());
+            active.push(Work { app, router: &router, jobs: &*jobs }.run(job, cancel));
+        }
+        select! {
+            Some(done) = active.next() => { held.remove(&done); }
+            () = app.jobs_added.notified() => {}
+            () = sleep(INTERVAL) => {}
+        }
+        if !held.is_empty() {
+            let active = told(jobs.jobs(&[JobStatus::Active]).await);
+            let cancelled = active.iter().filter(|job| job.is_cancelling);
+            cancelled.filter_map(|job| held.get(&job.id)).for_each(CancellationToken::cancel);
+            if renewed.elapsed() > JOB_LEASE / 3 {
+                renewed = Instant::now();
+                told(jobs.renew().await);
+            }
+        }
+    }
+}
+
+/// Returns what was read; logs why nothing was.
+fn told<T: Default>(read: Result<T, JournalError>) -> T {
+    read.inspect_err(|error| tracing::warn!(%error, "jobs can't be read or written")).unwrap_or_default()
+}
+
+/// What a job needs.
+struct Work<'a> {
+    app: &'a Arc<App>,
+    router: &'a Router,
+    jobs: &'a dyn JobStore,
+}
+
+/// What became of a request.
+enum Answer<T> {
+    Ok(T),
+    /// It may succeed later.
+    Later(Problem),
+    Refused(Problem),
+}
+
+impl Work<'_> {
+    /// Runs a job to the end of its run, and records that. Returns its id.
+    async fn run(self, job: Job, cancel: CancellationToken) -> JobId {
+        let id = job.id.clone();
+        let tenant = id.tenant().and_then(|name| name.parse().ok());
+        let change = if self.app.serves(&tenant) {
+            self.attempt(&job, &tenant, &cancel).await
+        } else {
+            tracing::warn!(job = %id, "a job is postponed: this server has no token of its tenant");
+            postpone(&job)
+        };
+        // What can't be recorded now is recorded later, unless another process has the job by then.
+        while let Err(error) = self.jobs.change(&id, change.clone()).await {
+            tracing::warn!(job = %id, %error, "the end of a job can't be recorded; trying again");
+            sleep(INTERVAL).await;
+        }
+        id
+    }
+
+    /// Begins the run, or finds it if an earlier attempt has begun it, and waits for its end.
+    async fn attempt(&self, job: &Job, tenant: &Tenant, cancel: &CancellationToken) -> JobChange {
+        let own = job.clone().without_tenant();
+        let session = own.next_session();
+        let begun = match self.begin(&own, &session, tenant, None).await {
+            Answer::Ok(run) => run,
+            Answer::Later(problem) => {
+                tracing::info!(job = %job.id, why = problem.detail, "a job is postponed");
+                return postpone(job);
+            }
+            Answer::Refused(problem) => {
+                let failure = Failure::new(problem.code.as_str(), problem.detail);
+                return finish(job, None, Outcome::Error, Some(failure));
+            }
+        };
+        let run = select! {
+            run = self.ended(&own, &session, tenant, &begun) => run,
+            () = self.cancelled(&begun.id, tenant, cancel) => self.ended(&own, &session, tenant, &begun).await,
+        };
+        let outcome = run.status.outcome().unwrap_or(Outcome::Cancelled);
+        finish(job, Some(run.id), outcome, run.error)
+    }
+
+    async fn begin(
+        &self,
+        job: &Job,
+        session: &SessionId,
+        tenant: &Tenant,
+        wait: Option<u64>,
+    ) -> Answer<RunView> {
+        let mut run = job.run.clone();
+        if let Some(run) = run.as_object_mut().filter(|run| !run.contains_key("resume")) {
+            run.insert("queue".into(), json!(true));
+        }
+        let mut request = request(Endpoint::BeginRun, &[session.as_str()], tenant)
+            .header("idempotency-key", job.key())
+            .header(header::CONTENT_TYPE, "application/json");
+        if let Some(wait) = wait {
+            request = request.header("prefer", format!("wait={wait}"));
+        }
+        self.ask(request.body(Body::from(run.to_string()))).await
+    }
+
+    /// Waits for the end of a run, and of the runs that take its turn up when its node has ended.
+    async fn ended(&self, job: &Job, session: &SessionId, tenant: &Tenant, begun: &RunView) -> RunView {
+        let mut last = begun.clone();
+        loop {
+            let asked = match last.id == begun.id {
+                // The same key finds the same run, and waits.
+                true => self.begin(job, session, tenant, Some(WAIT)).await,
+                false => {
+                    sleep(INTERVAL).await;
+                    self.get(Endpoint::GetRun, last.id.as_str(), tenant).await
+                }
+            };
+            match asked {
+                Answer::Ok(run) => last = run,
+                Answer::Later(_) => sleep(INTERVAL).await,
+                Answer::Refused(problem) => return lost(last, &problem),
+            }
+            if !last.status.is_over() {
+                continue;
+            }
+            if !last.error.as_ref().is_some_and(|error| error.code == RESTARTED) {
+                return last;
+            }
+            match self.after(session, tenant, &last.id).await {
+                Some(next) => last = next,
+                None => return last,
+            }
+        }
+    }
+
+    /// Returns the last run of a session, if it began after this one.
+    async fn after(&self, session: &SessionId, tenant: &Tenant, run: &RunId) -> Option<RunView> {
+        match self.get::<Items<RunView>>(Endpoint::ListRuns, session.as_str(), tenant).await {
+            Answer::Ok(mut runs) => runs.items.pop().filter(|last| last.id != *run),
+            Answer::Later(_) | Answer::Refused(_) => None,
+        }
+    }
+
+    /// Asks a run to stop once its job is cancelled.
+    async fn cancelled(&self, run: &RunId, tenant: &Tenant, cancel: &CancellationToken) {
+        cancel.cancelled().await;
+        let asked = request(Endpoint::CancelRun, &[run.as_str()], tenant).body(Body::empty());
+        if let Answer::Later(problem) | Answer::Refused(problem) = self.ask::<RunView>(asked).await {
+            tracing::warn!(%run, why = problem.detail, "the run of a cancelled job can't be cancelled");
+        }
+    }
+
+    async fn get<T: DeserializeOwned>(&self, endpoint: Endpoint, id: &str, tenant: &Tenant) -> Answer<T> {
+        self.ask(request(endpoint, &[id], tenant).body(Body::empty())).await
+    }
+
+    async fn ask<T: DeserializeOwned>(&self, request: axum::http::Result<Request<Body>>) -> Answer<T> {
+        let request = match request {
+            Ok(request) => request,
+            Err(error) => return Answer::Refused(Problem::new(Code::BadBody, error.to_string())),
+        };
+        let service = TowerToHyperService::new(self.router.clone());
+        let response = service.call(request).await.unwrap_or_else(|never: Infallible| match never {});
+        read(response).await
+    }
+}
+
+fn request(endpoint: Endpoint, path: &[&str], tenant: &Tenant) -> axum::http::request::Builder {
+    let method = match endpoint.operation().method() {
+        mainstem_api::Method::Post => Method::POST,
+        _ => Method::GET,
+    };
+    let builder =
+        Request::builder().method(method).uri(endpoint.path(path)).header(header::HOST, "localhost");
+    builder.extension(OfJob(tenant.clone()))
+}
+
+async fn read<T: DeserializeOwned>(response: Response) -> Answer<T> {
+    let status = response.status();
+    let unreadable = |why: String| Answer::Later(Problem::new(Code::JournalUnavailable, why));
+    let body = match to_bytes(response.into_body(), usize::MAX).await {
+        Ok(body) => body,
+        Err(error) => return unreadable(error.to_string()),
+    };
+    if status.is_success() {
+        return serde_json::from_slice(&body).map_or_else(|error| unreadable(error.to_string()), Answer::Ok);
+    }
+    let problem = serde_json::from_slice::<Problem>(&body)
+        .unwrap_or_else(|_| Problem::new(Code::JournalUnavailable, status.to_string()));
+    let is_busy = status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS;
+    match is_busy || matches!(problem.code, Code::SessionBusy | Code::RunActive) {
+        true => Answer::Later(problem),
+        false => Answer::Refused(problem),
+    }
+}
+
+/// The run's session was deleted while it was awaited.
+fn lost(mut run: RunView, problem: &Problem) -> RunView {
+    run.status = mainstem_api::RunState::Error;
+    run.error = Some(Failure::new(problem.code.as_str(), problem.detail.clone()));
+    run
+}
+
+fn postpone(job: &Job) -> JobChange {
+    JobChange::Postpone { attempt: job.attempt, until: SystemClock.now().after(POSTPONED) }
+}
+
+fn finish(job: &Job, run_id: Option<RunId>, outcome: Outcome, error: Option<Failure>) -> JobChange {
+    let run = JobRun { session_id: job.next_session(), run_id, outcome, error, ended_at: SystemClock.now() };
+    JobChange::Finish { attempt: job.attempt, run }
+}

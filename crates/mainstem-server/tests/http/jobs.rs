@@ -1,0 +1,285 @@
+//! Jobs: runs at a time, or again and again.
+
+use std::sync::Arc;
+
+use mainstem::{
+    event::{Clock, SystemClock},
+    journal::{Job, Journal, MemoryJournal},
+    message::JobId,
+    model::scripted::Turn,
+    prelude::ScriptedModel,
+};
+use mainstem_server::{Server, Tokens};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::rig::{Rig, TOKEN, fleet, ms};
+
+fn says(count: usize) -> ScriptedModel {
+    ScriptedModel::new().agent("main", (0..count).map(|number| Turn::new().text(format!("{number}"))))
+}
+
+async fn rig(model: ScriptedModel, journal: &Arc<MemoryJournal>, jobs: usize) -> Rig {
+    let harness = fleet(model).with_journal(journal.clone()).build().unwrap();
+    Rig::start(harness, |builder| builder.with_max_jobs(jobs)).await
+}
+
+async fn add(rig: &Rig, job: Value) -> Value {
+    let response = rig.post("/v1/jobs", job).await;
+    let (status, place) = (response.status(), response.headers().get("location").cloned());
+    let job: Value = response.json().await.unwrap();
+    assert_eq!(status, 201, "{job}");
+    assert_eq!(place.unwrap(), format!("/v1/jobs/{}", job["id"].as_str().unwrap()));
+    job
+}
+
+/// Waits until a job has a status, and returns it.
+async fn until(rig: &Rig, job: &Value, status: &str) -> Value {
+    let path = format!("/v1/jobs/{}", job["id"].as_str().unwrap());
+    for _ in 0..500 {
+        let job = rig.get_json(&path).await;
+        if job["status"] == status {
+            return job;
+        }
+        tokio::time::sleep(ms(20)).await;
+    }
+    panic!("not {status}: {}", rig.get_json(&path).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_begins_a_run_and_tells_how_it_ended() {
+    let rig = rig(says(3), &Arc::default(), 2).await;
+    let job = add(&rig, json!({ "id": "report", "session_id": "s", "run": { "input": "go" } })).await;
+    let job = until(&rig, &job, "ended").await;
+    assert_eq!((&job["runs"], &job["last_run"]["status"]), (&json!(1), &json!("success")), "{job}");
+    let runs = rig.get_json("/v1/sessions/s/runs").await;
+    assert_eq!(runs["items"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        (&runs["items"][0]["id"], &runs["items"][0]["reply"]),
+        (&job["last_run"]["run_id"], &json!("0"))
+    );
+    // Each run of a job without a session has one of its own.
+    let own = until(&rig, &add(&rig, json!({ "run": { "input": "go" } })).await, "ended").await;
+    let session = format!("{}-1", own["id"].as_str().unwrap());
+    assert_eq!(own["last_run"]["session_id"], session);
+    assert_eq!(rig.get_json(&format!("/v1/sessions/{session}")).await["runs"], 1);
+    // A run that could not begin is told, too.
+    let none = json!({ "session_id": "new", "run": { "resume": true } });
+    let none = until(&rig, &add(&rig, none).await, "ended").await;
+    assert_eq!(none["last_run"]["error"]["code"], "not_found", "{none}");
+    assert_eq!(rig.get_json("/v1/jobs").await["items"], json!([]));
+    assert_eq!(rig.get_json("/v1/jobs?all=true").await["items"].as_array().unwrap().len(), 3);
+    assert_eq!(rig.server.live_runs(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_waits_for_its_time_and_can_be_cancelled() {
+    let rig = rig(says(1), &Arc::default(), 2).await;
+    let later = add(&rig, json!({ "run": { "input": "go" }, "run_at": "2100-01-01T00:00:00Z" })).await;
+    let hourly = add(&rig, json!({ "run": { "input": "go" }, "cron": "0 * * * * Europe/Berlin" })).await;
+    assert_eq!((&later["status"], &hourly["status"]), (&json!("waiting"), &json!("waiting")));
+    let listed = rig.get_json("/v1/jobs").await;
+    assert_eq!((&listed["items"][0]["id"], &listed["items"][1]["id"]), (&hourly["id"], &later["id"]));
+    let path = |job: &Value| format!("/v1/jobs/{}/cancel", job["id"].as_str().unwrap());
+    for job in [&later, &hourly] {
+        let response = rig.post(&path(job), json!({})).await;
+        assert_eq!(response.status(), 202);
+        assert_eq!(response.json::<Value>().await.unwrap()["status"], "cancelled");
+    }
+    let again: Value = rig.post(&path(&later), json!({})).await.json().await.unwrap();
+    assert_eq!((&again["code"], &again["status"]), (&json!("job_over"), &json!(409)));
+    assert_eq!(rig.get_json("/v1/sessions").await["items"], json!([]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_that_is_cancelled_ends_its_run() {
+    let slow = ScriptedModel::new().agent("main", [Turn::new().text("Well.").wait(ms(60_000)).text("Slow.")]);
+    let rig = rig(slow, &Arc::default(), 2).await;
+    let job = add(&rig, json!({ "session_id": "s", "run": { "input": "go" } })).await;
+    until(&rig, &job, "active").await;
+    for _ in 0..500 {
+        if rig.server.live_runs() == 1 {
+            break;
+        }
+        tokio::time::sleep(ms(10)).await;
+    }
+    let cancelled = rig.post(&format!("/v1/jobs/{}/cancel", job["id"].as_str().unwrap()), json!({})).await;
+    assert_eq!(cancelled.json::<Value>().await.unwrap()["status"], "cancelling");
+    let job = until(&rig, &job, "cancelled").await;
+    assert_eq!(job["last_run"]["status"], "cancelled", "{job}");
+    assert_eq!(rig.server.live_runs(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn jobs_begin_by_priority_and_one_after_the_other() {
+    let journal = Arc::default();
+    // Added before any server runs jobs.
+    let idle = rig(says(0), &journal, 0).await;
+    for (id, priority) in [("low", -1), ("high", 7), ("middle", 0)] {
+        add(&idle, json!({ "id": id, "session_id": "s", "run": { "input": id }, "priority": priority }))
+            .await;
+    }
+    tokio::time::sleep(ms(50)).await;
+    assert_eq!(idle.get_json("/v1/jobs").await["items"].as_array().unwrap().len(), 3);
+    let rig = rig(says(3), &journal, 8).await;
+    until(&rig, &json!({ "id": "low" }), "ended").await;
+    let transcript = rig.get_json("/v1/sessions/s/agents/root/transcript").await;
+    let said = transcript["messages"].as_array().unwrap().iter().filter(|message| message["role"] == "user");
+    let said: Vec<_> =
+        said.map(|message| message["content"][0]["text"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(said, ["high", "middle", "low"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_that_repeats_is_due_again_after_its_run() {
+    let (journal, now) = (Arc::<MemoryJournal>::default(), SystemClock.now());
+    let mut job = Job::new("hourly".parse().unwrap(), json!({ "input": "go" }), now);
+    job = job.with_cron("0 * * * *", now).unwrap();
+    job.due_at = now;
+    assert!(journal.jobs().unwrap().add(job).await.unwrap());
+    let rig = rig(says(1), &journal, 1).await;
+    for _ in 0..500 {
+        let job = rig.get_json("/v1/jobs/hourly").await;
+        if job["runs"] == 1 {
+            assert_eq!(job["status"], "waiting");
+            assert!(job["due_at"].as_str().unwrap().ends_with(":00:00.000000Z"), "{job}");
+            return;
+        }
+        tokio::time::sleep(ms(20)).await;
+    }
+    panic!("it has not run");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_whose_server_has_ended_has_one_run() {
+    let journal = Arc::<MemoryJournal>::default();
+    let slow = ScriptedModel::new().agent("main", [Turn::new().text("Well.").wait(ms(60_000)).text("Slow.")]);
+    let first = rig(slow, &journal, 1).await;
+    let job = add(&first, json!({ "session_id": "s", "run": { "input": "go" } })).await;
+    for _ in 0..500 {
+        if first.server.live_runs() == 1 {
+            break;
+        }
+        tokio::time::sleep(ms(10)).await;
+    }
+    first.stop_now().await;
+    let second = rig(says(3), &journal, 1).await;
+    let job = until(&second, &job, "ended").await;
+    assert_eq!(job["last_run"]["status"], "cancelled", "{job}");
+    let runs = second.get_json("/v1/sessions/s/runs").await;
+    assert_eq!(runs["items"].as_array().unwrap().len(), 1, "{runs}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_a_job_is_refused_with_its_place() {
+    let rig = rig(says(1), &Arc::default(), 0).await;
+    let run = json!({ "input": "go" });
+    for (body, status, code, place) in [
+        (json!({}), 422, "bad_body", "run"),
+        (json!({ "run": {} }), 422, "bad_body", "/run/input"),
+        (json!({ "run": run, "cron": "daily" }), 422, "bad_body", "/cron"),
+        (json!({ "run": run, "cron": "0 0 30 2 *" }), 422, "bad_body", "/cron"),
+        (json!({ "run": run, "cron": "0 9 * * * Mars/Olympus" }), 422, "bad_body", "Mars/Olympus"),
+        (
+            json!({ "run": run, "cron": "0 9 * * *", "run_at": "2100-01-01T00:00:00Z" }),
+            422,
+            "bad_body",
+            "run_at",
+        ),
+        (json!({ "run": run, "run_at": "tomorrow" }), 422, "bad_body", "/run_at"),
+        (json!({ "run": run, "run_at": "9999-01-01T00:00:00Z" }), 422, "bad_body", "/run_at"),
+        (json!({ "run": run, "priority": 40_000 }), 422, "bad_body", "/priority"),
+        (json!({ "run": run, "session_id": "a/b" }), 422, "bad_body", "/session_id"),
+        (json!({ "run": run, "id": "other/1" }), 422, "bad_body", "/id"),
+        (json!({ "run": run, "often": true }), 422, "bad_body", "often"),
+        (json!({ "run": { "input": "go", "agent": "stranger" } }), 404, "unknown_agent", "stranger"),
+        (
+            json!({ "run": { "input": "go", "options": { "max_depth": 200 } } }),
+            422,
+            "bad_body",
+            "/run/options",
+        ),
+    ] {
+        let response = rig.post("/v1/jobs", body.clone()).await;
+        let found = response.status();
+        let problem: Value = response.json().await.unwrap();
+        assert_eq!((found.as_u16(), &problem["code"]), (status, &json!(code)), "{body}: {problem}");
+        assert!(problem.to_string().contains(place), "{body}: {problem}");
+    }
+    add(&rig, json!({ "id": "one", "run": run })).await;
+    let twice = rig.post("/v1/jobs", json!({ "id": "one", "run": run })).await;
+    assert_eq!(twice.json::<Value>().await.unwrap()["code"], "exists");
+    assert_eq!(rig.get("/v1/jobs/none").await.status(), 404);
+    assert_eq!(rig.post("/v1/jobs/none/cancel", json!({})).await.status(), 404);
+    assert_eq!(rig.stranger(Method::GET, "/v1/jobs").send().await.unwrap().status(), 401);
+    let without = Rig::of(says(1)).await;
+    let none = without.post("/v1/jobs", json!({ "run": run })).await;
+    assert_eq!(none.json::<Value>().await.unwrap()["code"], "no_jobs");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tenant_has_jobs_and_runs_of_its_own() {
+    let journal = Arc::<MemoryJournal>::default();
+    let harness = fleet(says(4)).with_journal(journal.clone()).build().unwrap();
+    let acme = "the-token-of-acme-here";
+    let rig = Rig::start(harness.clone(), |builder| {
+        let tokens = Tokens::new().with_token(TOKEN, None).unwrap();
+        builder.with_tokens(tokens.with_token(acme, Some("acme")).unwrap())
+    })
+    .await;
+    let theirs = |method, path: &str| rig.stranger(method, path).bearer_auth(acme);
+    let job = json!({ "id": "one", "session_id": "s", "run": { "input": "go" } });
+    assert_eq!(theirs(Method::POST, "/v1/jobs").json(&job).send().await.unwrap().status(), 201);
+    add(&rig, job.clone()).await;
+    for _ in 0..500 {
+        let job: Value = theirs(Method::GET, "/v1/jobs/one").send().await.unwrap().json().await.unwrap();
+        if job["status"] == "ended" {
+            assert_eq!(job["last_run"]["status"], "success", "{job}");
+            let runs = theirs(Method::GET, "/v1/sessions/s/runs").send().await.unwrap();
+            let runs: Value = runs.json().await.unwrap();
+            assert_eq!(runs["items"][0]["id"], job["last_run"]["run_id"]);
+            until(&rig, &job, "ended").await;
+            let all = rig.get_json("/v1/jobs?all=true").await;
+            assert_eq!(all["items"].as_array().unwrap().len(), 1);
+            // A server without a token of the tenant leaves its jobs to others.
+            let other = json!({ "id": "two", "run": { "input": "go" } });
+            rig.stop_now().await;
+            assert!(add_as(&harness, "acme", other).await);
+            let second = Rig::start(harness, |builder| builder).await;
+            tokio::time::sleep(ms(100)).await;
+            let (jobs, id) = (journal.jobs().unwrap(), JobId::parse_scoped("acme/two").unwrap());
+            let job = jobs.job(&id).await.unwrap().unwrap();
+            assert_eq!((job.status.as_str(), job.attempt), ("waiting", 1));
+            assert!(job.due_at > SystemClock.now());
+            drop(second);
+            return;
+        }
+        tokio::time::sleep(ms(20)).await;
+    }
+    panic!("it has not run");
+}
+
+async fn add_as(harness: &mainstem::prelude::Harness, tenant: &str, job: Value) -> bool {
+    let jobs = harness.tenant(tenant).unwrap().journal().unwrap().jobs().unwrap();
+    let id = job["id"].as_str().unwrap().parse().unwrap();
+    jobs.add(Job::new(id, job["run"].clone(), SystemClock.now())).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_runs_jobs_without_a_listener() {
+    let journal = Arc::<MemoryJournal>::default();
+    let idle = rig(says(0), &journal, 0).await;
+    let job = add(&idle, json!({ "session_id": "s", "run": { "input": "go" } })).await;
+    let harness = fleet(says(1)).with_journal(journal.clone()).build().unwrap();
+    let worker = Server::new(harness).build().unwrap();
+    let stop = tokio_util::sync::CancellationToken::new();
+    let (ended, ()) = tokio::join!(
+        async {
+            let ended = until(&idle, &job, "ended").await;
+            stop.cancel();
+            ended
+        },
+        worker.work(stop.clone())
+    );
+    assert_eq!(ended["last_run"]["status"], "success");
+}
