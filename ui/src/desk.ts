@@ -4,7 +4,7 @@ import { useContext } from "preact/hooks";
 import type { Key } from "./fleet/event";
 import type { Session, Shown } from "./session";
 import { Problem } from "./server";
-import { Store, usePart } from "./store";
+import { Store, usePart, type Pace } from "./store";
 
 /** A message of the page: why an action failed, or that it was accepted. */
 export interface Notice {
@@ -26,9 +26,12 @@ export function useDesk(): Desk {
   return desk;
 }
 
-export function useShown<P>(pick: (shown: Shown) => P): P {
-  return usePart(useDesk().session.shown, pick);
+export function useShown<P>(pick: (shown: Shown) => P, pace?: Pace): P {
+  return usePart(useDesk().session.shown, pick, pace);
 }
+
+/** For figures and lists, which change faster than they can be read. */
+export const SLOW: Pace = { pause: 200 };
 
 export const notices = new Store<{ notice?: Notice | undefined }>({});
 

@@ -1,5 +1,5 @@
 // One session as the page has it: follows its events, and shows the view at the last one or at an earlier one.
-import type { FleetState, SessionView } from "./api";
+import type { EventSource, FleetState, SessionView } from "./api";
 import type { AgentEvent } from "./fleet/event";
 import { Film } from "./fleet/film";
 import { EMPTY } from "./fleet/lane";
@@ -40,6 +40,7 @@ export class Session {
   #film = new Film(NO_VIEW);
   #snapshot?: FleetState;
   #queue: AgentEvent[] = [];
+  #sources = new Map<string, EventSource>();
   #isScheduled = false;
   #stop = new AbortController();
   #wake = () => {};
@@ -123,8 +124,18 @@ export class Session {
       this.#snapshot = undefined;
       throw new Problem(0, "gap", "events are missing");
     }
+    this.#share(event);
     this.#queue.push(event);
     this.#schedule();
+  }
+
+  /** Events of an invocation share their source, which is most of an event's size. */
+  #share(event: AgentEvent): void {
+    if (!event.source) return;
+    const name = `${event.replyId} ${event.source.taskId}`;
+    const known = this.#sources.get(name);
+    if (known) event.source = known;
+    else this.#sources.set(name, event.source);
   }
 
   /** Applies what has arrived before the next frame is drawn; a hidden page draws none. */

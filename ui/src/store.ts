@@ -24,16 +24,34 @@ export class Store<T> {
   }
 }
 
+/** When a component is drawn again. */
+export interface Pace {
+  /** Whether it is in sight; if not, it keeps what it shows. */
+  isSeen?: boolean;
+  /** The shortest time between two drawings, in milliseconds. */
+  pause?: number;
+}
+
 /** Returns a part of the store's value; the component is drawn again when that part is another one. */
-export function usePart<T, P>(store: Store<T>, pick: (value: T) => P): P {
+export function usePart<T, P>(store: Store<T>, pick: (value: T) => P, { isSeen = true, pause = 0 }: Pace = {}): P {
   const [, draw] = useReducer((count: number) => count + 1, 0);
   const part = pick(store.value);
-  const shown = useRef(part);
-  const picker = useRef(pick);
-  shown.current = part;
-  picker.current = pick;
-  useEffect(() => store.subscribe(() => {
-    if (!Object.is(picker.current(store.value), shown.current)) draw(undefined as never);
-  }), [store]);
+  const shown = useRef({ part, pick });
+  shown.current = { part, pick };
+  useEffect(() => {
+    let timer: number | undefined;
+    const look = () => {
+      timer = undefined;
+      if (!Object.is(shown.current.pick(store.value), shown.current.part)) draw(undefined as never);
+    };
+    const changed = pause === 0 ? look : () => (timer ??= window.setTimeout(look, pause));
+    if (!isSeen) return undefined;
+    look();
+    const stop = store.subscribe(changed);
+    return () => {
+      stop();
+      clearTimeout(timer);
+    };
+  }, [store, isSeen, pause]);
   return part;
 }

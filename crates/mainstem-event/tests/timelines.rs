@@ -1,5 +1,6 @@
 //! The state of a fleet after every event of some timelines, as the reducer of the page reads it:
 //! `ui/test/fleet.test.ts` computes the same states from the same files.
+#![expect(clippy::unwrap_used, reason = "a test says what it found by failing")]
 
 use std::{fs, path::PathBuf};
 

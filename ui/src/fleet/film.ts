@@ -7,7 +7,7 @@ import { apply, type View } from "./view";
 const EVERY = 500;
 
 /** The most events that are retained; the oldest are discarded in steps. */
-const MOST = 200_000;
+const MOST = 100_000;
 
 export class Film {
   #events: AgentEvent[] = [];

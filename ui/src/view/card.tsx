@@ -1,11 +1,11 @@
 // An agent's lane: its texts, tool calls and notes in order, with a card for each child below the call that spawned it.
 import type { ComponentChildren, HTMLAttributes } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { AgentState, ContentBlock } from "../api";
 import { useDesk, useShown } from "../desk";
 import { agentKey, totalTokens } from "../fleet/fleet";
 import { textOf, type CallPart, type DataPart, type EndPart, type MessagePart, type NotePart, type Part, type TextPart } from "../fleet/lane";
-import { callOf, childrenOf, costOf, nameOf, sessionOf } from "../fleet/view";
+import { callOf, childrenOf, costOf, nameOf, sessionOf, type View } from "../fleet/view";
 import { firstLine, Markdown, Output, visible } from "./text";
 import { duration, Elapsed, money, StateChip, stateOf, tokens, type State } from "./words";
 
@@ -14,30 +14,31 @@ const NONE: readonly number[] = [];
 /** An agent with its head; `depth` is that of the card, not of the agent. */
 export function Card({ place, depth }: { place: number; depth: number }) {
   const { select } = useDesk();
-  const agent = useShown(({ view }) => view.fleet.agents[place]);
+  const box = useRef<HTMLElement>(null);
+  const { isSeen, wasSeen } = useSeen(box, place < FIRST);
+  const agent = useShown(({ view }) => view.fleet.agents[place], { isSeen });
   if (!agent) return null;
   const name = visible(nameOf(agent));
   // Only a card of the first level scrolls by itself.
   const scrolls = depth === 1 ? { tabIndex: 0, role: "group" as const, "aria-label": `output of ${name}` } : {};
   return (
-    <section class={`card ${stateOf(agent).tone}`} aria-label={`agent ${name}`} data-agent={agentKey(agent)}>
+    <section ref={box} class={`card ${stateOf(agent).tone}`} aria-label={`agent ${name}`} data-agent={agentKey(agent)}>
       <header>
         <button type="button" class="name" onClick={() => select(agentKey(agent))}>{name}</button>
         {agent.source && agent.source.turn > 1 && <span class="muted">turn {agent.source.turn}</span>}
         {agent.source?.taskId && <span class="muted">in the background</span>}
         <StateChip state={stateOf(agent)} />
-        <Figures agent={agent} place={place} />
+        <Figures agent={agent} place={place} isSeen={isSeen} />
       </header>
-      <Follow class="body" {...scrolls}><Lane place={place} depth={depth} /></Follow>
+      {wasSeen && <Follow class="body" {...scrolls}><Lane place={place} depth={depth} isSeen={isSeen} /></Follow>}
     </section>
   );
 }
 
 /** Time, tokens and cost of an agent. */
-export function Figures({ agent, place }: { agent: AgentState; place: number }) {
-  const lane = useShown(({ view }) => view.lanes[place]);
+function Figures({ agent, place, isSeen }: { agent: AgentState; place: number; isSeen: boolean }) {
+  const cost = useShown(({ view }) => view.lanes[place] && costOf(view.lanes[place]), { isSeen });
   const until = useShown(({ replay, view }) => (replay === undefined ? undefined : view.fleet.at));
-  const cost = lane && costOf(lane);
   return (
     <span class="figures">
       <Elapsed from={agent.startedAt} to={agent.endedAt ?? undefined} until={until} />
@@ -46,6 +47,25 @@ export function Figures({ agent, place }: { agent: AgentState; place: number }) 
       {agent.context && agent.context.used > 0 && <span>{Math.round((agent.context.used * 100) / Math.max(1, agent.context.window))} % context</span>}
     </span>
   );
+}
+
+/** Of a large fleet only these are drawn before they are in sight. */
+const FIRST = 50;
+
+type Seen = (isSeen: boolean) => void;
+const watched = new WeakMap<Element, Seen>();
+const observer = new IntersectionObserver((entries) => entries.forEach((entry) => watched.get(entry.target)?.(entry.isIntersecting)), { rootMargin: "100px" });
+
+/** Whether an element is in sight, or almost; and whether it ever was. */
+function useSeen(ref: { current: Element | null }, isFirst: boolean): { isSeen: boolean; wasSeen: boolean } {
+  const [seen, setSeen] = useState({ isSeen: isFirst, wasSeen: isFirst });
+  useEffect(() => {
+    const element = ref.current!;
+    watched.set(element, (isSeen) => setSeen((before) => ({ isSeen, wasSeen: before.wasSeen || isSeen })));
+    observer.observe(element);
+    return () => observer.unobserve(element);
+  }, [ref]);
+  return seen;
 }
 
 /** A box that keeps the end of its growing content in sight, unless the reader has scrolled away from it. */
@@ -69,10 +89,16 @@ export function Follow({ children, ...props }: { children: ComponentChildren } &
   return <div {...props} ref={box}><div ref={content}>{children}</div></div>;
 }
 
+/** The places of an agent's children; none while a replay is before its start. */
+function childrenAt(view: View, place: number): readonly number[] {
+  const agent = view.fleet.agents[place];
+  return (agent && childrenOf(view.fleet).get(sessionOf(view.fleet, agent))) ?? NONE;
+}
+
 /** The parts of a lane, and its children. */
-export function Lane({ place, depth }: { place: number; depth: number }) {
-  const parts = useShown(({ view }) => view.lanes[place]?.parts);
-  const children = useShown(({ view }) => childrenOf(view.fleet).get(sessionOf(view.fleet, view.fleet.agents[place]!)) ?? NONE);
+export function Lane({ place, depth, isSeen = true }: { place: number; depth: number; isSeen?: boolean }) {
+  const parts = useShown(({ view }) => view.lanes[place]?.parts, { isSeen });
+  const children = useShown(({ view }) => childrenAt(view, place));
   // The calls of the children, which are known once and do not change.
   const calls = useShown(({ view }) => children.map((child) => callOf(view, child) ?? "").join("\n")).split("\n");
   const groups = grouped(parts ?? []);

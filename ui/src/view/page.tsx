@@ -1,9 +1,9 @@
 // The whole page: its head, the sessions and the tree, the lanes, what needs a person, the timeline and the scrubber.
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
-import { DeskContext, notices, useDesk, useShown } from "../desk";
+import { DeskContext, notices, SLOW, useDesk, useShown } from "../desk";
 import { ROOT, type Key } from "../fleet/event";
 import { agentKey, totalTokens } from "../fleet/fleet";
-import { costOf, isRunning, nameOf, placeOf } from "../fleet/view";
+import { costOf, isRunning, nameOf, placeOf, type View } from "../fleet/view";
 import { readRoute, writeRoute, type Route } from "../route";
 import { get, Problem, setToken } from "../server";
 import { Session } from "../session";
@@ -98,18 +98,20 @@ function Desk({ onUnauthorised }: { onUnauthorised: () => void }) {
         <nav class="tabs" aria-label="parts of the page">
           {TABS.map((one) => <button key={one} type="button" aria-pressed={one === tab} onClick={() => setTab(one)}>{one}{one === "Needs you" && <Count />}</button>)}
         </nav>
-        <aside class="nav" aria-label="sessions and agents">
-          <h2>Sessions</h2>
-          <Sessions sessions={sessions} current={id} />
-          <h2>Agents</h2>
-          <Tree />
-        </aside>
-        <Main />
-        <aside class="side" aria-label="tasks and figures">
-          <NeedsYou />
-          <Background />
-          <Details />
-        </aside>
+        <main>
+          <section class="nav" aria-label="sessions and agents">
+            <h2>Sessions</h2>
+            <Sessions sessions={sessions} current={id} />
+            <h2>Agents</h2>
+            <Tree />
+          </section>
+          <Middle />
+          <section class="side" aria-label="tasks and figures">
+            <NeedsYou />
+            <Background />
+            <Details />
+          </section>
+        </main>
         <footer class="foot">
           <Timeline />
           <Replay />
@@ -152,20 +154,25 @@ function Count() {
   return count > 0 ? <> ({count})</> : null;
 }
 
+function rootCost(view: View): number | undefined {
+  const lane = view.lanes[placeOf(view.fleet, ROOT)];
+  return lane && costOf(lane);
+}
+
 function Head() {
   const { session } = useDesk();
-  const fleet = useShown(({ view }) => view.fleet);
+  const fleet = useShown(({ view }) => view.fleet, SLOW);
   const run = useShown(({ view }) => view.run);
-  const rootLane = useShown(({ view }) => view.lanes[placeOf(view.fleet, ROOT)]);
+  const cost = useShown(({ view }) => rootCost(view));
+  const until = useShown(({ replay, view }) => (replay === undefined ? undefined : view.fleet.at));
   const queued = useShown((shown) => shown.session?.queued_runs.length ?? 0);
   const running = fleet.agents.filter((agent) => agent.outcome === undefined).length;
-  const cost = rootLane && costOf(rootLane);
   return (
     <header class="head">
       <h1>Mainstem</h1>
       <span class="who">{visible(session.id)}</span>
       <LinkChip />
-      {run && <Elapsed from={run.startedAt} to={run.endedAt} />}
+      {run && <Elapsed from={run.startedAt} to={run.endedAt} until={until} />}
       <span>{fleet.agents.length} {fleet.agents.length === 1 ? "agent" : "agents"}{running > 0 && `, ${running} running`}</span>
       <span>{tokens(totalTokens(fleet.usage))}</span>
       {cost !== undefined && <span>{money(cost)}</span>}
@@ -189,7 +196,7 @@ function LinkChip() {
 function Banner() {
   const link = useShown((shown) => shown.link);
   const attempt = useShown((shown) => shown.attempt);
-  const seq = useShown(({ view }) => view.fleet.seq);
+  const seq = useShown(({ view }) => view.fleet.seq, SLOW);
   const replay = useShown((shown) => shown.replay);
   const first = useShown((shown) => shown.first);
   const missed = useShown(({ view }) => view.fleet.missed);
@@ -200,25 +207,26 @@ function Banner() {
   return null;
 }
 
-function Main() {
-  const { selected, select } = useDesk();
-  const fleet = useShown(({ view }) => view.fleet);
-  const place = placeOf(fleet, selected);
+function Middle() {
+  const { session, selected, select } = useDesk();
+  const place = useShown(({ view }) => placeOf(view.fleet, selected));
+  const state = useShown(({ view }) => view.fleet.agents[place] && stateOf(view.fleet.agents[place]));
+  const { fleet } = session.shown.value.view;
   const agent = fleet.agents[place];
   const parent = agent?.source && fleet.agents.find((one) => (one.source?.sessionId ?? fleet.sessionId) === agent.source!.parentSessionId);
   return (
-    <main class="main">
+    <section class="middle" aria-label="the selected agent">
       {agent?.source && (
         <div class="row crumbs">
           {parent && <button type="button" onClick={() => select(agentKey(parent))}>↑ {visible(nameOf(parent))}</button>}
-          <StateChip state={stateOf(agent)} />
+          {state && <StateChip state={state} />}
         </div>
       )}
       <Follow key={selected} class="lane" tabIndex={0} role="group" aria-label="lane of the selected agent">
         {agent ? (agent.source ? <Card place={place} depth={0} /> : <Lane place={place} depth={0} />) : <Empty />}
       </Follow>
       <Composer />
-    </main>
+    </section>
   );
 }
 

@@ -1,6 +1,6 @@
 // The scrubber over the record: moves the whole page to an event, plays from there, and goes back to live.
 import { useEffect, useState } from "preact/hooks";
-import { notices, useDesk, useShown } from "../desk";
+import { notices, SLOW, useDesk, useShown } from "../desk";
 import { timeOf } from "../fleet/event";
 import { writeRoute } from "../route";
 import type { Session } from "../session";
@@ -14,8 +14,8 @@ export function Replay() {
   const { session, selected } = useDesk();
   const replay = useShown((shown) => shown.replay);
   const first = useShown((shown) => shown.first);
-  const last = useShown((shown) => shown.last);
-  const at = useShown(({ view }) => view.fleet.at);
+  const last = useShown((shown) => shown.last, SLOW);
+  const at = useShown(({ view }) => view.fleet.at, SLOW);
   const [speed, setSpeed] = useState(1);
   const [isPlaying, setPlaying] = useState(false);
   usePlaying(session, isPlaying, speed, () => setPlaying(false));
@@ -35,13 +35,13 @@ export function Replay() {
   };
   return (
     <section class="replay" aria-label="replay">
-      <button type="button" onClick={play} aria-label={isPlaying ? "pause the replay" : "play the record"} disabled={last <= first}>{isPlaying ? "⏸" : "▶"}</button>
+      <button type="button" onClick={play} aria-label={isPlaying ? "pause the replay" : "play the record"} disabled={last <= first}>{isPlaying ? "‖" : "▶"}</button>
       <label><span class="hidden">Speed</span><select value={speed} onChange={(event) => setSpeed(Number(event.currentTarget.value))}>
         {SPEEDS.map((value) => <option key={value} value={value}>{value}×</option>)}
       </select></label>
       <input class="grow" type="range" aria-label="event" min={first} max={last} value={seq} disabled={last <= first}
         aria-valuetext={`event ${seq} of ${last}`} onInput={(event) => { setPlaying(false); session.seek(Number(event.currentTarget.value)); }} />
-      <output>{seq} of {last}{at > "2" && <span class="muted"> · {new Date(at).toLocaleTimeString()}</span>}</output>
+      <output>{seq} of {last}{at > "2" && <span class="muted time"> · {new Date(at).toLocaleTimeString()}</span>}</output>
       <button type="button" onClick={share} disabled={last <= first}>Link</button>
       <button type="button" onClick={() => download(session)} disabled={last <= first}>NDJSON</button>
       <button type="button" class="main" onClick={live} disabled={replay === undefined}>Back to live</button>

@@ -1,14 +1,14 @@
 // Beside the lanes: what needs a person, background tasks, and the figures of the selected agent.
 import { useState } from "preact/hooks";
 import type { AgentState, ToolCall } from "../api";
-import { attempt, blocked, useDesk, useShown } from "../desk";
+import { attempt, blocked, SLOW, useDesk, useShown } from "../desk";
 import type { Key } from "../fleet/event";
 import { agentKey, totalTokens } from "../fleet/fleet";
 import { EMPTY } from "../fleet/lane";
 import { costOf, nameOf, placeOf } from "../fleet/view";
 import { post } from "../server";
 import { Action } from "./action";
-import { visible } from "./text";
+import { escaped, visible } from "./text";
 import { duration, money, StateChip, stateOf, taskState, tokens } from "./words";
 
 const path = (session: string, rest: string) => `sessions/${encodeURIComponent(session)}/${rest}`;
@@ -52,7 +52,7 @@ function Approval({ id, calls, by }: { id: string; calls: readonly ToolCall[]; b
     <article class="ask" aria-label={`approval for ${name}`}>
       <p><b>{name}</b> asks to run <b>{calls.map((call) => visible(call.name)).join(", ")}</b></p>
       {only
-        ? <textarea aria-label="arguments" class="mono" rows={Math.min(8, edited.split("\n").length + 1)} value={edited} onInput={(event) => setEdited(event.currentTarget.value)} />
+        ? <textarea aria-label="arguments" class="mono" rows={Math.min(8, edited.split("\n").length)} value={edited} onInput={(event) => setEdited(event.currentTarget.value)} />
         : calls.map((call) => <pre key={call.id} class="plain">{visible(pretty(call.arguments))}</pre>)}
       <div class="row">
         <Action tone="main" run={allow} reason={reason ?? broken}>{changed ? "Allow as changed" : "Allow"}</Action>
@@ -73,7 +73,8 @@ const parsed = (text: string): unknown => {
 
 const pretty = (text: string): string => {
   const value = parsed(text);
-  return value === undefined ? text : JSON.stringify(value, null, 2);
+  // Escapes are JSON, too: so nothing in the arguments can hide, and they can be edited.
+  return value === undefined ? visible(text) : escaped(JSON.stringify(value, null, 2));
 };
 
 /** A call that the caller runs: its result is typed here. */
@@ -100,7 +101,7 @@ function Answer({ by, call }: { by: Key; call: ToolCall }) {
 
 export function Background() {
   const tasks = useShown(({ view }) => view.fleet.tasks);
-  const agents = useShown(({ view }) => view.fleet.agents);
+  const agents = useShown(({ view }) => view.fleet.agents, SLOW);
   const ids = Object.keys(tasks);
   return (
     <section class="panel" aria-label="background">
@@ -128,13 +129,13 @@ function Task({ id, agent }: { id: string; agent: AgentState | undefined }) {
 
 export function Details() {
   const { selected } = useDesk();
-  const fleet = useShown(({ view }) => view.fleet);
-  const place = placeOf(fleet, selected);
-  const lane = useShown(({ view }) => view.lanes[place]) ?? EMPTY;
-  const agent = fleet.agents[place];
+  const place = useShown(({ view }) => placeOf(view.fleet, selected));
+  const agent = useShown(({ view }) => view.fleet.agents[place], SLOW);
+  const lane = useShown(({ view }) => view.lanes[place], SLOW) ?? EMPTY;
+  const rateLimits = useShown(({ view }) => view.fleet.rateLimits);
   if (!agent) return null;
   const cost = costOf(lane);
-  const limits = agent.model ? fleet.rateLimits?.[agent.model] : undefined;
+  const limits = agent.model ? rateLimits?.[agent.model] : undefined;
   const inclusive = lane.rollups.reduce((sum, rollup) => sum + totalTokens(rollup.inclusive), 0);
   const figures: [string, string | undefined][] = [
     ["State", stateOf(agent).word],

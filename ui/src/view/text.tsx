@@ -12,6 +12,10 @@ export function visible(text: string): string {
   return text.replace(/\r\n/g, "\n").replace(CONTROLS, (unit) => `\\u{${unit.charCodeAt(0).toString(16)}}`);
 }
 
+/** The same in the form of JSON's escapes. */
+export const escaped = (json: string): string =>
+  json.replace(CONTROLS, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+
 /** The first line of a text, cut. */
 export function firstLine(text: string, most = 120): string {
   const line = visible(text.trimStart().split("\n", 1)[0]!.slice(0, most + 1));

@@ -1,10 +1,10 @@
 // The tree of agents: a `role=tree` in which the arrow keys move, and Enter selects.
 import { useRef, useState } from "preact/hooks";
 import type { AgentState, FleetState } from "../api";
-import { useDesk, useShown } from "../desk";
+import { SLOW, useDesk, useShown } from "../desk";
 import type { Key } from "../fleet/event";
 import { agentKey, totalTokens } from "../fleet/fleet";
-import { childrenOf, nameOf, sessionOf } from "../fleet/view";
+import { childrenOf, nameOf, placeOf, sessionOf } from "../fleet/view";
 import { firstLine, visible } from "./text";
 import { stateOf, tokens } from "./words";
 
@@ -30,8 +30,11 @@ function rowsOf(fleet: FleetState, folded: ReadonlySet<Key>): Row[] {
 }
 
 export function Tree() {
-  const { selected, select } = useDesk();
-  const fleet = useShown(({ view }) => view.fleet);
+  const { session, selected, select } = useDesk();
+  // The rows are others only once an agent is added; each of them follows its own agent.
+  useShown(({ view }) => childrenOf(view.fleet), SLOW);
+  useShown(({ view }) => view.fleet.agents.length, SLOW);
+  const { fleet } = session.shown.value.view;
   const [folded, setFolded] = useState<ReadonlySet<Key>>(new Set());
   const [focused, setFocused] = useState<Key>(selected);
   const list = useRef<HTMLUListElement>(null);
@@ -74,23 +77,33 @@ export function Tree() {
   return (
     <ul role="tree" aria-label="agents" ref={list}>
       {rows.map((row) => {
-        const { agent } = row;
-        const key = agentKey(agent);
-        const state = stateOf(agent);
+        const key = agentKey(row.agent);
         return (
-          <li key={key} role="treeitem" data-key={key} class={state.tone} data-level={Math.min(row.level, 6)}
+          <li key={key} role="treeitem" data-key={key} data-level={Math.min(row.level, 6)}
             aria-level={row.level} aria-selected={key === selected} aria-expanded={row.hasChildren ? !folded.has(key) : undefined}
             tabIndex={key === active ? 0 : -1} onClick={() => select(key)} onFocus={() => setFocused(key)} onKeyDown={(event) => press(event, row)}>
-            <span class="line">
-              <span class="sign" aria-hidden="true">{state.sign}</span>
-              <span class="who">{visible(nameOf(agent))}</span>
-              <span class="muted">{tokens(totalTokens(agent.usage))}</span>
-            </span>
-            <span class="last muted">{[state.word, lastLine(agent)].filter(Boolean).join(" · ")}</span>
+            <Line of={key} />
           </li>
         );
       })}
     </ul>
+  );
+}
+
+/** What a row says of its agent. */
+function Line({ of }: { of: Key }) {
+  const agent = useShown(({ view }) => view.fleet.agents[placeOf(view.fleet, of)], SLOW);
+  if (!agent) return null;
+  const state = stateOf(agent);
+  return (
+    <>
+      <span class={`line ${state.tone}`}>
+        <span class="sign" aria-hidden="true">{state.sign}</span>
+        <span class="who">{visible(nameOf(agent))}</span>
+        <span class="muted">{tokens(totalTokens(agent.usage))}</span>
+      </span>
+      <span class="last muted">{[state.word, lastLine(agent)].filter(Boolean).join(" · ")}</span>
+    </>
   );
 }
 

@@ -14,9 +14,9 @@ const OUTCOMES: Record<Outcome, State> = {
   success: { sign: "✔", word: "done", tone: "good" },
   error: { sign: "✖", word: "failed", tone: "bad" },
   cancelled: { sign: "■", word: "cancelled", tone: "calm" },
-  timeout: { sign: "⧗", word: "timed out", tone: "bad" },
+  timeout: { sign: "⊗", word: "timed out", tone: "bad" },
   max_iterations: { sign: "◼", word: "limit of turns", tone: "bad" },
-  suspended: { sign: "⏸", word: "suspended", tone: "ask" },
+  suspended: { sign: "‖", word: "suspended", tone: "ask" },
 };
 
 const PHASES: Record<AgentState["phase"], State> = {
@@ -27,14 +27,14 @@ const PHASES: Record<AgentState["phase"], State> = {
   thinking: { sign: "◔", word: "thinking", tone: "busy" },
   speaking: { sign: "◉", word: "writing", tone: "busy" },
   acting: { sign: "◈", word: "runs tools", tone: "busy" },
-  asking: { sign: "⏸", word: "needs you", tone: "ask" },
+  asking: { sign: "?", word: "needs you", tone: "ask" },
   ended: { sign: "✔", word: "done", tone: "good" },
 };
 
 const TASKS: Record<TaskStatus, State> = {
   pending: { sign: "◌", word: "pending", tone: "calm" },
   running: { sign: "◐", word: "running", tone: "busy" },
-  waiting_confirm: { sign: "⏸", word: "needs you", tone: "ask" },
+  waiting_confirm: { sign: "?", word: "needs you", tone: "ask" },
   completed: OUTCOMES.success,
   failed: OUTCOMES.error,
   cancelled: OUTCOMES.cancelled,

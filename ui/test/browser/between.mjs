@@ -1,0 +1,103 @@
+// What stands between the browser and the server: it cuts streams of events after some bytes, and answers for sessions
+// that no server has, such as a hostile or a very large one.
+import http from "node:http";
+
+/** A cut stream ends in the middle of an event, most likely. */
+const CUT_AFTER = 9000;
+
+export class Between {
+  /** How many streams are still to be cut. */
+  cuts = 0;
+  /** The Content-Security-Policy reports, and requests to other hosts, which the page must not cause. */
+  sessions = new Map();
+  #server = http.createServer((request, response) => this.#answer(request, response));
+
+  constructor(target) {
+    this.target = target;
+  }
+
+  async listen() {
+    await new Promise((done) => this.#server.listen(0, "127.0.0.1", done));
+    this.url = `http://127.0.0.1:${this.#server.address().port}/`;
+    return this;
+  }
+
+  close() {
+    this.#server.close();
+    this.#server.closeAllConnections();
+  }
+
+  #answer(request, response) {
+    const [, id, rest] = /^\/v1\/sessions\/([^/?]+)(\/[a-z]+)?/.exec(request.url) ?? [];
+    const session = this.sessions.get(id);
+    if (session) return this.#play(session, rest, request, response);
+    const { hostname, port } = new URL(this.target);
+    const upstream = http.request({ hostname, port, path: request.url, method: request.method, headers: request.headers }, (answer) => {
+      response.writeHead(answer.statusCode, answer.headers);
+      let left = rest === "/events" && this.cuts > 0 ? CUT_AFTER : Infinity;
+      answer.on("data", (bytes) => {
+        response.write(bytes.subarray(0, left));
+        left -= bytes.length;
+        if (left > 0 || this.cuts === 0) return;
+        this.cuts -= 1;
+        answer.destroy();
+        setTimeout(() => response.destroy(), 10);
+      });
+      answer.on("end", () => response.end());
+      answer.on("error", () => response.destroy());
+    });
+    upstream.on("error", () => response.destroy());
+    response.on("close", () => upstream.destroy());
+    request.pipe(upstream);
+  }
+
+  /** Answers with a snapshot, or with events: those that are there, then those that come. */
+  async #play(session, rest, request, response) {
+    if (rest === "/fleet") return json(response, session.fleet);
+    if (rest !== "/events") return json(response, { id: "played", state: "running", queued_runs: [], runs: 1 });
+    response.setMaxListeners(0).writeHead(200, { "content-type": "text/event-stream" });
+    const after = Number(request.headers["last-event-id"] ?? 0);
+    for await (const event of session.events(after)) {
+      if (response.destroyed) return;
+      if (!response.write(`id: ${event.seq}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)) await new Promise((done) => response.once("drain", done).once("close", done));
+    }
+  }
+}
+
+function json(response, value) {
+  response.writeHead(200, { "content-type": "application/json" });
+  response.end(JSON.stringify(value));
+}
+
+const NO_USAGE = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 };
+
+/** Numbers the events of a played session, with the fields that all of them have. */
+export class Script {
+  seq = 0;
+
+  event(agent, type, fields = {}) {
+    this.seq += 1;
+    const createdAt = new Date(Date.UTC(2026, 10, 26) + this.seq * 3).toISOString();
+    const source = agent === 0 ? {} : { source: sourceOf(agent, fields) };
+    return { type, seq: this.seq, sessionId: "played", runId: "run-1", createdAt, replyId: `reply-${agent}`, ...source, ...fields };
+  }
+
+  start(agent, text = "go", fields = {}) {
+    return this.event(agent, "AGENT_START", { name: agent === 0 ? "main" : `worker ${agent}`, role: "assistant", input: [{ role: "user", content: [{ type: "text", text }] }], ...fields });
+  }
+}
+
+function sourceOf(agent, { parentToolCallId, label }) {
+  return { agentKey: `agent:worker:${agent}`, agentId: "worker", label, sessionId: `sub-${agent}`, parentSessionId: "played", depth: 1, path: "played/worker", turn: 1, streamId: agent, parentToolCallId };
+}
+
+/** A snapshot with some agents, at an event. */
+export function snapshot(agents, seq) {
+  const at = "2026-11-26T10:00:00.000000Z";
+  const agent = (number) => ({
+    source: number === 0 ? undefined : sourceOf(number, {}), name: number === 0 ? "main" : `worker ${number}`, replyId: `reply-${number}`,
+    phase: "speaking", tools: [], lastLine: "a line", usage: NO_USAGE, iterations: 1, startedAt: at,
+  });
+  const list = Array.from({ length: agents }, (_, number) => agent(number));
+  return { seq, at, sessionId: "played", agents: list, tasks: {}, confirmations: {}, usage: NO_USAGE, missed: 0 };
+}
