@@ -25,6 +25,8 @@ export default defineConfig({
     emptyOutDir: true,
     target: "es2022",
     modulePreload: false,
+    // What the page consists of asks to be named with it.
+    license: { fileName: "page/licences.md" },
     // A data URL would need more than the policy allows.
     assetsInlineLimit: 0,
     rollupOptions: {

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::cargo::{cargo, output, run as exec};
 use crate::{
     api, book, browser, clients, deny, deploy, layers, models, package, public_api, sbom, schema, semver,
-    snapshots, suite, supply, tidy,
+    snapshots, suite, supply, tidy, ui,
 };
 
 pub(crate) fn run(root: &Path, slow: bool) -> Result<()> {
@@ -39,6 +39,7 @@ pub(crate) fn run(root: &Path, slow: bool) -> Result<()> {
     step("api", || api::run(root))?;
     step("examples", || browser::examples(root))?;
     step("browser", || browser::run(root))?;
+    step("ui", || ui::run(root, false))?;
     step("book", || book::run(root))?;
     step("doc", || {
         let mut doc = cargo(root, &["doc", "--workspace", "--no-deps", "--all-features", "--locked"]);

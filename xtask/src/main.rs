@@ -26,6 +26,7 @@ mod suite;
 mod supply;
 mod tidy;
 mod tree;
+mod ui;
 
 use std::process::ExitCode;
 
@@ -56,6 +57,12 @@ enum Chore {
     Api,
     /// The page of the example `embed` in Chromium
     Browser,
+    /// The page of the server, built from ui/ and tested in Chromium
+    Ui {
+        /// Write the built files instead of comparing them
+        #[arg(long)]
+        accept: bool,
+    },
     /// What threads do, in many orders, under a model checker
     Models {
         /// Many times as many orders
@@ -130,6 +137,7 @@ fn run(chore: Chore) -> anyhow::Result<()> {
         Chore::Timelines => suite::timelines(root),
         Chore::Api => api::run(root),
         Chore::Browser => browser::run(root),
+        Chore::Ui { accept } => ui::run(root, accept),
         Chore::Models { slow } => models::run(root, slow),
         Chore::Layers => layers::run(root),
         Chore::Package => package::run(root),

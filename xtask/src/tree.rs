@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use walkdir::WalkDir;
 
 /// Folders that hold nothing of ours.
-const SKIPPED: [&str; 2] = [".git", "target"];
+const SKIPPED: [&str; 3] = [".git", "node_modules", "target"];
 
 /// Returns the root of the workspace. Asked of the running cargo rather than compiled in: clones
 /// may share a target folder.

@@ -17,10 +17,11 @@ use sha2::{Digest as _, Sha256};
 const INDEX: &str = include_str!("../page/index.html");
 
 /// The other files: a path, a media type, and the content.
-const FILES: [(&str, &str, &str); 3] = [
+const FILES: [(&str, &str, &str); 4] = [
     ("/page/page.js", "text/javascript; charset=utf-8", include_str!("../page/page/page.js")),
     ("/page/page.css", "text/css; charset=utf-8", include_str!("../page/page/page.css")),
     ("/page/icon.svg", "image/svg+xml", include_str!("../page/page/icon.svg")),
+    ("/page/licences.md", "text/plain; charset=utf-8", include_str!("../page/page/licences.md")),
 ];
 
 /// Only files of this server run and are loaded, data of images aside; a string can't become markup.
@@ -45,7 +46,7 @@ struct File {
 }
 
 /// Compressed once, because that takes much longer than sending it.
-static SENT: LazyLock<[File; 3]> =
+static SENT: LazyLock<[File; FILES.len()]> =
     LazyLock::new(|| FILES.map(|(_, media_type, text)| File::new(media_type, text.into())));
 
 /// Returns the routes of the page.
@@ -114,6 +115,6 @@ mod tests {
         let links = INDEX.split('"').filter_map(|part| part.strip_prefix('.'));
         let served = |link: &str| FILES.iter().any(|(path, ..)| *path == link);
         let links: Vec<_> = links.collect();
-        assert!(links.len() == FILES.len() && links.iter().all(|link| served(link)), "{links:?}");
+        assert!(links.len() == 3 && links.iter().all(|link| served(link)), "{links:?}");
     }
 }

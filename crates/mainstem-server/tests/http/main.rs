@@ -13,6 +13,8 @@ mod kept;
 mod langgraph;
 mod limits;
 mod operate;
+#[cfg(feature = "page")]
+mod page;
 mod protocols;
 mod rig;
 mod runs;
