@@ -106,14 +106,18 @@ export class Session {
   async #read(connected: () => void): Promise<void> {
     const after = this.#queue.at(-1)?.seq ?? this.#film.last;
     const stream = await events(this.id, after, this.#stop.signal);
-    connected();
     this.shown.set({ link: stream ? "live" : "over", attempt: 0 });
     if (!stream) return;
+    connected();
     const reader = stream.getReader();
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done || value.event === "end") return;
-      this.#take(JSON.parse(value.data) as AgentEvent);
+    try {
+      for (;;) {
+        const { done, value } = await reader.read();
+        if (done || value.event === "end") return;
+        this.#take(JSON.parse(value.data) as AgentEvent);
+      }
+    } finally {
+      void reader.cancel().catch(() => undefined);
     }
   }
 

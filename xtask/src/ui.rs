@@ -1,5 +1,5 @@
-//! `cargo xtask ui`: the page of the server. Its types come from the OpenAPI document, its files are
-//! built from `ui/` into the server's crate, and it is tested by itself and in Chromium.
+//! `cargo xtask ui`: the page of the server. Its types come from the OpenAPI document, its files
+//! are built from `ui/` into the server's crate, and it is tested by itself and in Chromium.
 
 use std::path::Path;
 

@@ -24,7 +24,8 @@ const FILES: [(&str, &str, &str); 4] = [
     ("/page/licences.md", "text/plain; charset=utf-8", include_str!("../page/page/licences.md")),
 ];
 
-/// Only files of this server run and are loaded, data of images aside; a string can't become markup.
+/// Only files of this server run and are loaded, data of images aside; a string can't become
+/// markup.
 const POLICY: &str = "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; \
     form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 

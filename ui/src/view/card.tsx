@@ -225,7 +225,14 @@ function Sent({ part, isRoot }: { part: MessagePart; isRoot: boolean }) {
   if (part.mode === "input" && !isRoot) {
     return <details class="task"><summary>Task <span class="muted">{firstLine(text, 90)}</span></summary><Markdown text={text} /></details>;
   }
-  return <div class="sent"><span class="muted">{part.mode === "input" ? "you" : `message · ${part.mode}`}</span><Markdown text={text} /></div>;
+  const attached = part.message.content.filter((block) => "mediaType" in block);
+  return (
+    <div class="sent">
+      <span class="muted">{part.mode === "input" ? "you" : `message · ${part.mode}`}</span>
+      <Markdown text={text} />
+      {attached.map((block, n) => <Block key={n} block={block} />)}
+    </div>
+  );
 }
 
 const Note = ({ part }: { part: NotePart }) => (

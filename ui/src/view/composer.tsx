@@ -23,14 +23,18 @@ function Start() {
   const [text, setText] = useState("");
   const [asked, setAsked] = useState("");
   const [agent, setAgent] = useState("");
+  const [files, setFiles] = useState<readonly File[]>([]);
   const reason = useShown(blocked);
   const agents = useAgents();
   const begin = async () => {
     const patterns = asked.split(",").map((pattern) => pattern.trim()).filter(Boolean);
-    const run: NewRun = { input: text };
+    const run: NewRun = { input: files.length === 0 ? text : await messageOf(text, files) };
     if (agent) run.agent = agent;
     if (patterns.length > 0) run.options = { permissions: [{ ask: patterns }] } as unknown as NewRun["options"];
-    if (await attempt(() => post(`${path(session.id)}/runs`, run), "The run begins.")) setText("");
+    if (await attempt(() => post(`${path(session.id)}/runs`, run), "The run begins.")) {
+      setText("");
+      setFiles([]);
+    }
     session.reconnect();
   };
   return (
@@ -42,6 +46,9 @@ function Start() {
           {agents?.items.filter((item) => item.runnable).map((item) => <option key={item.id} value={item.id}>{visible(item.id)}</option>)}
         </select></label>
         <label>Ask me before <input value={asked} onInput={(event) => setAsked(event.currentTarget.value)} placeholder="run_tests, write_*" size={16} /></label>
+        <label class="attach">{files.length === 0 ? "Attach" : files.map((file) => visible(file.name)).join(", ")}
+          <input type="file" class="hidden" multiple onChange={(event) => setFiles([...(event.currentTarget.files ?? [])])} />
+        </label>
         <span class="grow" />
         <Again />
         <Action tone="main" run={begin} reason={reason ?? (text.trim() ? undefined : "write a task first")}>Start the run</Action>
@@ -49,6 +56,22 @@ function Start() {
     </form>
   );
 }
+
+/** A message with the files behind the text. */
+async function messageOf(text: string, files: readonly File[]): Promise<NewRun["input"]> {
+  const blocks = await Promise.all(files.map(async (file) => {
+    const base64 = (await dataUrl(file)).split(",")[1]!;
+    return { type: "data" as const, mediaType: file.type || "application/octet-stream", source: { base64 } };
+  }));
+  return { role: "user", content: [{ type: "text", text }, ...blocks] };
+}
+
+const dataUrl = (file: File): Promise<string> => new Promise((done, failed) => {
+  const reader = new FileReader();
+  reader.onload = () => done(String(reader.result));
+  reader.onerror = () => failed(reader.error);
+  reader.readAsDataURL(file);
+});
 
 /** Resumes the last turn, or compacts the conversation. */
 function Again() {
@@ -80,7 +103,8 @@ const MODES: Record<SendMode, string> = {
 function Message() {
   const { session, selected } = useDesk();
   const agent = useShown(({ view }) => view.fleet.agents.find((one) => agentKey(one) === selected));
-  const run = useShown(({ view }) => view.run);
+  // A view that begins at a snapshot has not seen the start of the run.
+  const run = useShown(({ view, session: known }) => view.run?.id ?? known?.active_run ?? undefined);
   const isClosed = useShown(({ view }) => view.closed.includes(selected));
   const reason = useShown(blocked) ?? (isClosed ? "this agent is closed and accepts no messages" : undefined);
   const isOver = agent?.outcome !== undefined;
@@ -97,7 +121,7 @@ function Message() {
   };
   const over = isOver ? "it has ended" : undefined;
   const cancel = () => attempt(
-    () => (isRoot ? post(`runs/${encodeURIComponent(run!.id)}/cancel`) : post(`${path(session.id)}/agents/${encodeURIComponent(selected)}/cancel`)),
+    () => (isRoot ? post(`runs/${encodeURIComponent(run!)}/cancel`) : post(`${path(session.id)}/agents/${encodeURIComponent(selected)}/cancel`)),
     "It is being cancelled.",
   );
   const name = agent ? visible(nameOf(agent)) : "the agent";

@@ -63,6 +63,12 @@ function useRoute(): Route {
   return route;
 }
 
+/** Changes the address without a step in the history. */
+function goTo(route: Route): void {
+  history.replaceState(null, "", location.pathname + writeRoute(route));
+  dispatchEvent(new HashChangeEvent("hashchange"));
+}
+
 const TABS = ["Agents", "Lane", "Timeline", "Needs you"] as const;
 type Tab = (typeof TABS)[number];
 
@@ -72,18 +78,21 @@ function Desk({ onUnauthorised }: { onUnauthorised: () => void }) {
   const [name] = useState(newName);
   const id = route.session ?? sessions?.[0]?.id ?? name;
   const [session, setSession] = useState<Session>();
-  const [tab, setTab] = useState<Tab>("Lane");
-  const isKnown = route.session !== undefined || sessions !== undefined;
+  const isNamed = route.session !== undefined;
   useEffect(() => {
-    if (!isKnown) return undefined;
+    // The latest session, which stays although another one is the latest later.
+    if (!isNamed && sessions !== undefined) goTo({ session: id });
+  }, [isNamed, sessions, id]);
+  const [tab, setTab] = useState<Tab>("Lane");
+  useEffect(() => {
+    if (!isNamed) return undefined;
     const opened = new Session(id);
     setSession(opened);
     return () => opened.close();
-  }, [id, isKnown]);
+  }, [id, isNamed]);
   const selected = route.agent ?? ROOT;
   const select = useCallback((key: Key) => {
-    history.replaceState(null, "", location.pathname + writeRoute({ session: id, agent: key }));
-    dispatchEvent(new HashChangeEvent("hashchange"));
+    goTo({ session: id, agent: key });
     setTab("Lane");
   }, [id]);
   const desk = useMemo(() => session && { session, selected, select }, [session, selected, select]);

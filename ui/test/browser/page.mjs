@@ -85,6 +85,9 @@ async function asksForAToken() {
   await context.close();
 }
 
+/** An image of one pixel. */
+const DOT = Buffer.from("R0lGODlhAQABAAAAACH5BAEKAAEALAAAAAABAAEAAAICTAEAOw==", "base64");
+
 /** A run from its start to its end, steered without a mouse. */
 async function isWatchedAndSteered() {
   const page = await open("#steered");
@@ -97,10 +100,12 @@ async function isWatchedAndSteered() {
   assert.equal(await resume.getAttribute("title"), "nothing has run yet");
 
   await page.getByLabel("Ask me before").fill("read_diff, run_tests");
+  await page.locator("input[type=file]").setInputFiles({ name: "dot.gif", mimeType: "image/gif", buffer: DOT });
   await page.getByLabel("Task", { exact: true }).fill("Review the **discount** change");
   await page.keyboard.press("Enter");
   await card(page, "reviewer · correctness").waitFor(patience);
   assert.equal(await page.locator(".sent strong").textContent(), "discount");
+  assert.ok(await page.locator(".sent img").evaluate((image) => image.complete && image.naturalWidth === 1), "the attachment is shown");
 
   // An approval, with the arguments changed.
   const first = page.locator("article.ask").first();
