@@ -158,7 +158,8 @@ function Text({ label, hint, value, set, send }: TextProps) {
   return <textarea aria-label={label} placeholder={hint} rows={2} value={value} onInput={(event) => set(event.currentTarget.value)} onKeyDown={press} />;
 }
 
-function useAgents(): Agents | undefined {
+/** The agents that the server has. */
+export function useAgents(): Agents | undefined {
   const [agents, setAgents] = useState<Agents>();
   useEffect(() => {
     void get<Agents>("agents").then(setAgents, () => undefined);

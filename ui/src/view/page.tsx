@@ -10,7 +10,7 @@ import { Session } from "../session";
 import { usePart } from "../store";
 import { Announcer } from "./announcer";
 import { Card, Follow, Lane } from "./card";
-import { Composer } from "./composer";
+import { Composer, useAgents } from "./composer";
 import { Replay } from "./replay";
 import { newName, Sessions, useSessions } from "./sessions";
 import { Background, Details, NeedsYou } from "./side";
@@ -47,7 +47,7 @@ function Login({ onToken }: { onToken: () => Promise<void> }) {
         <input id="token" type="password" autocomplete="off" value={text} onInput={(event) => setText(event.currentTarget.value)} />
         <button class="main" disabled={!text.trim()}>Open</button>
         <p class="muted">The server shows its token when it starts. It stays in this tab.</p>
-        {isWrong && <p role="alert" class="bad">The server does not accept this token.</p>}
+        {isWrong && <p role="alert" class="error">The server does not accept this token.</p>}
       </form>
     </main>
   );
@@ -196,9 +196,32 @@ function LinkChip() {
   const replay = useShown((shown) => shown.replay);
   const link = useShown((shown) => shown.link);
   const isActive = useShown(({ view }) => isRunning(view));
+  const quiet = useQuiet(isActive);
   if (replay !== undefined) return <span class="chip replaying">REPLAY</span>;
   const words = { connecting: "connecting", live: isActive ? "LIVE" : "idle", reconnecting: "reconnecting", unauthorised: "token required", missing: "new", over: "over" };
-  return <span class={`chip ${link === "live" ? "good" : "calm"}`}>{words[link]}</span>;
+  return (
+    <>
+      <span class={`chip ${link === "live" ? "good" : "calm"}`}>{words[link]}</span>
+      {quiet > 0 && link === "live" && <span class="muted">no event for {quiet} s</span>}
+    </>
+  );
+}
+
+/** A run without an event for this long waits for something, in seconds. */
+const QUIET = 10;
+
+/** The seconds since the last event of a running session, once they are many. */
+function useQuiet(isActive: boolean): number {
+  const { session } = useDesk();
+  const [seconds, setSeconds] = useState(0);
+  useEffect(() => {
+    const timer = setInterval(() => {
+      const passed = Math.floor((Date.now() - session.shown.value.arrivedAt) / 1000);
+      setSeconds(isActive && passed >= QUIET ? passed : 0);
+    }, 1000);
+    return () => clearInterval(timer);
+  }, [session, isActive]);
+  return seconds;
 }
 
 /** What stands between the reader and the live view. */
@@ -239,12 +262,16 @@ function Middle() {
   );
 }
 
-const Empty = () => (
-  <div class="empty">
-    <p>Nothing has run in this session.</p>
-    <p class="muted">Write a task below. Every agent that works on it appears here while it works.</p>
-  </div>
-);
+function Empty() {
+  const agents = useAgents();
+  const listed = agents?.items.filter(({ id, spawnable }) => spawnable || id === agents.runs) ?? [];
+  return (
+    <div class="empty">
+      <p>Nothing has run in this session. Write a task below: every agent that works on it appears here while it works.</p>
+      {listed.length > 0 && <dl aria-label="agents of this server">{listed.map(({ id, description }) => <div key={id}><dt>{visible(id)}</dt><dd>{visible(description)}</dd></div>)}</dl>}
+    </div>
+  );
+}
 
 /** What came of the last action; an error stays until it is closed. */
 function NoticeBar() {
@@ -257,7 +284,7 @@ function NoticeBar() {
   }, [notice]);
   return (
     <div class="notices" role={notice?.isError ? "alert" : "status"}>
-      {notice && <p class={notice.isError ? "notice bad" : "notice"}>{visible(notice.text)} <button type="button" onClick={close} aria-label="close the message">✕</button></p>}
+      {notice && <p class={notice.isError ? "notice error" : "notice"}>{visible(notice.text)} <button type="button" onClick={close} aria-label="close the message">✕</button></p>}
     </div>
   );
 }

@@ -8,8 +8,10 @@ const CUT_AFTER = 9000;
 export class Between {
   /** How many streams are still to be cut. */
   cuts = 0;
-  /** The Content-Security-Policy reports, and requests to other hosts, which the page must not cause. */
+  /** Sessions that are played instead of the server's. */
   sessions = new Map();
+  /** What was sent to them: the end of the path, and the body. */
+  posted = [];
   #server = http.createServer((request, response) => this.#answer(request, response));
 
   constructor(target) {
@@ -51,8 +53,15 @@ export class Between {
     request.pipe(upstream);
   }
 
+  async #record(rest, request, response) {
+    const parts = await request.toArray();
+    this.posted.push([rest, JSON.parse(Buffer.concat(parts).toString())]);
+    json(response, {});
+  }
+
   /** Answers with a snapshot, or with events: those that are there, then those that come. */
   async #play(session, rest, request, response) {
+    if (request.method === "POST") return this.#record(rest, request, response);
     if (rest === "/fleet") return json(response, session.fleet);
     if (rest !== "/events") return json(response, { id: "played", state: "running", queued_runs: [], runs: 1 });
     response.setMaxListeners(0).writeHead(200, { "content-type": "text/event-stream" });

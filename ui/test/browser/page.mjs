@@ -2,7 +2,7 @@
 //
 // `cargo xtask ui` runs it: node page.mjs <the binary `mainstem`> [<a folder for pictures>]
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
@@ -205,11 +205,16 @@ async function survivesCutsAndIsReplayed() {
   return page;
 }
 
-/** Each answer is in its agent's card, once. */
+/** What the page saves is the record, and each answer is in its agent's card, once. */
 async function sameAsTheRecord(page) {
   const headers = { authorization: `Bearer ${TOKEN}`, accept: "application/x-ndjson" };
   const text = await (await fetch(`${server.url}/v1/sessions/cut/events?follow=false`, { headers })).text();
   const events = text.trim().split("\n").map((line) => JSON.parse(line));
+  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "NDJSON" }).click()]);
+  const saved = fs.readFileSync(await download.path(), "utf8").trim().split("\n").map((line) => JSON.parse(line));
+  assert.deepEqual(saved, events, "nothing is lost or doubled");
+  const replayed = spawnSync(binary, ["replay", await download.path(), "--speed", "max", "--progress", "quiet"], { encoding: "utf8" });
+  assert.match(replayed.stdout, /keep each once/, replayed.stderr);
   const results = events.filter((event) => event.type === "AGENT_RESULT" && event.source);
   assert.ok(results.length >= 5);
   for (const { source, result } of results) {
@@ -259,7 +264,8 @@ async function showsHostileText() {
         yield script.event(0, "TOOL_RESULT_START", { toolCallId: `call-${call}`, toolCallName: attack, input: { [attack]: attack } });
         yield script.event(0, "TOOL_RESULT_TEXT_DELTA", { toolCallId: `call-${call}`, delta: attack });
       }
-      yield script.event(0, "REQUIRE_USER_CONFIRM", { confirmId: "c", toolCalls: [{ id: "call-1", name: attack, arguments: attack }] });
+      yield script.event(0, "REQUIRE_USER_CONFIRM", { confirmId: "c", toolCalls: [{ id: "call-1", name: attack, arguments: JSON.stringify({ attack }) }] });
+      yield script.event(0, "REQUIRE_EXTERNAL_EXECUTION", { toolCalls: [{ id: "call-2", name: attack, arguments: attack }] });
       yield script.event(0, "TEXT_BLOCK_START", { blockId: "b4" });
       yield script.event(0, "TEXT_BLOCK_DELTA", { blockId: "b4", delta: attack });
       yield script.start(1, attack, { name: attack, label: attack });
@@ -268,13 +274,41 @@ async function showsHostileText() {
   });
   const page = await open("#hostile");
   await page.locator(".said", { hasText: "gnp.exe" }).last().waitFor(patience);
-  await page.locator("article.ask").waitFor(patience);
+  await page.locator("article.ask").last().waitFor(patience);
   const shown = await page.locator(".said").last().textContent();
   assert.ok(shown.includes('<img src=x onerror="window.attacked=1">') && shown.includes("\\u{202e}gnp.exe") && shown.includes("\\u{1b}[31m"), shown);
   assert.equal(await page.evaluate(() => window.attacked), undefined);
   assert.equal(await page.locator(".lane img, .lane script, a[href^='javascript'], a[href^='data']").count(), 0);
   assert.ok(!/[\u202a-\u202e\u2066-\u2069\u001b]/.test(await page.locator("body").innerText()), "no character changes the direction");
   await picture(page, "hostile");
+  // Arguments are escaped, so that a person sees what is allowed; they are sent as they were.
+  const shownArguments = await page.getByLabel("arguments").inputValue();
+  assert.ok(shownArguments.includes("\\u202egnp.exe") && JSON.parse(shownArguments).attack === attack, shownArguments);
+  await page.getByRole("button", { name: "Allow" }).click();
+  await page.getByLabel("result", { exact: true }).fill("42");
+  await page.getByRole("button", { name: "Send the result" }).click();
+  await page.locator(".notice", { hasText: "The result is sent." }).waitFor();
+  assert.deepEqual(between.posted, [["/confirmations", { decision: "allow" }], ["/calls", { content: "42", is_error: false }]]);
+  await page.close();
+}
+
+/** Where the beginning of a record is lost, the page begins at the snapshot. */
+async function beginsWhereTheRecordDoes() {
+  between.sessions.set("lost", {
+    fleet: snapshot(3, 500),
+    async *events(after) {
+      const script = new Script();
+      if (after === 0) yield script.event(0, "GAP", { fromSeq: 1, toSeq: 400, missed: 400, perAgent: {} });
+      script.seq = 500;
+      if (after === 500) yield script.event(2, "TEXT_BLOCK_START", { blockId: "b" });
+      if (after === 500) yield script.event(2, "TEXT_BLOCK_DELTA", { blockId: "b", delta: "behind the snapshot" });
+      await new Promise(() => undefined);
+    },
+  });
+  const page = await open("#lost");
+  await page.locator(".banner", { hasText: "The record before event 500 is not shown" }).waitFor(patience);
+  await card(page, "worker 2").locator(".said", { hasText: "behind the snapshot" }).waitFor(patience);
+  assert.equal(await page.locator("[role=treeitem]").count(), 3);
   await page.close();
 }
 
@@ -410,6 +444,7 @@ try {
   await timed(fitsEveryScreen);
   await timed(survivesARestart, page);
   await timed(showsHostileText);
+  await timed(beginsWhereTheRecordDoes);
   const p95 = await timed(keepsUpWithFiftyAgents);
   const [opened, sought] = await timed(opensLargeSessions);
   assert.ok(p95 <= 16, `scripting takes ${p95} ms a frame`);
