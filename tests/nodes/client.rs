@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use mainstem::{
-    api::{AnySession, Code, Error, EventQuery, NewRun},
+    api::{AnySession, Code, Error, EventQuery, Host, JobState, NewJob, NewRun},
     client::Server,
     event::{AgentEvent, CancelReason, Decision, EventKind},
-    message::SessionId,
+    message::{JobId, SessionId},
 };
 use tokio::time::{Instant, sleep, timeout};
 
@@ -84,6 +84,27 @@ pub(crate) async fn one_run(
             }
             None => return seen,
         }
+    }
+}
+
+/// Adds a job, waits until its run has ended, and approves what it asks for.
+pub(crate) async fn one_job(address: &str, session: &SessionId, key: &str) {
+    let server = Server::at(address).unwrap();
+    let id: JobId = key.parse().unwrap();
+    let job = NewJob { id: Some(id.clone()), ..NewJob::new(NewRun::new(key)).with_session(session.clone()) };
+    let exists = |error: &Error| error.has_code(&Code::Exists).then_some(());
+    let add = || async { server.add_job(job.clone()).await.map(drop) };
+    until(key, add, exists).await;
+    let remote = server.open(session.clone()).unwrap();
+    let began = Instant::now();
+    loop {
+        let view = until(key, || server.job(&id), |_| None).await;
+        if view.status == JobState::Ended {
+            return;
+        }
+        assert!(began.elapsed() < 3 * PATIENCE, "{view:?}");
+        answer_all(&remote).await;
+        sleep(PAUSE).await;
     }
 }
 

@@ -4,16 +4,17 @@ use std::time::Duration;
 
 use futures_util::{StreamExt, future::join_all};
 use mainstem::{
-    api::{AnySession, EventQuery, NewRun},
+    api::{AnySession, EventQuery, Host, JobState, NewJob, NewRun, RunState},
     client::Server,
     event::EventKind,
     message::SessionId,
 };
+use mainstem_postgres::Settings;
 use mainstem_testing::laws;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use crate::{
-    client::{one_run, read_through},
+    client::{answer_all, one_run, read_through},
     cluster::{Cluster, LEASE},
 };
 
@@ -41,7 +42,7 @@ async fn any_server_answers_for_any_session() {
     assert!(read.iter().all(|events| *events == read[0]));
     for server in 0..3 {
         let views = Server::at(&cluster.address_of(server)).unwrap();
-        let views = mainstem::api::Host::sessions(&views).await.unwrap();
+        let views = views.sessions().await.unwrap();
         assert_eq!((views.len(), views[0].runs), (1, 3), "{server}");
     }
 }
@@ -106,5 +107,57 @@ async fn servers_that_stop_one_after_the_other_hand_their_sessions_over() {
         // No request waits for a lease to end.
         assert!(begun.elapsed() < LEASE, "{:?}", begun.elapsed());
         cluster.servers[server].start_again();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_job_whose_server_is_killed_ends_at_another_with_its_turn() {
+    let mut cluster = Cluster::start(2).await;
+    let session: SessionId = "s".parse().unwrap();
+    let server = |number: usize| Server::at(&cluster.address_of(number)).unwrap();
+    let job = NewJob::new(NewRun::new("go")).with_session(session.clone());
+    let job = server(1).add_job(job).await.unwrap();
+    // One that waits until the session is free.
+    let next = NewJob::new(NewRun::new("go on")).with_session(session.clone());
+    let next = server(0).add_job(next).await.unwrap();
+    let remote = server(1).open(session).unwrap();
+    let mut events = remote.events(EventQuery::after(0));
+    let mut fleet = events.next().await;
+    while !matches!(&fleet, Some(Ok(event)) if event.depth() == 1) {
+        fleet = match events.next().await {
+            Some(Ok(event)) => Some(Ok(event)),
+            // There is no session until the job begins.
+            _ => {
+                sleep(Duration::from_millis(50)).await;
+                events = remote.events(EventQuery::after(0));
+                None
+            }
+        };
+    }
+    let nodes = mainstem_postgres::nodes(&Settings::parse(&cluster.database.url()).unwrap()).await.unwrap();
+    let runner = usize::from(nodes.iter().any(|node| node.runs == 1 && node.name == "node-1"));
+    let remote = server(1 - runner).open(remote.id().clone()).unwrap();
+    cluster.servers[runner].kill();
+    let mut views = Vec::new();
+    for id in [&job.id, &next.id] {
+        let begun = Instant::now();
+        views.push(loop {
+            let view = Server::at(&cluster.address_of(1 - runner)).unwrap().job(id).await.unwrap();
+            if view.status == JobState::Ended {
+                break view;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(40), "{view:?}");
+            answer_all(&remote).await;
+            sleep(Duration::from_millis(100)).await;
+        });
+    }
+    let runs = remote.runs().await.unwrap();
+    let cut = runs.iter().filter(|run| run.error.as_ref().is_some_and(|error| error.code == "restarted"));
+    // Two jobs: two runs, and the one that took the turn up.
+    assert_eq!((cut.count(), runs.len()), (1, 3), "{runs:?}");
+    for view in views {
+        let last = view.last_run.unwrap();
+        assert_eq!(last.status, RunState::Success, "{last:?}");
+        assert!(runs.iter().any(|run| Some(&run.id) == last.run_id.as_ref()));
     }
 }

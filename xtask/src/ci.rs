@@ -33,6 +33,9 @@ pub(crate) fn run(root: &Path, slow: bool) -> Result<()> {
     step("timelines", || suite::timelines(root))?;
     if slow {
         step("neighbour", || suite::neighbour(root))?;
+    } else {
+        // Under `--slow` the tests have the whole of it.
+        step("nodes", || suite::nodes(root))?;
     }
     step("models", || models::run(root, slow))?;
     step("clients", || clients::run(root))?;

@@ -37,6 +37,17 @@ pub(crate) fn run(root: &Path, slow: bool) -> Result<BTreeSet<PathBuf>> {
     read.lines().map(|path| fs::canonicalize(path).with_context(|| path.to_owned())).collect()
 }
 
+/// Set for the sample of the checker, whose servers have leases that are too short for a machine
+/// that does other work.
+const CHECK: &str = "MAINSTEM_CHECK";
+
+/// Runs the sample of the checker of many nodes, alone.
+pub(crate) fn nodes(root: &Path) -> Result<()> {
+    let tests: &[&str] = if has(root, "nextest") { &["nextest", "run"] } else { &["test"] };
+    let mut command = cargo(root, tests);
+    exec(command.args(["-p", "mainstem-tests", "--test", "nodes", "--locked", "checker"]).env(CHECK, "1"))
+}
+
 /// Runs the test in which one tenant attacks another, in full and optimised: only there its bound
 /// holds.
 pub(crate) fn neighbour(root: &Path) -> Result<()> {

@@ -30,7 +30,8 @@ pub struct NewJob {
     pub session_id: Option<SessionId>,
     /// What is run. It waits for the end of the session's active run.
     pub run: NewRun,
-    /// When it begins. Default: as soon as a process has room for it.
+    /// When it begins, in UTC (`2026-12-24T18:00:00Z`). Default: as soon as a process has room for
+    /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_at: Option<Timestamp>,
     /// Instead of `run_at`: begin again and again, at the times of a cron expression: minute, hour,

@@ -1,6 +1,7 @@
 //! The command line.
 
 mod agents;
+mod jobs;
 mod journal;
 mod mcp;
 mod run;
@@ -16,6 +17,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::agents::{Agents, AgentsCommand, Form, Keys, List, Listing, New, Show, Validate};
 pub(crate) use self::{
+    jobs::{Add, Jobs, JobsCommand, Worker},
     journal::JournalAt,
     mcp::Mcp,
     run::{Background, Format, Mode, Run},
@@ -93,6 +95,12 @@ pub(crate) enum Command {
     /// and stdout.
     #[command(after_help = mcp::HELP)]
     Mcp(Box<Mcp>),
+    /// Begin runs at a time, or again and again: add, list, show and cancel jobs.
+    #[command(after_help = jobs::HELP)]
+    Jobs(Jobs),
+    /// Run the jobs of a journal, without serving HTTP, until a signal.
+    #[command(after_help = jobs::WORKER_HELP)]
+    Worker(Box<Worker>),
     /// List, export and delete recorded sessions.
     Sessions(Sessions),
     /// Show recorded events as if they happened now; replies go to stdout.

@@ -110,6 +110,7 @@ pub(crate) fn advised(error: Error) -> anyhow::Error {
     let advice = match problem {
         Some(problem) if problem.code == Code::NoToken => format!("set {TOKEN}"),
         _ if is_unknown("session") => "`mainstem sessions list` lists sessions".to_owned(),
+        _ if is_unknown("job") => "`mainstem jobs list --all` lists jobs".to_owned(),
         _ if is_unknown("task") => "`mainstem tasks list` lists tasks".to_owned(),
         _ => return error.into(),
     };

@@ -18,6 +18,7 @@ mod harness;
 mod health;
 mod host;
 mod init;
+mod jobs;
 mod man;
 mod markdown;
 mod mcp;
@@ -91,6 +92,8 @@ fn main() -> ExitCode {
         Command::Trust(args) => trust::run(args),
         Command::Completions { shell } => completions(*shell),
         Command::Man { dir } => man::run(dir.as_deref()),
+        Command::Jobs(args) => jobs::run(args, terminal),
+        Command::Worker(args) => serve::work(args, &cli.config, terminal),
         Command::Migrate(args) => migrate::run(args),
         Command::Nodes(args) => nodes::run(args),
         Command::Health(args) => health::run(args),

@@ -1,4 +1,4 @@
-//! `mainstem serve`: serves an agent over HTTP until a signal.
+//! `mainstem serve`: serves an agent over HTTP until a signal; `mainstem worker` without HTTP.
 
 use std::{
     cell::Cell,
@@ -18,71 +18,147 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    args::{Serve, Source},
+    args::{Serve, Source, Worker},
     config::{Config, read::named, var},
     demo,
     exit::{Exit, Fault, OrExit},
     harness::{self, Requirements, check_agent},
     model, open_files,
     print::counted,
-    progress, signals, store, telemetry,
+    progress,
+    signals::{self, First},
+    store::{self, Store},
+    telemetry::{self, Telemetry},
     terminal::Terminal,
     trust::{self, Reads},
 };
 
 pub(crate) fn run(args: &Serve, source: &Source, terminal: Terminal) -> Result<Exit, Fault> {
-    let telemetry = telemetry::start(args.log, terminal).or_exit(Exit::Config)?;
-    // This precedes the server, which derives its limits from it.
-    open_files::raise();
-    let flags = args.settings.clone();
-    let config = trust::settle(flags, source, Reads::Agents, terminal).or_exit(Exit::Config)?;
-    let Parts { harness, model, asked_to_stop } = parts(args, &config, terminal)?;
-    let (tokens, made) = tokens(args).or_exit(Exit::Config)?;
-    ensure_private(args, made.is_some()).or_exit(Exit::Usage)?;
-    let hosts = args.allow_host.iter().fold(Hosts::new(), |hosts, name| hosts.with_name(name));
-    let mut server = Server::new(harness.clone()).with_tokens(tokens).with_hosts(hosts);
-    server = server.with_request_span(telemetry.request_span());
-    for id in &args.allow_agent {
-        harness.check_leader(id).context("--allow-agent").or_exit(Exit::Usage)?;
-        server = server.with_allowed_agent(id);
-    }
-    let roles = config.settings.serve.input_roles.iter();
-    server = roles.fold(server, |server, role| server.with_allowed_role((*role).into()));
-    server = args.protocol.iter().fold(server, |server, protocol| server.with_protocol(*protocol));
-    server = server.with_on_lost(args.on_lost.into());
-    server = args.notify_host.iter().cloned().fold(server, Builder::with_notified_host);
-    let server =
-        args.close_idle.into_iter().fold(server, Builder::with_idle_timeout).build().or_exit(Exit::Config)?;
+    let store = || args.journal.as_ref().map(|at| store::open(Some(at))).transpose();
+    let mut served = Served::new(args, source, store, terminal)?;
+    ensure_private(args, served.token.is_some()).or_exit(Exit::Usage)?;
     let runtime = mainstem_server::runtime().build().or_exit(Exit::Failed)?;
-    let mut signals = signals::watch().or_exit(Exit::Failed)?;
-    let served = runtime.block_on(async {
+    let done = runtime.block_on(async {
         let listener = TcpListener::bind(args.bind).await.with_context(|| format!("--bind {}", args.bind))?;
-        greet(&harness, &model, &listener, made.as_deref(), terminal)?;
-        let (stop, stopping) = (CancellationToken::new(), CancellationToken::new());
-        let ends = Cell::new(Instant::now());
-        let serving = server.serve(listener, stopping.clone());
+        served.greet(&listener, terminal)?;
+        let (server, stop) = (served.server.clone(), CancellationToken::new());
+        let serving = async { anyhow::Ok(server.serve(listener, stop.clone()).await?) };
+        served.until_stopped(serving, &stop, args.grace, terminal).await
+    });
+    runtime.shutdown_background();
+    done.or_exit(Exit::Failed)?;
+    Ok(Exit::Reply)
+}
+
+/// `mainstem worker`: runs jobs until a signal.
+pub(crate) fn work(args: &Worker, source: &Source, terminal: Terminal) -> Result<Exit, Fault> {
+    let at = args.journal.as_ref();
+    let mut served = Served::new(&args.as_server(), source, || store::open(at).map(Some), terminal)?;
+    let runtime = mainstem_server::runtime().build().or_exit(Exit::Failed)?;
+    let done = runtime.block_on(async {
+        let agent = served.harness.agents().root().id().clone();
+        let jobs = counted(args.jobs, "job");
+        let line = format!("running {jobs} at once with {agent} and {}; Ctrl-C stops", served.model);
+        progress::say(&line, terminal);
+        let (server, stop) = (served.server.clone(), CancellationToken::new());
+        let working = async {
+            server.work(stop.clone()).await;
+            anyhow::Ok(())
+        };
+        served.until_stopped(working, &stop, args.grace, terminal).await
+    });
+    runtime.shutdown_background();
+    done.or_exit(Exit::Failed)?;
+    Ok(Exit::Reply)
+}
+
+/// A server that was built, and what stops it.
+struct Served {
+    server: Server,
+    harness: Harness,
+    /// The name of its model.
+    model: String,
+    /// The token that was generated for it, if no file names any.
+    token: Option<String>,
+    signals: First,
+    /// Resolves when an operator asks this node to stop.
+    asked_to_stop: BoxFuture<'static, ()>,
+    _telemetry: Telemetry,
+}
+
+impl Served {
+    fn new(
+        args: &Serve,
+        source: &Source,
+        store: impl FnOnce() -> anyhow::Result<Option<Store>>,
+        terminal: Terminal,
+    ) -> Result<Self, Fault> {
+        let telemetry = telemetry::start(args.log, terminal).or_exit(Exit::Config)?;
+        // This precedes the server, which derives its limits from it.
+        open_files::raise();
+        let flags = args.settings.clone();
+        let config = trust::settle(flags, source, Reads::Agents, terminal).or_exit(Exit::Config)?;
+        let Parts { harness, model, asked_to_stop } = parts(args, &config, store, terminal)?;
+        let (tokens, token) = tokens(args).or_exit(Exit::Config)?;
+        let hosts = args.allow_host.iter().fold(Hosts::new(), |hosts, name| hosts.with_name(name));
+        let mut server = Server::new(harness.clone()).with_tokens(tokens).with_hosts(hosts);
+        server = server.with_request_span(telemetry.request_span());
+        for id in &args.allow_agent {
+            harness.check_leader(id).context("--allow-agent").or_exit(Exit::Usage)?;
+            server = server.with_allowed_agent(id);
+        }
+        let roles = config.settings.serve.input_roles.iter();
+        server = roles.fold(server, |server, role| server.with_allowed_role((*role).into()));
+        server = args.protocol.iter().fold(server, |server, protocol| server.with_protocol(*protocol));
+        server = server.with_on_lost(args.on_lost.into()).with_max_jobs(args.jobs);
+        server = args.jobs_per_tenant.into_iter().fold(server, Builder::with_max_jobs_per_tenant);
+        server = args.notify_host.iter().cloned().fold(server, Builder::with_notified_host);
+        server = args.close_idle.into_iter().fold(server, Builder::with_idle_timeout);
+        let server = server.build().or_exit(Exit::Config)?;
+        let signals = signals::watch().or_exit(Exit::Failed)?;
+        Ok(Self { server, harness, model, token, signals, asked_to_stop, _telemetry: telemetry })
+    }
+
+    /// Works until a signal, or until an operator asks; then runs get some time to end.
+    async fn until_stopped(
+        &mut self,
+        work: impl Future<Output = anyhow::Result<()>>,
+        stopping: &CancellationToken,
+        grace: Duration,
+        terminal: Terminal,
+    ) -> anyhow::Result<()> {
+        let (ends, stop) = (Cell::new(Instant::now()), CancellationToken::new());
         let until_signal = async {
             tokio::select! {
-                _ = signals.next() => {}
-                () = asked_to_stop => progress::say("an operator asks this node to stop", terminal),
+                _ = self.signals.next() => {}
+                () = &mut self.asked_to_stop => progress::say("an operator asks this node to stop", terminal),
             }
-            ends.set(Instant::now() + args.grace);
+            ends.set(Instant::now() + grace);
             progress::say("stopping; a second signal stops at once", terminal);
             stop.cancel();
             stopping.cancel();
         };
-        let all = async { tokio::join!(until_signal, serving).1 };
+        let all = async { tokio::join!(until_signal, work).1 };
         tokio::select! {
-            served = all => served?,
+            worked = all => worked?,
             // A connection without a reader must not delay the exit.
-            () = async { stop.cancelled().await; sleep(args.grace).await } => {}
+            () = async { stop.cancelled().await; sleep(grace).await } => {}
         }
-        end(&server, &harness, ends.get(), terminal).await;
-        anyhow::Ok(())
-    });
-    runtime.shutdown_background();
-    served.or_exit(Exit::Failed)?;
-    Ok(Exit::Reply)
+        end(&self.server, &self.harness, ends.get(), terminal).await;
+        Ok(())
+    }
+
+    fn greet(&self, listener: &TcpListener, terminal: Terminal) -> anyhow::Result<()> {
+        let agent = self.harness.agents().root().id().clone();
+        progress::say(&format!("serving {agent} with {}; Ctrl-C stops", self.model), terminal);
+        if let Some(token) = &self.token {
+            let line = format!("token {token} (for this process; --token-file names your own)");
+            progress::say(&line, terminal);
+        }
+        // Programs read this line to know that the server listens.
+        writeln!(io::stdout(), "http://{}", listener.local_addr()?)?;
+        Ok(())
+    }
 }
 
 /// What is served.
@@ -94,14 +170,18 @@ struct Parts {
     asked_to_stop: BoxFuture<'static, ()>,
 }
 
-fn parts(args: &Serve, config: &Config, terminal: Terminal) -> Result<Parts, Fault> {
+fn parts(
+    args: &Serve,
+    config: &Config,
+    store: impl FnOnce() -> anyhow::Result<Option<Store>>,
+    terminal: Terminal,
+) -> Result<Parts, Fault> {
     let model = model::choose(&config.settings, var)
         .ok_or_else(|| anyhow!("no model is configured: {}; or use -m demo for the demo", model::ADVICE))
         .or_exit(Exit::Config)?;
     let notes = harness::notes(&config.settings, model.value == demo::NAME);
     let agent = args.agent.as_deref();
-    let store = args.journal.as_ref().map(|at| store::open(Some(at))).transpose().or_exit(Exit::Config)?;
-    let (journal, asked_to_stop) = match store {
+    let (journal, asked_to_stop) = match store().or_exit(Exit::Config)? {
         Some(mut store) => {
             let asked_to_stop = std::mem::replace(&mut store.asked_to_stop, pending().boxed());
             (Some(store), asked_to_stop)
@@ -139,23 +219,6 @@ fn ensure_private(args: &Serve, made: bool) -> anyhow::Result<()> {
         "--bind {}: other machines reach this address, which requires --token-file",
         args.bind
     );
-    Ok(())
-}
-
-fn greet(
-    harness: &Harness,
-    model: &str,
-    listener: &TcpListener,
-    token: Option<&str>,
-    terminal: Terminal,
-) -> anyhow::Result<()> {
-    let agent = harness.agents().root().id().clone();
-    progress::say(&format!("serving {agent} with {model}; Ctrl-C stops"), terminal);
-    if let Some(token) = token {
-        progress::say(&format!("token {token} (for this process; --token-file names your own)"), terminal);
-    }
-    // Programs read this line to know that the server listens.
-    writeln!(io::stdout(), "http://{}", listener.local_addr()?)?;
     Ok(())
 }
 

@@ -245,7 +245,7 @@ impl Shared {
     }
 
     /// Waits until what was requested before, of the session's tenant or of all, is committed.
-    /// Returns `false` if the database can't be reached; what it refuses is in [`Entry`]s' failures.
+    /// Returns `false` if the database can't be reached; what it refuses, the records tell.
     pub(crate) async fn barrier(&self, session: Option<&SessionId>) -> bool {
         let (caller, done) = oneshot::channel();
         self.queue.push(Op::Barrier(session.cloned(), caller));

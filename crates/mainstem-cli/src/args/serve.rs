@@ -45,6 +45,13 @@ pub(crate) struct Serve {
     /// up, or closes it.
     #[arg(long, value_name = "WHAT", value_enum, default_value_t, requires = "journal")]
     pub(crate) on_lost: Lost,
+    /// How many jobs run at once, of those that `mainstem jobs` and `POST /v1/jobs` have stored in
+    /// the journal; 0 leaves them to other servers and workers.
+    #[arg(long, value_name = "N", default_value_t = 16)]
+    pub(crate) jobs: usize,
+    /// How many jobs of a tenant run at once, in all processes that share the journal.
+    #[arg(long, value_name = "N", requires = "journal")]
+    pub(crate) jobs_per_tenant: Option<usize>,
     /// A further host name of the server, besides those of the loopback; repeatable.
     #[arg(long, value_name = "HOST")]
     pub(crate) allow_host: Vec<String>,

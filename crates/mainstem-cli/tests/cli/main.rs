@@ -17,6 +17,7 @@ mod exits;
 #[cfg(target_os = "linux")]
 mod faults;
 mod files;
+mod jobs;
 #[cfg(unix)]
 mod kills;
 mod mcp;

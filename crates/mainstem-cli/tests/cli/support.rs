@@ -52,6 +52,12 @@ impl Cli {
         self
     }
 
+    /// More arguments, with whatever is in them.
+    pub(crate) fn args(mut self, arguments: &[&str]) -> Self {
+        self.command.args(arguments);
+        self
+    }
+
     pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
         self.command.env(name, value);
         self

@@ -16,7 +16,8 @@ use super::{Cron, CronError};
 ///
 /// let now = "2026-11-26T12:00:00Z".parse()?;
 /// let id = "job-1".parse()?;
-/// let mut job = Job::new(id, json!({ "input": "Report." }), now).with_cron("0 9 * * MON-FRI", now)?;
+/// let job = Job::new(id, json!({ "input": "Report." }), now);
+/// let mut job = job.with_cron("0 9 * * MON-FRI", now)?;
 /// assert_eq!(job.due_at.to_string(), "2026-11-27T09:00:00.000000Z");
 /// job.apply(JobChange::Cancel, now)?;
 /// assert_eq!(job.status, JobStatus::Cancelled);
@@ -302,7 +303,7 @@ mod tests {
 
     fn job(cron: Option<&str>) -> Job {
         let job = Job::new("job-1".parse().unwrap(), json!({}), at(0));
-        cron.map_or(job.clone(), |cron| job.with_cron(cron, at(0)).unwrap())
+        cron.into_iter().fold(job, |job, cron| job.with_cron(cron, at(0)).unwrap())
     }
 
     #[test]

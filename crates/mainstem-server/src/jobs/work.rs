@@ -183,7 +183,7 @@ impl Work<'_> {
             if !last.status.is_over() {
                 continue;
             }
-            if !last.error.as_ref().is_some_and(|error| error.code == RESTARTED) {
+            if last.error.as_ref().is_none_or(|error| error.code != RESTARTED) {
                 return last;
             }
             match self.after(session, tenant, &last.id).await {
