@@ -346,6 +346,58 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/jobs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List jobs: runs at a time, or again and again. */
+        get: operations["get_jobs"];
+        put?: never;
+        /** Add a job. */
+        post: operations["post_jobs"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/jobs/{job}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Return a job. */
+        get: operations["get_jobs_job"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/jobs/{job}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Cancel a job, and its run if one is active. */
+        post: operations["post_jobs_job_cancel"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/agents": {
         parameters: {
             query?: never;
@@ -545,11 +597,14 @@ export interface components {
          * @example body_too_slow
          * @example body_unreadable
          * @example encoded_body
+         * @example exists
          * @example gone
          * @example host_not_allowed
          * @example idempotency_key_reused
+         * @example job_over
          * @example journal_unavailable
          * @example method_not_allowed
+         * @example no_jobs
          * @example no_such_path
          * @example no_token
          * @example not_asked
@@ -1812,6 +1867,103 @@ export interface components {
             /** @description When it was requested. */
             at: components["schemas"]["Timestamp"];
         };
+        /** @description A list. */
+        Items5: {
+            /** @description The items. */
+            items: components["schemas"]["JobView"][];
+        };
+        /** @description A job. */
+        JobView: {
+            /** @description Its id. */
+            id: components["schemas"]["JobId"];
+            /** @description The session of its runs, unless each has one of its own. */
+            session_id?: components["schemas"]["SessionId"] | null;
+            /** @description What is run. */
+            run: components["schemas"]["NewRun"];
+            /** @description When it begins again. */
+            cron?: string | null;
+            /**
+             * Format: int16
+             * @description Its priority.
+             */
+            priority: number;
+            /** @description Its state. */
+            status: components["schemas"]["JobState"];
+            /** @description When its next run begins; once it is over, when its last run was to begin. */
+            due_at: components["schemas"]["Timestamp"];
+            /**
+             * Format: uint64
+             * @description How many of its runs have ended.
+             */
+            runs: number;
+            /** @description The last of its runs that has ended. */
+            last_run?: components["schemas"]["JobRunView"] | null;
+            /** @description When it was added. */
+            created_at: components["schemas"]["Timestamp"];
+            /** @description When it last changed. */
+            updated_at: components["schemas"]["Timestamp"];
+        };
+        /**
+         * @description A job: a run at a time, or again and again.
+         *
+         *     1 to 256 ASCII letters, digits and `-_.:~`, not beginning with a dot.
+         */
+        JobId: string;
+        /** @description The state of a job. */
+        JobState: "waiting" | "active" | "cancelling" | "ended" | "cancelled";
+        /** @description A run of a job that has ended. */
+        JobRunView: {
+            /** @description Its session. */
+            session_id: components["schemas"]["SessionId"];
+            /** @description The run, unless it could not begin. */
+            run_id?: components["schemas"]["RunId"] | null;
+            /** @description How it ended. */
+            status: components["schemas"]["RunState"];
+            /** @description Why it failed, or could not begin. */
+            error?: components["schemas"]["Failure"] | null;
+            /** @description When it ended. */
+            ended_at: components["schemas"]["Timestamp"];
+        };
+        /**
+         * @description A job to add: a run that any process which shares the journal begins when it is due.
+         *
+         *     ```
+         *     use mainstem_api::{NewJob, NewRun};
+         *
+         *     let report = NewJob::new(NewRun::new("Report what has changed."))
+         *         .with_cron("0 9 * * MON-FRI Europe/Berlin")
+         *         .with_session("reports".parse()?);
+         *     # Ok::<(), mainstem_message::IdError>(())
+         *     ```
+         */
+        NewJob: {
+            /**
+             * @description Its id. A request that is sent again with the same id is refused (`exists`). Default: a new
+             *     one.
+             */
+            id?: components["schemas"]["JobId"] | null;
+            /** @description The session of its runs. Default: each run has one of its own. */
+            session_id?: components["schemas"]["SessionId"] | null;
+            /** @description What is run. It waits for the end of the session's active run. */
+            run: components["schemas"]["NewRun"];
+            /**
+             * @description When it begins, in UTC (`2026-12-24T18:00:00Z`). Default: as soon as a process has room for
+             *     it.
+             */
+            run_at?: components["schemas"]["Timestamp"] | null;
+            /**
+             * @description Instead of `run_at`: begin again and again, at the times of a cron expression: minute, hour,
+             *     day of the month, month, day of the week, and a time zone (`0 9 * * MON-FRI Europe/Berlin`);
+             *     UTC by default. A time that comes while a run of the job is active, or while no process can
+             *     begin it, is not made up for.
+             */
+            cron?: string | null;
+            /**
+             * Format: int16
+             * @description Among the jobs of a tenant that are due, those of a higher priority begin first.
+             */
+            priority?: number;
+        };
         /** @description The agent that leads runs, and those that it can spawn. */
         Agents: {
             /** @description The id of the agent that leads runs. */
@@ -1833,7 +1985,7 @@ export interface components {
             runnable: boolean;
         };
         /** @description A list. */
-        Items5: {
+        Items6: {
             /** @description The items. */
             items: components["schemas"]["ModelView"][];
         };
@@ -1845,7 +1997,7 @@ export interface components {
             agents: string[];
         };
         /** @description A list. */
-        Items6: {
+        Items7: {
             /** @description The items. */
             items: components["schemas"]["ToolSpec"][];
         };
@@ -1956,11 +2108,17 @@ export type Items4 = components['schemas']['Items4'];
 export type TaskRecord = components['schemas']['TaskRecord'];
 export type ExecutorId = components['schemas']['ExecutorId'];
 export type CancelRequest = components['schemas']['CancelRequest'];
+export type Items5 = components['schemas']['Items5'];
+export type JobView = components['schemas']['JobView'];
+export type JobId = components['schemas']['JobId'];
+export type JobState = components['schemas']['JobState'];
+export type JobRunView = components['schemas']['JobRunView'];
+export type NewJob = components['schemas']['NewJob'];
 export type Agents = components['schemas']['Agents'];
 export type AgentView = components['schemas']['AgentView'];
-export type Items5 = components['schemas']['Items5'];
-export type ModelView = components['schemas']['ModelView'];
 export type Items6 = components['schemas']['Items6'];
+export type ModelView = components['schemas']['ModelView'];
+export type Items7 = components['schemas']['Items7'];
 export type ToolSpec = components['schemas']['ToolSpec'];
 export type Login = components['schemas']['Login'];
 export type ResponseProblem = components['responses']['Problem'];
@@ -2611,6 +2769,101 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    get_jobs: {
+        parameters: {
+            query?: {
+                /** @description Also those that are over, for a week after their end. */
+                all?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The caller's jobs; the one that is due first comes first. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Items5"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    post_jobs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewJob"];
+            };
+        };
+        responses: {
+            /** @description It is stored; `Location` is its path. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobView"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    get_jobs_job: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The job. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobView"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    post_jobs_job_cancel: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It begins no further run. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobView"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
     get_agents: {
         parameters: {
             query?: never;
@@ -2647,7 +2900,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Items5"];
+                    "application/json": components["schemas"]["Items6"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -2668,7 +2921,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Items6"];
+                    "application/json": components["schemas"]["Items7"];
                 };
             };
             default: components["responses"]["Problem"];

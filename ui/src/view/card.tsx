@@ -1,5 +1,5 @@
 // An agent's lane: its texts, tool calls and notes in order, with a card for each child below the call that spawned it.
-import type { ComponentChildren, HTMLAttributes } from "preact";
+import { Component, type ComponentChildren, type HTMLAttributes } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { AgentState, ContentBlock } from "../api";
 import { useDesk, useShown } from "../desk";
@@ -95,16 +95,21 @@ function childrenAt(view: View, place: number): readonly number[] {
   return (agent && childrenOf(view.fleet).get(sessionOf(view.fleet, agent))) ?? NONE;
 }
 
+/** How many parts a card shows below another agent's; all are shown once the agent is selected. */
+const LATEST = 30;
+
 /** The parts of a lane, and its children. */
 export function Lane({ place, depth, isSeen = true }: { place: number; depth: number; isSeen?: boolean }) {
   const parts = useShown(({ view }) => view.lanes[place]?.parts, { isSeen });
   const children = useShown(({ view }) => childrenAt(view, place));
   // The calls of the children, which are known once and do not change.
   const calls = useShown(({ view }) => children.map((child) => callOf(view, child) ?? "").join("\n")).split("\n");
-  const groups = grouped(parts ?? []);
+  const hidden = depth === 0 ? 0 : Math.max(0, (parts?.length ?? 0) - LATEST);
+  const groups = grouped((parts ?? []).slice(hidden));
   const shown = new Set<string>();
   return (
     <>
+      {hidden > 0 && <p class="muted">{hidden} earlier parts: open the agent to see them.</p>}
       {groups.map((group) => {
         const ids = new Set(group.map((part) => part.id));
         group.forEach((part) => shown.add(part.id));
@@ -138,7 +143,23 @@ function grouped(parts: readonly Part[]): Part[][] {
   return groups;
 }
 
-function PartView({ part, isRoot }: { part: Part; isRoot: boolean }) {
+interface PartProps {
+  part: Part;
+  isRoot: boolean;
+}
+
+/** A part is drawn again only if it has changed: a long lane has hundreds, of which the last one grows. */
+class PartView extends Component<PartProps> {
+  override shouldComponentUpdate(next: PartProps): boolean {
+    return next.part !== this.props.part;
+  }
+
+  render({ part, isRoot }: PartProps) {
+    return <Kind part={part} isRoot={isRoot} />;
+  }
+}
+
+function Kind({ part, isRoot }: PartProps) {
   switch (part.kind) {
     case "text":
       return <Said part={part} />;

@@ -12,7 +12,7 @@ import { Announcer } from "./announcer";
 import { Card, Follow, Lane } from "./card";
 import { Composer, useAgents } from "./composer";
 import { Replay } from "./replay";
-import { newName, Sessions, useSessions } from "./sessions";
+import { latest, Sessions } from "./sessions";
 import { Background, Details, NeedsYou } from "./side";
 import { visible } from "./text";
 import { Timeline } from "./timeline";
@@ -25,9 +25,10 @@ export function Page() {
     const error: unknown = await get("agents").then(() => undefined, (reason: unknown) => reason);
     setAllowed(!(error instanceof Problem && (error.status === 401 || error.status === 403)));
   }, []);
+  const forbid = useCallback(() => setAllowed(false), []);
   useEffect(() => void check(), [check]);
   if (isAllowed === undefined) return <p class="pad" role="status">Connecting.</p>;
-  return isAllowed ? <Desk onUnauthorised={() => setAllowed(false)} /> : <Login onToken={check} />;
+  return isAllowed ? <Open onUnauthorised={forbid} /> : <Login onToken={check} />;
 }
 
 function Login({ onToken }: { onToken: () => Promise<void> }) {
@@ -72,34 +73,40 @@ function goTo(route: Route): void {
 const TABS = ["Agents", "Lane", "Timeline", "Needs you"] as const;
 type Tab = (typeof TABS)[number];
 
-function Desk({ onUnauthorised }: { onUnauthorised: () => void }) {
+/** Opens the session that the address names; without one, the latest of the server. */
+function Open({ onUnauthorised }: { onUnauthorised: () => void }) {
   const route = useRoute();
-  const sessions = useSessions(true);
-  const [name] = useState(newName);
-  const id = route.session ?? sessions?.[0]?.id ?? name;
-  const [session, setSession] = useState<Session>();
-  const isNamed = route.session !== undefined;
+  if (route.session === undefined) return <Latest />;
+  return <Desk key={route.session} id={route.session} agent={route.agent} seq={route.seq} onUnauthorised={onUnauthorised} />;
+}
+
+function Latest() {
   useEffect(() => {
-    // The latest session, which stays although another one is the latest later.
-    if (!isNamed && sessions !== undefined) goTo({ session: id });
-  }, [isNamed, sessions, id]);
+    void latest().then((session) => goTo({ session }));
+  }, []);
+  return <p class="pad" role="status">Connecting.</p>;
+}
+
+interface DeskProps {
+  id: string;
+  agent: Key | undefined;
+  seq: number | undefined;
+  onUnauthorised: () => void;
+}
+
+function Desk({ id, agent, seq, onUnauthorised }: DeskProps) {
+  const session = useMemo(() => new Session(id), [id]);
+  useEffect(() => () => session.close(), [session]);
   const [tab, setTab] = useState<Tab>("Lane");
-  useEffect(() => {
-    if (!isNamed) return undefined;
-    const opened = new Session(id);
-    setSession(opened);
-    return () => opened.close();
-  }, [id, isNamed]);
-  const selected = route.agent ?? ROOT;
+  const selected = agent ?? ROOT;
   const select = useCallback((key: Key) => {
     goTo({ session: id, agent: key });
     setTab("Lane");
   }, [id]);
-  const desk = useMemo(() => session && { session, selected, select }, [session, selected, select]);
-  if (!desk) return <p class="pad" role="status">Connecting.</p>;
+  const desk = useMemo(() => ({ session, selected, select }), [session, selected, select]);
   return (
-    <DeskContext.Provider value={desk} key={desk.session.id}>
-      <Moment seq={route.seq} />
+    <DeskContext.Provider value={desk}>
+      <Moment seq={seq} />
       <Watch onUnauthorised={onUnauthorised} />
       <div class="desk" data-tab={tab}>
         <Head />
@@ -110,7 +117,7 @@ function Desk({ onUnauthorised }: { onUnauthorised: () => void }) {
         <main>
           <section class="nav" aria-label="sessions and agents">
             <h2>Sessions</h2>
-            <Sessions sessions={sessions} current={id} />
+            <Sessions current={id} />
             <h2>Agents</h2>
             <Tree />
           </section>

@@ -7,29 +7,36 @@ import { visible } from "./text";
 
 const EVERY = 3000;
 
-export function useSessions(isAllowed: boolean): readonly SessionView[] | undefined {
+/** Reads the sessions, the latest first. */
+async function read(signal?: AbortSignal): Promise<SessionView[]> {
+  const { items } = await get<{ items: SessionView[] }>("sessions", signal);
+  return items.toSorted((a, b) => b.updated_at.localeCompare(a.updated_at));
+}
+
+/** The latest session; a new one if there is none. */
+export const latest = (): Promise<string> => read().then(([first]) => first?.id ?? newName(), newName);
+
+function useSessions(): readonly SessionView[] | undefined {
   const [sessions, setSessions] = useState<readonly SessionView[]>();
   useEffect(() => {
-    if (!isAllowed) return undefined;
     const stop = new AbortController();
-    const read = async () => {
-      const list = await get<{ items: SessionView[] }>("sessions", stop.signal).catch(() => undefined);
-      if (list) setSessions(list.items.toSorted((a, b) => b.updated_at.localeCompare(a.updated_at)));
-    };
-    void read();
-    const timer = setInterval(() => !document.hidden && void read(), EVERY);
+    // A list that can't be read stays as it is; the session's own state tells why.
+    const look = () => read(stop.signal).then(setSessions, () => undefined);
+    void look();
+    const timer = setInterval(() => !document.hidden && void look(), EVERY);
     return () => {
       clearInterval(timer);
       stop.abort();
     };
-  }, [isAllowed]);
+  }, []);
   return sessions;
 }
 
 /** A name for a new session that sorts by its time. */
-export const newName = (): string => `page-${new Date().toISOString().slice(0, 19).replace(/[-:]/g, "")}`;
+const newName = (): string => `page-${new Date().toISOString().slice(0, 19).replace(/[-:]/g, "")}`;
 
-export function Sessions({ sessions, current }: { sessions: readonly SessionView[] | undefined; current: string | undefined }) {
+export function Sessions({ current }: { current: string }) {
+  const sessions = useSessions();
   const [search, setSearch] = useState("");
   const found = (sessions ?? []).filter(({ id, state }) => `${id} ${state}`.toLowerCase().includes(search.toLowerCase()));
   return (
