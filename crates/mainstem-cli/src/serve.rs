@@ -34,6 +34,7 @@ use crate::{
 };
 
 pub(crate) fn run(args: &Serve, source: &Source, terminal: Terminal) -> Result<Exit, Fault> {
+    ensure_recorded(args).or_exit(Exit::Usage)?;
     let store = || args.journal.as_ref().map(|at| store::open(Some(at))).transpose();
     let mut served = Served::new(args, source, store, terminal)?;
     ensure_private(args, served.token.is_some()).or_exit(Exit::Usage)?;
@@ -111,6 +112,7 @@ impl Served {
         server = roles.fold(server, |server, role| server.with_allowed_role((*role).into()));
         server = args.protocol.iter().fold(server, |server, protocol| server.with_protocol(*protocol));
         server = server.with_on_lost(args.on_lost.into()).with_max_jobs(args.jobs);
+        server = server.with_retention(args.keep.keep());
         server = args.jobs_per_tenant.into_iter().fold(server, Builder::with_max_jobs_per_tenant);
         server = args.notify_host.iter().cloned().fold(server, Builder::with_notified_host);
         server = args.close_idle.into_iter().fold(server, Builder::with_idle_timeout);
@@ -151,12 +153,17 @@ impl Served {
     fn greet(&self, listener: &TcpListener, terminal: Terminal) -> anyhow::Result<()> {
         let agent = self.harness.agents().root().id().clone();
         progress::say(&format!("serving {agent} with {}; Ctrl-C stops", self.model), terminal);
+        let url = format!("http://{}", listener.local_addr()?);
         if let Some(token) = &self.token {
             let line = format!("token {token} (for this process; --token-file names your own)");
             progress::say(&line, terminal);
+            if cfg!(feature = "page") {
+                // A browser does not send what is after `#`; the page removes it from the address.
+                progress::say(&format!("page {url}/#token={token}"), terminal);
+            }
         }
         // Programs read this line to know that the server listens.
-        writeln!(io::stdout(), "http://{}", listener.local_addr()?)?;
+        writeln!(io::stdout(), "{url}")?;
         Ok(())
     }
 }
@@ -208,6 +215,12 @@ fn tokens(args: &Serve) -> anyhow::Result<(Tokens, Option<String>)> {
     };
     let read = || anyhow::Ok(Tokens::parse(&named(path, TOKENS)?)?);
     Ok((read().with_context(|| format!("--token-file {}", path.display()))?, None))
+}
+
+fn ensure_recorded(args: &Serve) -> anyhow::Result<()> {
+    let is_recorded = args.journal.is_some();
+    ensure!(is_recorded || args.keep.keep().is_all(), "--keep and --keep-size require --journal");
+    Ok(())
 }
 
 /// Checks that a generated token is used locally only: it is not known elsewhere, and in a log it
