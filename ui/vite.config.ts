@@ -1,4 +1,5 @@
-// Builds the page into the crate that serves it: fixed names, no source maps, and at most 80 KB with gzip.
+// Builds the page into the crate that serves it: fixed names, no source maps, and at most 80 KB
+// with gzip.
 import { gzipSync } from "node:zlib";
 import { defineConfig, type Plugin } from "vite";
 

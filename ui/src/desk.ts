@@ -1,4 +1,5 @@
-// What all parts of the page share: the session that is shown, the agent that is selected, and how to change them.
+// What all parts of the page share: the session that is shown, the agent that is selected, and how
+// to change them.
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
 import type { Key } from "./fleet/event";

@@ -22,7 +22,9 @@ export function writeRoute({ session, agent, seq }: Route): string {
   return `#${encodeURIComponent(session)}${of}${seq === undefined ? "" : `@${seq}`}`;
 }
 
-/** Takes a token out of the address, where `mainstem serve` puts it, so that no history retains it. */
+/**
+ * Takes a token out of the address, where `mainstem serve` puts it, so that no history retains it.
+ */
 export function takeToken(): void {
   const found = /^#token=([^&]+)$/.exec(location.hash);
   if (!found) return;

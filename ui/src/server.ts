@@ -1,5 +1,6 @@
-// The server's API over `fetch`: JSON answers, problems as errors, and streams of server-sent events that continue
-// behind their last event after a cut. `EventSource` sends no token, so it is not used.
+// The server's API over `fetch`: JSON answers, problems as errors, and streams of server-sent
+// events that continue behind their last event after a cut. `EventSource` sends no token, so it is
+// not used.
 import { EventSourceParserStream } from "eventsource-parser/stream";
 import type { Problem as ProblemBody } from "./api";
 
@@ -45,7 +46,10 @@ async function json<T>(method: string, path: string, body?: unknown, signal?: Ab
   return (text ? JSON.parse(text) : undefined) as T;
 }
 
-/** Opens the stream of a session's events after one of them; undefined if it is over and has no newer ones. */
+/**
+ * Opens the stream of a session's events after one of them; undefined if it is over and has no
+ * newer ones.
+ */
 export async function events(session: string, after: number, signal: AbortSignal): Promise<ReadableStream<Frame> | undefined> {
   const headers: Record<string, string> = { accept: "text/event-stream" };
   if (after > 0) headers["last-event-id"] = String(after);

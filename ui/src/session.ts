@@ -1,4 +1,5 @@
-// One session as the page has it: follows its events, and shows the view at the last one or at an earlier one.
+// One session as the page has it: follows its events, and shows the view at the last one or at an
+// earlier one.
 import type { EventSource, FleetState, SessionView } from "./api";
 import type { AgentEvent } from "./fleet/event";
 import { Film } from "./fleet/film";
@@ -35,10 +36,16 @@ const BUDGET = 8;
 const FIRST_PAUSE = 500;
 const LONGEST_PAUSE = 5000;
 
+/** Whether a run begins or ends with an event. */
+const isOfRun = (event: AgentEvent): boolean =>
+  !event.source && (event.type === "AGENT_START" || event.type === "AGENT_END");
+
 export class Session {
   readonly shown = new Store<Shown>({ view: NO_VIEW, link: "connecting", attempt: 0, first: 0, last: 0, arrivedAt: Date.now() });
   #film = new Film(NO_VIEW);
   #snapshot?: FleetState;
+  /** Whether the beginning of the record can't be read. */
+  #hasLost = false;
   #queue: AgentEvent[] = [];
   #sources = new Map<string, EventSource>();
   #isScheduled = false;
@@ -101,8 +108,6 @@ export class Session {
     void this.refresh();
   }
 
-  #hasLost = false;
-
   async #read(connected: () => void): Promise<void> {
     const after = this.#queue.at(-1)?.seq ?? this.#film.last;
     const stream = await events(this.id, after, this.#stop.signal);
@@ -154,10 +159,12 @@ export class Session {
     this.#isScheduled = false;
     const end = performance.now() + BUDGET;
     let count = 0;
-    while (count < this.#queue.length && (count % 64 > 0 || performance.now() < end)) this.#film.push(this.#queue[count++]!);
-    const isLifecycle = this.#queue.slice(0, count).some((event) => !event.source && (event.type === "AGENT_START" || event.type === "AGENT_END"));
+    while (count < this.#queue.length && (count % 64 > 0 || performance.now() < end)) {
+      this.#film.push(this.#queue[count++]!);
+    }
+    // The server's word on the session changes with its runs.
+    if (this.#queue.slice(0, count).some(isOfRun)) void this.refresh();
     this.#queue = this.#queue.slice(count);
-    if (isLifecycle) void this.refresh();
     this.#show();
     if (this.#queue.length > 0) this.#schedule();
   }
@@ -172,14 +179,22 @@ export class Session {
   #live(): View {
     const view = this.#film.now;
     const snapshot = this.#snapshot;
-    return snapshot && snapshot.seq > view.fleet.seq ? { ...view, fleet: snapshot, lanes: snapshot.agents.map((_, place) => view.lanes[place] ?? EMPTY) } : view;
+    if (!snapshot || snapshot.seq <= view.fleet.seq) return view;
+    const lanes = snapshot.agents.map((_, place) => view.lanes[place] ?? EMPTY);
+    return { ...view, fleet: snapshot, lanes };
   }
 
   #failed(error: unknown, attempt: number): void {
-    const status = error instanceof Problem ? error.status : 0;
+    const { status, code } = error instanceof Problem ? error : { status: 0, code: "" };
     if (status === 410) {
       this.#hasLost = true;
       this.#snapshot = undefined;
+    }
+    // A server without a record has been started again: its sessions begin anew.
+    if (status === 404 || code === "bad_cursor") {
+      this.#snapshot = undefined;
+      this.#film = new Film(NO_VIEW);
+      this.#show();
     }
     const link: Link = status === 401 ? "unauthorised" : status === 404 ? "missing" : "reconnecting";
     this.shown.set({ link, attempt });

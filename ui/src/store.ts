@@ -32,7 +32,9 @@ export interface Pace {
   pause?: number;
 }
 
-/** Returns a part of the store's value; the component is drawn again when that part is another one. */
+/**
+ * Returns a part of the store's value; the component is drawn again when that part is another one.
+ */
 export function usePart<T, P>(store: Store<T>, pick: (value: T) => P, { isSeen = true, pause = 0 }: Pace = {}): P {
   const [, draw] = useReducer((count: number) => count + 1, 0);
   const part = pick(store.value);

@@ -1,4 +1,5 @@
-// The reducer agrees with Rust's `FleetState` after every event of the timelines that crates/mainstem-event tests.
+// The reducer agrees with Rust's `FleetState` after every event of the timelines that
+// crates/mainstem-event tests.
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import type { AgentEvent } from "../src/fleet/event";

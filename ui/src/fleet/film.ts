@@ -1,5 +1,6 @@
-// The record of a session in the browser: its events, and a checkpoint after every few hundred of them, from which the
-// view at any event is computed. States are never changed, so that a checkpoint is a reference.
+// The record of a session in the browser: its events, and a checkpoint after every few hundred of
+// them, from which the view at any event is computed. States are never changed, so that a
+// checkpoint is a reference.
 import type { AgentEvent } from "./event";
 import { indexed, type Places } from "./fleet";
 import { apply, type View } from "./view";

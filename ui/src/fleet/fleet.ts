@@ -30,7 +30,9 @@ export const agentKey = (agent: AgentState): Key => agent.source?.agentKey ?? RO
 
 export const totalTokens = (usage: Usage): number => (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0);
 
-/** Where each agent is in the list of a session, which only grows: so all states share the index. */
+/**
+ * Where each agent is in the list of a session, which only grows: so all states share the index.
+ */
 export type Places = Map<Key, number>;
 
 export function indexed(agents: readonly AgentState[]): Places {

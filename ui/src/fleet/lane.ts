@@ -1,4 +1,5 @@
-// The lane of one agent: what a person reads of it (texts, tool calls, notes), and how it spent its time.
+// The lane of one agent: what a person reads of it (texts, tool calls, notes), and how it spent its
+// time.
 import type { ContentBlock, Failure, Message, Outcome, Rollup, ToolState } from "../api";
 import { timeOf, type AgentEvent, type Of } from "./event";
 
@@ -135,7 +136,7 @@ function lanePart(lane: Lane, event: AgentEvent, at: number): Partial<Lane> {
       return { parts: replaced(lane.parts, event.blockId, (part) => (isText(part) ? { ...part, text: cut(part.text + event.delta) } : part)) };
     case "TEXT_BLOCK_END":
     case "THINKING_BLOCK_END":
-      return { parts: replaced(lane.parts, event.blockId, (part) => (isText(part) ? { ...part, isOpen: false } : part)) };
+      return { parts: replaced(lane.parts, event.blockId, (part) => (isText(part) ? { ...part, text: joined(part.text), isOpen: false } : part)) };
     case "DATA_BLOCK_START":
       return added(lane, { kind: "data", id: event.blockId, seq: event.seq, mediaType: event.mediaType, base64: "", isOpen: true });
     case "DATA_BLOCK_DELTA":
@@ -249,5 +250,14 @@ export const textOf = (content: readonly ContentBlock[]): string =>
 
 /** Cuts the beginning of a text that is too long to be shown. */
 const cut = (text: string): string => (text.length > MOST_TEXT ? `…${text.slice(text.length - MOST_TEXT)}` : text);
+
+/**
+ * Reads a character of a text, so that the engine joins its fragments, which need ten times its
+ * memory.
+ */
+function joined(text: string): string {
+  text.charCodeAt(0);
+  return text;
+}
 
 const json = (value: unknown, otherwise: string): string => (value == null ? otherwise : JSON.stringify(value, null, 2));

@@ -111,7 +111,9 @@ export type Children = ReadonlyMap<string, readonly number[]>;
 
 let known: { first?: AgentState["startedAt"]; count: number; children: Children } = { count: 0, children: new Map() };
 
-/** Returns the same map until an agent is added, so that a component sees that nothing has changed. */
+/**
+ * Returns the same map until an agent is added, so that a component sees that nothing has changed.
+ */
 export function childrenOf(fleet: FleetState): Children {
   const first = fleet.sessionId + (fleet.agents[0]?.startedAt ?? "");
   if (known.first === first && known.count === fleet.agents.length) return known.children;

@@ -1,4 +1,5 @@
-// A button that says why it is disabled: it keeps its place in the tab order, so that a keyboard gets to the reason.
+// A button that says why it is disabled: it keeps its place in the tab order, so that a keyboard
+// gets to the reason.
 import type { ComponentChildren } from "preact";
 import { useId, useState } from "preact/hooks";
 import { notices } from "../desk";

@@ -1,4 +1,5 @@
-// Tells a screen reader what starts, ends, fails or needs a person, at most once a second; texts are not read out.
+// Tells a screen reader what starts, ends, fails or needs a person, at most once a second; texts
+// are not read out.
 import { useEffect, useState } from "preact/hooks";
 import { useDesk } from "../desk";
 import { agentKey } from "../fleet/fleet";

@@ -1,4 +1,5 @@
-// An agent's lane: its texts, tool calls and notes in order, with a card for each child below the call that spawned it.
+// An agent's lane: its texts, tool calls and notes in order, with a card for each child below the
+// call that spawned it.
 import { Component, type ComponentChildren, type HTMLAttributes } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { AgentState, ContentBlock } from "../api";
@@ -68,7 +69,10 @@ function useSeen(ref: { current: Element | null }, isFirst: boolean): { isSeen: 
   return seen;
 }
 
-/** A box that keeps the end of its growing content in sight, unless the reader has scrolled away from it. */
+/**
+ * A box that keeps the end of its growing content in sight, unless the reader has scrolled away
+ * from it.
+ */
 export function Follow({ children, ...props }: { children: ComponentChildren } & HTMLAttributes<HTMLDivElement>) {
   const box = useRef<HTMLDivElement>(null);
   const content = useRef<HTMLDivElement>(null);
@@ -148,7 +152,10 @@ interface PartProps {
   isRoot: boolean;
 }
 
-/** A part is drawn again only if it has changed: a long lane has hundreds, of which the last one grows. */
+/**
+ * A part is drawn again only if it has changed: a long lane has hundreds, of which the last one
+ * grows.
+ */
 class PartView extends Component<PartProps> {
   override shouldComponentUpdate(next: PartProps): boolean {
     return next.part !== this.props.part;

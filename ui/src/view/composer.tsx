@@ -1,4 +1,5 @@
-// Where a person speaks to the selected agent: starts a run, sends a message, cancels, resumes, compacts.
+// Where a person speaks to the selected agent: starts a run, sends a message, cancels, resumes,
+// compacts.
 import { useEffect, useState } from "preact/hooks";
 import type { Agents, NewRun, SendMode } from "../api";
 import { attempt, blocked, useDesk, useShown } from "../desk";
@@ -111,7 +112,8 @@ function Message() {
   const isRoot = selected === ROOT;
   const [text, setText] = useState("");
   const [mode, setMode] = useState<SendMode>("steer");
-  // The leading agent takes a queued message as a further run; a child that has ended begins a turn.
+  // The leading agent takes a queued message as a further run; a child that has ended begins a
+  // turn.
   const sent: SendMode = isOver ? "queue" : mode;
   const send = async () => {
     const work = isRoot && sent === "queue"

@@ -1,4 +1,5 @@
-// The whole page: its head, the sessions and the tree, the lanes, what needs a person, the timeline and the scrubber.
+// The whole page: its head, the sessions and the tree, the lanes, what needs a person, the timeline
+// and the scrubber.
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import { DeskContext, notices, SLOW, useDesk, useShown } from "../desk";
 import { ROOT, type Key } from "../fleet/event";

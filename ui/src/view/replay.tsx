@@ -1,4 +1,5 @@
-// The scrubber over the record: moves the whole page to an event, plays from there, and goes back to live.
+// The scrubber over the record: moves the whole page to an event, plays from there, and goes back
+// to live.
 import { useEffect, useState } from "preact/hooks";
 import { notices, SLOW, useDesk, useShown } from "../desk";
 import { timeOf } from "../fleet/event";

@@ -1,4 +1,5 @@
-// Foreign text on the page: always as text nodes. Control characters that could hide or reorder it are shown as escapes.
+// Foreign text on the page: always as text nodes. Control characters that could hide or reorder it
+// are shown as escapes.
 import type { ComponentChildren } from "preact";
 import { lexer, type Token, type Tokens } from "marked";
 

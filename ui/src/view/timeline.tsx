@@ -8,7 +8,10 @@ import { callOf, nameOf, type View } from "../fleet/view";
 import { visible } from "./text";
 import { duration } from "./words";
 
-/** How often a live timeline is drawn, in milliseconds: it moves too slowly for every frame to matter. */
+/**
+ * How often a live timeline is drawn, in milliseconds: it moves too slowly for every frame to
+ * matter.
+ */
 const EVERY = 500;
 const WIDTH = 1000;
 const MOST_ROWS = 100;

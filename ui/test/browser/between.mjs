@@ -1,5 +1,5 @@
-// What stands between the browser and the server: it cuts streams of events after some bytes, and answers for sessions
-// that no server has, such as a hostile or a very large one.
+// What stands between the browser and the server: it cuts streams of events after some bytes, and
+// answers for sessions that no server has, such as a hostile or a very large one.
 import http from "node:http";
 
 /** A cut stream ends in the middle of an event, most likely. */
@@ -70,6 +70,7 @@ export class Between {
       if (response.destroyed) return;
       if (!response.write(`id: ${event.seq}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)) await new Promise((done) => response.once("drain", done).once("close", done));
     }
+    response.end();
   }
 }
 

@@ -1,4 +1,5 @@
-// The page in Chromium, against `mainstem serve -m demo`: watched, steered by keyboard, replayed, cut off, attacked.
+// The page in Chromium, against `mainstem serve -m demo`: watched, steered by keyboard, replayed,
+// cut off, attacked.
 //
 // `cargo xtask ui` runs it: node page.mjs <the binary `mainstem`> [<a folder for pictures>]
 import assert from "node:assert/strict";
@@ -154,7 +155,10 @@ async function isWatchedAndSteered() {
   await page.close();
 }
 
-/** Text of a child before the child ends; a connection that is cut loses and doubles nothing; then the film. */
+/**
+ * Text of a child before the child ends; a connection that is cut loses and doubles nothing; then
+ * the film.
+ */
 async function survivesCutsAndIsReplayed() {
   between.cuts = 3;
   await api(server.url, "sessions/cut/runs", "POST", { input: "Review the discount change" });
@@ -224,7 +228,10 @@ async function sameAsTheRecord(page) {
   }
 }
 
-/** The server is killed and started again: the page goes on by itself, and the cut turn can be resumed. */
+/**
+ * The server is killed and started again: the page goes on by itself, and the cut turn can be
+ * resumed.
+ */
 async function survivesARestart(page) {
   await page.evaluate(() => (location.hash = "#restarted"));
   await page.getByLabel("Task", { exact: true }).fill("Review the discount change");
@@ -312,6 +319,25 @@ async function beginsWhereTheRecordDoes() {
   await page.close();
 }
 
+/** A session that the server no longer has is shown as a new one. */
+async function forgetsWhatTheServerHasForgotten() {
+  const gone = new AbortController();
+  between.sessions.set("forgotten", {
+    fleet: snapshot(2, 0),
+    async *events() {
+      yield new Script().start(0, "remember this");
+      await new Promise((done) => gone.signal.addEventListener("abort", done));
+      between.sessions.delete("forgotten");
+    },
+  });
+  const page = await open("#forgotten");
+  await page.locator(".sent", { hasText: "remember this" }).waitFor(patience);
+  gone.abort();
+  await page.locator(".empty").waitFor(patience);
+  await page.locator(".chip", { hasText: "new" }).waitFor(patience);
+  await page.close();
+}
+
 /** Fifty agents with a hundred words a second each. */
 async function keepsUpWithFiftyAgents() {
   const seconds = Number(process.env.STORM_SECONDS ?? 6);
@@ -356,8 +382,12 @@ async function* storm(script, seconds) {
   for (let word = 0; Date.now() - begun < seconds * 1000 + 2000; word += 1) {
     // A block of a hundred words, then the next.
     for (let agent = 1; agent <= 50; agent += 1) {
-      const blockId = `b${agent}${word < 100 ? "" : `-${Math.floor(word / 100)}`}`;
-      if (word > 0 && word % 100 === 0) yield script.event(agent, "TEXT_BLOCK_START", { blockId });
+      const block = (number) => ({ blockId: `b${agent}${number === 0 ? "" : `-${number}`}` });
+      const { blockId } = block(Math.floor(word / 100));
+      if (word > 0 && word % 100 === 0) {
+        yield script.event(agent, "TEXT_BLOCK_END", block(word / 100 - 1));
+        yield script.event(agent, "TEXT_BLOCK_START", { blockId });
+      }
       yield script.event(agent, "TEXT_BLOCK_DELTA", { blockId, delta: word % 12 === 11 ? "**word**.\n\n" : "word " });
     }
     const ahead = begun + (word + 1) * 10 - Date.now();
@@ -365,7 +395,10 @@ async function* storm(script, seconds) {
   }
 }
 
-/** A session of a thousand agents and a million events opens at once, and a long record is sought in. */
+/**
+ * A session of a thousand agents and a million events opens at once, and a long record is sought
+ * in.
+ */
 async function opensLargeSessions() {
   between.sessions.set("million", { fleet: snapshot(1000, 1_000_000), events: () => idle() });
   const page = await open("#million");
@@ -445,6 +478,7 @@ try {
   await timed(survivesARestart, page);
   await timed(showsHostileText);
   await timed(beginsWhereTheRecordDoes);
+  await timed(forgetsWhatTheServerHasForgotten);
   const p95 = await timed(keepsUpWithFiftyAgents);
   const [opened, sought] = await timed(opensLargeSessions);
   assert.ok(p95 <= 16, `scripting takes ${p95} ms a frame`);
