@@ -78,13 +78,19 @@ export function Follow({ children, ...props }: { children: ComponentChildren } &
   const content = useRef<HTMLDivElement>(null);
   useEffect(() => {
     const outer = box.current!;
-    let isAtEnd = true;
-    const scrolled = () => (isAtEnd = outer.scrollHeight - outer.scrollTop - outer.clientHeight < 40);
+    let [isAtEnd, top] = [true, 0];
+    const scrolled = () => {
+      const isNear = outer.scrollHeight - outer.scrollTop - outer.clientHeight < 40;
+      // Only a reader scrolls up; content that grows meanwhile only moves the end away.
+      isAtEnd = isNear || (isAtEnd && outer.scrollTop >= top);
+      top = outer.scrollTop;
+    };
     const grown = new ResizeObserver(() => {
       if (isAtEnd) outer.scrollTop = outer.scrollHeight;
     });
     outer.addEventListener("scroll", scrolled, { passive: true });
     grown.observe(content.current!);
+    grown.observe(outer);
     return () => {
       grown.disconnect();
       outer.removeEventListener("scroll", scrolled);

@@ -46,7 +46,7 @@ function Start() {
           <option value="">{agents?.runs ?? "default"}</option>
           {agents?.items.filter((item) => item.runnable).map((item) => <option key={item.id} value={item.id}>{visible(item.id)}</option>)}
         </select></label>
-        <label>Ask me before <input value={asked} onInput={(event) => setAsked(event.currentTarget.value)} placeholder="run_tests, write_*" size={16} /></label>
+        <label>Ask me before <input value={asked} onInput={(event) => setAsked(event.currentTarget.value)} placeholder="write_*" size={10} /></label>
         <label class="attach">{files.length === 0 ? "Attach" : files.map((file) => visible(file.name)).join(", ")}
           <input type="file" class="hidden" multiple onChange={(event) => setFiles([...(event.currentTarget.files ?? [])])} />
         </label>
