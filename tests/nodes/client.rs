@@ -62,7 +62,11 @@ pub(crate) async fn one_run(
     let (mut run, mut events, mut seen) = (begun.run, begun.events, Vec::<AgentEvent>::new());
     loop {
         assert!(began.elapsed() < 3 * PATIENCE, "{key} has not ended");
-        match timeout(PATIENCE, events.next()).await.expect("the run goes on") {
+        let Ok(next) = timeout(PATIENCE, events.next()).await else {
+            let (last, fleet) = (seen.last().map(ToString::to_string), remote.fleet().await);
+            panic!("{session}, {key}: run {} has no next event after {last:?}: {fleet:#?}", run.id());
+        };
+        match next {
             Some(Ok(event)) => {
                 if let EventKind::RequireUserConfirm { confirm_id, .. } = &event.kind {
                     answer(&remote, &confirm_id.clone()).await;

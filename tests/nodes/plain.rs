@@ -40,11 +40,41 @@ async fn any_server_answers_for_any_session() {
     let read = read.await;
     laws(&read[0]).unwrap();
     assert!(read.iter().all(|events| *events == read[0]));
+    figures_are_those_of_the_dashboard(&cluster).await;
     for server in 0..3 {
         let views = Server::at(&cluster.address_of(server)).unwrap();
         let views = views.sessions().await.unwrap();
         assert_eq!((views.len(), views[0].runs), (1, 3), "{server}");
     }
+}
+
+/// Each metric that the dashboard asks for is served, and those of the journal have counted.
+async fn figures_are_those_of_the_dashboard(cluster: &Cluster) {
+    let served =
+        reqwest::get(format!("{}/metrics", cluster.address_of(0))).await.unwrap().text().await.unwrap();
+    let dashboard: serde_json::Value =
+        serde_json::from_str(include_str!("../../deploy/grafana.json")).unwrap();
+    let mut asked = 0;
+    for panel in dashboard["panels"].as_array().unwrap() {
+        for target in panel["targets"].as_array().unwrap() {
+            let asks = target["expr"].as_str().unwrap();
+            let names = asks.split(|char: char| !char.is_ascii_lowercase() && char != '_');
+            for name in names.filter(|word| word.starts_with("mainstem_")) {
+                let family = ["_total", "_bucket"].iter().fold(name, |name, end| name.trim_end_matches(end));
+                assert!(served.contains(&format!("# TYPE {family} ")), "{name} is not served");
+                asked += 1;
+            }
+        }
+    }
+    assert!(asked > 15, "{asked}");
+    let figure = |name: &str| {
+        let line = served.lines().find_map(|line| line.strip_prefix(&format!("mainstem_{name} ")));
+        line.unwrap_or_else(|| panic!("{name}")).parse::<f64>().unwrap()
+    };
+    assert!(figure("journal_commits_total") > 0.0 && figure("journal_commit_seconds_total") > 0.0);
+    assert!(figure("journal_events_total") >= figure("journal_commits_total"));
+    assert!(figure("journal_lease_seconds") > 0.0 && figure("journal_lease_seconds") <= LEASE.as_secs_f64());
+    assert_eq!((figure("journal_events_waiting"), figure("journal_failures_total")), (0.0, 0.0));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

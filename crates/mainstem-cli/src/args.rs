@@ -21,7 +21,7 @@ pub(crate) use self::{
     journal::JournalAt,
     mcp::Mcp,
     run::{Background, Format, Mode, Run},
-    serve::{Log, Serve},
+    serve::{KeepFlags, Log, Serve},
     sessions::{Replay, Sessions, SessionsCommand},
     talk::{At, Attach, Chat, SettingsServer, Tasks, TasksCommand, Watch},
     trust::{Source, Trust, TrustCommand},

@@ -49,7 +49,7 @@ pub(crate) fn server(address: Option<&str>) -> anyhow::Result<Option<Server>> {
 pub(crate) fn open(at: &At, journal: Option<&JournalAt>) -> anyhow::Result<Arc<dyn Host>> {
     match server(at.server.as_deref())? {
         Some(server) => Ok(Arc::new(server)),
-        None => records(store::open(journal)?),
+        None => Ok(Arc::new(records(store::open(journal)?))),
     }
 }
 
@@ -58,15 +58,23 @@ pub(crate) fn open(at: &At, journal: Option<&JournalAt>) -> anyhow::Result<Arc<d
 /// # Errors
 /// It can't be joined.
 pub(crate) fn database(at: &JournalAt) -> anyhow::Result<Arc<dyn Host>> {
-    records(store::open(Some(at))?)
+    Ok(Arc::new(database_records(at)?))
 }
 
-fn records(store: Store) -> anyhow::Result<Arc<dyn Host>> {
+/// Returns the sessions and tasks of a database, for reading and deleting.
+///
+/// # Errors
+/// It can't be joined.
+pub(crate) fn database_records(at: &JournalAt) -> anyhow::Result<Records> {
+    Ok(records(store::open(Some(at))?))
+}
+
+fn records(store: Store) -> Records {
     let tasks = match store.tasks {
         Some(tasks) => task_set(tasks),
         None => TaskSet::in_memory(),
     };
-    Ok(Arc::new(Records::new(tasks).with_journal(store.journal)))
+    Records::new(tasks).with_journal(store.journal)
 }
 
 fn task_set(store: Arc<dyn TaskStore>) -> TaskSet {

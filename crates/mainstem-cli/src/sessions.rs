@@ -4,21 +4,23 @@ mod conversation;
 
 use std::sync::Arc;
 
+use anyhow::ensure;
 use futures_util::TryStreamExt;
 use mainstem::{
     api::{AnySession, EventQuery, Host, SessionView},
-    event::{AgentState, FleetState, fleet::Phase},
+    event::{AgentState, Clock, FleetState, SystemClock, fleet::Phase},
     message::{RateLimits, SessionId},
+    session::Keep,
 };
 use serde_json::json;
 
 use self::conversation::Conversation;
 use crate::{
-    args::{Form, JournalAt, Sessions, SessionsCommand, Source},
+    args::{Form, JournalAt, Sessions, SessionsCommand, Source, WorkspaceFlag},
     exit::{Exit, Fault, OrExit},
     host::{self, Advise},
-    print::{json as print_json_value, print, print_json, print_shown, print_table},
-    store, table,
+    print::{counted, json as print_json_value, print, print_json, print_shown, print_table},
+    progress, store, table,
     terminal::Terminal,
 };
 
@@ -34,6 +36,9 @@ const AT_ONCE: usize = 256;
 pub(crate) fn run(args: &Sessions, source: &Source, terminal: Terminal) -> Result<Exit, Fault> {
     if let SessionsCommand::Rm { workspace, .. } = &args.command {
         args.at.check(workspace).or_exit(Exit::Usage)?;
+    }
+    if let SessionsCommand::Prune { keep, dry_run, workspace } = &args.command {
+        return prune(args, keep.keep(), *dry_run, workspace, source, terminal);
     }
     let exit = if args.at.server.is_some() { Exit::Usage } else { Exit::Config };
     let host = open(args, source, terminal).or_exit(exit)?;
@@ -55,6 +60,7 @@ pub(crate) fn run(args: &Sessions, source: &Source, terminal: Terminal) -> Resul
             }
             SessionsCommand::Export { id } => export(&*host.session(id)).await?,
             SessionsCommand::Rm { ids, .. } => remove(&*host, ids).await.or_exit(Exit::Failed)?,
+            SessionsCommand::Prune { .. } => {}
         }
         Ok(Exit::Reply)
     })
@@ -151,6 +157,42 @@ fn print_lines(events: &[mainstem::event::AgentEvent]) -> Result<(), Fault> {
 }
 
 /// Deletes all of them or, if one does not exist, none.
+/// Deletes what is not kept, and prints it.
+fn prune(
+    args: &Sessions,
+    keep: Keep,
+    dry_run: bool,
+    workspace: &WorkspaceFlag,
+    source: &Source,
+    terminal: Terminal,
+) -> Result<Exit, Fault> {
+    let check = || {
+        ensure!(args.at.server.is_none(), "a server deletes sessions itself: `mainstem serve --keep 30d`");
+        ensure!(!keep.is_all(), "name what is kept: --keep 30d, --keep-size 10GiB, or both");
+        Ok(())
+    };
+    check().or_exit(Exit::Usage)?;
+    let records = match args.journal.as_ref() {
+        Some(at @ JournalAt::Database(_)) => host::database_records(at),
+        journal => host::task_records(workspace.settings(), source, terminal)
+            .and_then(|records| Ok(records.with_journal(store::open(journal)?.journal))),
+    };
+    let records = records.or_exit(Exit::Config)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
+    let now = SystemClock.now();
+    let surplus = runtime.block_on(async {
+        match dry_run {
+            true => records.surplus(keep, now).await.or_exit(Exit::Failed),
+            false => records.prune(keep, now).await.or_exit(Exit::Failed),
+        }
+    })?;
+    let lines: String = surplus.iter().map(|id| format!("{id}\n")).collect();
+    print(&lines)?;
+    let what = if dry_run { "would be deleted" } else { "deleted" };
+    progress::say(&format!("{} {what}", counted(surplus.len(), "session")), terminal);
+    Ok(Exit::Reply)
+}
+
 async fn remove(host: &dyn Host, ids: &[SessionId]) -> anyhow::Result<()> {
     for id in ids {
         host.session(id).view().await.advise()?;

@@ -52,7 +52,7 @@ mod report;
 #[cfg(target_os = "linux")]
 #[cfg(test)]
 mod rig;
-mod size;
+pub mod size;
 #[cfg(target_os = "linux")]
 mod supervisor;
 #[cfg(unix)]

@@ -7,7 +7,7 @@ use futures_util::stream::BoxStream;
 use mainstem_event::{AgentEvent, Record, Timestamp};
 use mainstem_message::{RunId, SessionId};
 
-use crate::{Claim, Claimed, JobStore, JournalError, Relay, Retention};
+use crate::{Claim, Claimed, Figures, JobStore, JournalError, Relay, Retention};
 
 /// Stores the events of sessions.
 ///
@@ -42,6 +42,26 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// If it can't be read.
     async fn session(&self, id: &SessionId) -> Result<Option<SessionSummary>, JournalError>;
+
+    /// Returns how many bytes the events of each session have, as JSON.
+    ///
+    /// # Errors
+    /// If they can't be read.
+    async fn sizes(&self) -> Result<Vec<(SessionId, u64)>, JournalError> {
+        let mut sizes = Vec::new();
+        for session in self.sessions().await? {
+            let (mut bytes, mut next) = (0, session.first);
+            // What is damaged has no size that could be read.
+            while let Ok(page) = self.read(&session.id, next, usize::MAX).await
+                && let Some(last) = page.last()
+            {
+                next = last.seq + 1;
+                bytes += page.iter().map(|event| event.to_json().len() as u64).sum::<u64>();
+            }
+            sizes.push((session.id, bytes));
+        }
+        Ok(sizes)
+    }
 
     /// Returns committed events from `from` on, at most `max` and at most a page; none if there are
     /// no more. The first has a greater number than `from` if retention has dropped some.
@@ -79,6 +99,11 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
 
     /// Returns the jobs that processes which share the journal run; `None` if it can't store any.
     fn jobs(&self) -> Option<Arc<dyn JobStore>> {
+        None
+    }
+
+    /// Returns figures of its writer; `None` if it has none.
+    fn figures(&self) -> Option<Figures> {
         None
     }
 
@@ -174,6 +199,10 @@ impl<J: Journal + ?Sized> Journal for Arc<J> {
         (**self).read(session, from, max).await
     }
 
+    async fn sizes(&self) -> Result<Vec<(SessionId, u64)>, JournalError> {
+        (**self).sizes().await
+    }
+
     async fn changes(&self, session: &SessionId) -> Result<Option<Changes>, JournalError> {
         (**self).changes(session).await
     }
@@ -188,6 +217,10 @@ impl<J: Journal + ?Sized> Journal for Arc<J> {
 
     fn jobs(&self) -> Option<Arc<dyn JobStore>> {
         (**self).jobs()
+    }
+
+    fn figures(&self) -> Option<Figures> {
+        (**self).figures()
     }
 
     async fn ready(&self) -> Result<(), JournalError> {

@@ -8,6 +8,7 @@
 pub mod backend;
 mod claim;
 mod error;
+mod figures;
 mod jobs;
 mod journal;
 mod memory;
@@ -20,6 +21,7 @@ mod sync;
 
 pub use claim::{CLAIM_LASTS, Claim, Claimed};
 pub use error::JournalError;
+pub use figures::Figures;
 pub use jobs::{
     Candidate, Cron, CronError, JOB_KEPT, JOB_LEASE, Job, JobChange, JobFault, JobRun, JobStatus, JobStore,
     ScopedJobs, Take, choose,

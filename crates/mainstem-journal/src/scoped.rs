@@ -94,6 +94,11 @@ impl Journal for Scoped {
         self.named(self.whole.read(&self.inner(session), from, max).await)
     }
 
+    async fn sizes(&self) -> Result<Vec<(SessionId, u64)>, JournalError> {
+        let all = self.whole.sizes().await?;
+        Ok(all.into_iter().filter_map(|(session, bytes)| Some((self.outer(&session)?, bytes))).collect())
+    }
+
     async fn changes(&self, session: &SessionId) -> Result<Option<Changes>, JournalError> {
         self.named(self.whole.changes(&self.inner(session)).await)
     }

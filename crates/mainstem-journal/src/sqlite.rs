@@ -157,6 +157,10 @@ impl Journal for SqliteJournal {
         Some(self.jobs.clone())
     }
 
+    async fn sizes(&self) -> Result<Vec<(SessionId, u64)>, JournalError> {
+        self.threads.read("read", table::sizes).await
+    }
+
     async fn run(&self, id: &RunId) -> Result<Option<RunPlace>, JournalError> {
         let id = id.clone();
         self.threads.read("read", move |connection| table::place_of(connection, &id)).await

@@ -13,8 +13,8 @@ use async_trait::async_trait;
 use futures_util::{StreamExt, stream};
 use mainstem_event::{AgentEvent, Record, Timestamp};
 use mainstem_journal::{
-    Changes, Checkpoint, Claim, Claimed, JobStore, Journal, JournalError, Relay, Retention, RunPlace,
-    SessionSummary, backend::dropped_through,
+    Changes, Checkpoint, Claim, Claimed, Figures, JobStore, Journal, JournalError, Relay, Retention,
+    RunPlace, SessionSummary, backend::dropped_through,
 };
 use mainstem_message::{RunId, SessionId};
 use tokio::sync::{oneshot, watch};
@@ -170,6 +170,13 @@ impl Journal for PostgresJournal {
         found.ok_or_else(|| JournalError::Unknown { session: session.clone() })?.intact(session)
     }
 
+    async fn sizes(&self) -> Result<Vec<(SessionId, u64)>, JournalError> {
+        let read = |shared: Arc<Shared>| async move {
+            repeat(|| async { sql::sizes(&shared.client().await?).await }).await
+        };
+        self.serve("read", read).await
+    }
+
     async fn changes(&self, session: &SessionId) -> Result<Option<Changes>, JournalError> {
         let id = session.clone();
         let find = |shared: Arc<Shared>| async move {
@@ -194,6 +201,11 @@ impl Journal for PostgresJournal {
 
     fn jobs(&self) -> Option<Arc<dyn JobStore>> {
         Some(Arc::new(PostgresJobs(self.clone())))
+    }
+
+    fn figures(&self) -> Option<Figures> {
+        let shared = &self.owner.shared;
+        Some(shared.counts.figures(shared.lease.left()))
     }
 
     async fn ready(&self) -> Result<(), JournalError> {

@@ -38,7 +38,12 @@ impl Lease {
         *self.until.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns how long it still lasts.
+    pub(crate) fn left(&self) -> Duration {
+        self.until().saturating_duration_since(Instant::now())
+    }
+
     pub(crate) fn is_over(&self) -> bool {
-        self.until() <= Instant::now()
+        self.left().is_zero()
     }
 }

@@ -5,6 +5,7 @@
 //! are the stores that a harness takes.
 
 mod error;
+mod figures;
 mod jobs;
 mod journal;
 mod lease;

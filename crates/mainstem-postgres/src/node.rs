@@ -32,6 +32,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Error, PostgresJournal, PostgresTaskStore, Settings,
     error::{Failure, Result},
+    figures::Counts,
     lease::Lease,
     notices::{CHANNEL, Notices},
     pool::{AnyConnection, Connector, get, late},
@@ -150,6 +151,7 @@ pub(crate) struct Shared {
     place: String,
     pool: Pool,
     pub(crate) queue: Queue,
+    pub(crate) counts: Counts,
     pub(crate) lease: Lease,
     pub(crate) notices: Notices,
     /// Who waits for a request between nodes, by its number.
@@ -331,6 +333,7 @@ async fn begin(connector: &Connector) -> Result<(Arc<Shared>, Pool), Error> {
         place,
         pool,
         queue: Queue::default(),
+        counts: Counts::default(),
         lease: Lease::new(settings.lease, asked_at),
         notices: Notices::default(),
         answers: Notices::default(),

@@ -90,6 +90,7 @@ impl Record for PostgresRecord {
     }
 
     fn append(&self, event: &AgentEvent) {
+        self.owner.shared.counts.queued();
         self.owner.shared.queue.push(Op::Append(self.entry.clone(), event.clone()));
     }
 

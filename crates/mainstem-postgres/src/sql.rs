@@ -169,6 +169,17 @@ pub(crate) async fn page(client: &Client, no: i64, from: u64, through: u64, max:
     query(client, sql, &values).await?.iter().map(|row| event(row, 0)).collect()
 }
 
+/// Returns how many bytes the events of each session have.
+pub(crate) async fn sizes(client: &Client) -> Result<Vec<(SessionId, u64)>> {
+    let sql = "SELECT s.name, e.bytes FROM sessions s JOIN
+            (SELECT session, sum(octet_length(event))::int8 AS bytes FROM events GROUP BY session) e
+        ON e.session = s.no";
+    let rows = query(client, sql, &[]).await?;
+    // A session whose id can't be read is shown as damaged elsewhere.
+    let size = |row: &SqlRow| Some((session_id(row.try_get(0).ok()?).ok()?, number(row, 1).ok()?));
+    Ok(rows.iter().filter_map(size).collect())
+}
+
 /// Returns the place of a run.
 pub(crate) async fn place_of(client: &Client, id: &RunId) -> Result<Option<RunPlace>> {
     let sql =

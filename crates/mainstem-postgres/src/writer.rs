@@ -15,7 +15,7 @@ use mainstem_journal::{
 };
 use tokio::{
     sync::oneshot,
-    time::{sleep, timeout},
+    time::{Instant, sleep, timeout},
 };
 use tokio_postgres::{
     binary_copy::BinaryCopyInWriter,
@@ -92,6 +92,7 @@ pub(crate) async fn run(shared: Arc<Shared>, pool: Pool) {
 
 async fn serve(shared: &Shared, pool: &Pool, group: Vec<Op>) {
     let mut batch = Batch::default();
+    let appended = group.iter().filter(|op| matches!(op, Op::Append(..))).count() as u64;
     let (mut barriers, mut close) = (Vec::new(), None);
     for op in group {
         match op {
@@ -103,6 +104,7 @@ async fn serve(shared: &Shared, pool: &Pool, group: Vec<Op>) {
         }
     }
     let written = write(shared, pool, batch).await;
+    shared.counts.done(appended);
     // What the database refuses is told by the records that it refuses.
     let is_written = !written.as_ref().is_err_and(|failure| failure.is_transient);
     barriers.into_iter().for_each(|caller: oneshot::Sender<bool>| _ = caller.send(is_written));
@@ -118,8 +120,14 @@ async fn write(shared: &Shared, pool: &Pool, batch: Batch) -> Result<()> {
     if batch.is_empty() {
         return Ok(());
     }
+    let begun = Instant::now();
     match commit(shared, pool, &batch).await {
-        Ok(kept) => done(shared, batch, &kept),
+        Ok(kept) => {
+            let events = batch.parts.iter().filter(|(no, _)| kept.contains(no));
+            let events = events.map(|(_, part)| part.events.len() as u64).sum();
+            shared.counts.committed(events, begun.elapsed());
+            done(shared, batch, &kept);
+        }
         Err(failure) if batch.parts.len() > 1 && !failure.is_transient => {
             let mut written = Ok(());
             for one in batch.apart() {
@@ -130,6 +138,7 @@ async fn write(shared: &Shared, pool: &Pool, batch: Batch) -> Result<()> {
         Err(failure) => {
             let why = format!("cannot write {}: {failure}", shared.place());
             batch.parts.values().for_each(|part| part.entry.fail(&why));
+            shared.counts.failed(batch.parts.len() as u64);
             batch.released.iter().for_each(|entry| shared.forget(entry));
             return Err(failure);
         }
@@ -144,6 +153,7 @@ fn done(shared: &Shared, batch: Batch, kept: &HashSet<i64>) {
             part.entry.commit(&part.head);
         } else {
             part.entry.fail("another node has taken it over, or it was deleted");
+            shared.counts.failed(1);
         }
     }
     batch.released.iter().for_each(|entry| shared.forget(entry));

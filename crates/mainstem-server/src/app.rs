@@ -1,6 +1,12 @@
 //! The state that all requests share: the harness, the limits, and counters.
 
-use std::{collections::BTreeSet, convert::Infallible, future::pending, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeSet,
+    convert::Infallible,
+    future::pending,
+    sync::{Arc, atomic::AtomicUsize},
+    time::Duration,
+};
 
 use mainstem::task::LEASE_DURATION;
 use mainstem::{
@@ -9,7 +15,7 @@ use mainstem::{
     message::{Role, RunId, SessionId},
     policy::{Share, Shares, Tenant},
     prelude::{Run, RunHandle, Session},
-    session::{DeleteError, FoundRun, OpenError, refusal},
+    session::{DeleteError, FoundRun, Keep, OpenError, refusal},
 };
 use mainstem_api::Code;
 use mainstem_outbound::Reach;
@@ -22,7 +28,7 @@ use crate::{
     health::Health,
     hosts::Hosts,
     idempotency::Idempotency,
-    metrics::Metrics,
+    metrics::{self, Metrics},
     observe::RequestSpans,
     problem::Problem,
     protocols::{Protocol, Pushes},
@@ -47,6 +53,8 @@ pub(crate) struct Limits {
     pub(crate) jobs: usize,
     /// How many jobs of a tenant all servers run at once; `None` for no limit.
     pub(crate) jobs_per_tenant: Option<usize>,
+    /// Which sessions are kept.
+    pub(crate) keep: Keep,
 }
 
 /// What callers can ask for.
@@ -102,6 +110,8 @@ pub(crate) struct App {
     pub(crate) schema_permits: TenantSemaphores,
     pub(crate) request_permits: TenantSemaphores,
     pub(crate) health: Health,
+    /// How many jobs this server runs.
+    pub(crate) active_jobs: AtomicUsize,
     /// Told when a job is added or cancelled here.
     pub(crate) jobs_added: Notify,
     /// The notifications of A2A's tasks.
@@ -128,6 +138,7 @@ impl App {
         // A harness that is served twice has one limit.
         harness.sessions().store().set_limit(shares(limits.sessions.unwrap_or(capacity.sessions)));
         let pushes = Pushes::new(served.reach.clone(), tokens.callers());
+        let metrics = Metrics::new(metrics::figures(&harness));
         let (body_shares, connection_shares) = (shares(BODIES), shares(capacity.connections));
         Self {
             harness,
@@ -136,7 +147,7 @@ impl App {
             limits,
             served,
             idempotency: Idempotency::new(),
-            metrics: Metrics::new(),
+            metrics,
             run_shares,
             readers,
             body_shares,
@@ -145,6 +156,7 @@ impl App {
             schema_permits: TenantSemaphores::new(1),
             request_permits: TenantSemaphores::new(REQUESTS),
             health: Health::default(),
+            active_jobs: AtomicUsize::new(0),
             jobs_added: Notify::new(),
             pushes,
             stop: CancellationToken::new(),

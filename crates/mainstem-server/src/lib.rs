@@ -34,6 +34,7 @@ mod page;
 mod prefix;
 mod problem;
 mod protocols;
+mod prune;
 mod readers;
 mod relay;
 mod routes;

@@ -15,7 +15,7 @@ use axum::{
     http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
-use mainstem::react::RunOutcome;
+use mainstem::{Harness, journal::Figures, react::RunOutcome};
 use mainstem_api::Code;
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
@@ -64,10 +64,14 @@ pub(crate) struct Metrics {
     refused: Counter,
     taken_over: Counter,
     readers: Gauge,
+    jobs: Gauge,
+    /// Of a journal that counts.
+    journal: Option<JournalMetrics>,
 }
 
 impl Metrics {
-    pub(crate) fn new() -> Self {
+    /// With those of a journal, if it has figures.
+    pub(crate) fn new(journal: Option<Figures>) -> Self {
         let mut registry = Registry::with_prefix("mainstem");
         // From half a millisecond to eight seconds; streams count until their beginning.
         let seconds = Histogram::new(exponential_buckets(0.0005, 2.0, 15));
@@ -91,6 +95,8 @@ impl Metrics {
             ),
             active: registered(to, "runs_active", "Runs that are active", Gauge::default()),
             sessions: registered(to, "sessions_open", "Sessions in memory", Gauge::default()),
+            jobs: registered(to, "jobs_active", "Jobs that this server runs", Gauge::default()),
+            journal: journal.map(|_| JournalMetrics::new(to)),
             readers: registered(to, "readers", "Readers that follow a session", Gauge::default()),
             sessions_limit: registered(
                 to,
@@ -156,6 +162,60 @@ impl Metrics {
     }
 }
 
+/// The figures of a journal that has them.
+struct JournalMetrics {
+    waiting: Gauge,
+    commits: Counter,
+    events: Counter,
+    seconds: Counter<f64, AtomicU64>,
+    failures: Counter,
+    lease: Gauge<f64, AtomicU64>,
+}
+
+impl JournalMetrics {
+    fn new(to: &mut Registry) -> Self {
+        let counter = |to: &mut Registry, name, help| registered(to, name, help, Counter::default());
+        Self {
+            waiting: registered(
+                to,
+                "journal_events_waiting",
+                "Events that wait to be committed",
+                Gauge::default(),
+            ),
+            commits: counter(to, "journal_commits", "Transactions that were committed"),
+            events: counter(to, "journal_events", "Events that were committed"),
+            seconds: registered(
+                to,
+                "journal_commit_seconds",
+                "How long the commits took, in all",
+                Counter::default(),
+            ),
+            failures: counter(to, "journal_failures", "Sessions whose record has failed"),
+            lease: registered(
+                to,
+                "journal_lease_seconds",
+                "How long the lease of this node still lasts",
+                Gauge::default(),
+            ),
+        }
+    }
+
+    fn set(&self, figures: &Figures) {
+        let count = |counter: &Counter, count| counter.inner().store(count, Ordering::Relaxed);
+        self.waiting.set(i64::try_from(figures.waiting).unwrap_or(i64::MAX));
+        count(&self.commits, figures.commits);
+        count(&self.events, figures.events);
+        count(&self.failures, figures.failures);
+        self.seconds.inner().store(figures.time.as_secs_f64().to_bits(), Ordering::Relaxed);
+        self.lease.set(figures.lease.unwrap_or_default().as_secs_f64());
+    }
+}
+
+/// Returns the figures of a harness's journal, if it has any.
+pub(crate) fn figures(harness: &Harness) -> Option<Figures> {
+    harness.journal()?.figures()
+}
+
 /// Registers a metric and returns it.
 fn registered<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, metric: M) -> M {
     registry.register(name, help, metric.clone());
@@ -174,6 +234,10 @@ pub(crate) async fn get(State(app): State<Arc<App>>, caller: Caller) -> Result<R
     set(&metrics.sessions, store.len());
     set(&metrics.sessions_limit, store.limit().map_or(0, |shares| shares.most()));
     set(&metrics.readers, app.readers.count());
+    set(&metrics.jobs, app.active_jobs.load(Ordering::Relaxed));
+    if let Some((journal, figures)) = metrics.journal.as_ref().zip(figures(&app.harness)) {
+        journal.set(&figures);
+    }
     metrics.evicted.inner().store(store.evicted(), Ordering::Relaxed);
     let mut text = String::new();
     if encode(&mut text, &metrics.registry).is_err() {

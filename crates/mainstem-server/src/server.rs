@@ -8,7 +8,7 @@ use axum::{
     middleware::{Next, from_fn_with_state},
     response::{IntoResponse, Response},
 };
-use mainstem::{BuildError, Harness, message::Role};
+use mainstem::{BuildError, Harness, message::Role, session::Keep};
 use mainstem_api::Code;
 use mainstem_outbound::{Host, Reach};
 use tokio::net::TcpListener;
@@ -24,6 +24,7 @@ use crate::{
     observe::{RequestSpans, observe},
     problem::Problem,
     protocols::Protocol,
+    prune::prune,
     relay::{answer_others, relay},
     routes::routes,
     take_over::{OnLost, take_over},
@@ -31,8 +32,15 @@ use crate::{
 };
 
 /// The default limits of concurrent work.
-pub(crate) const DEFAULTS: Limits =
-    Limits { runs: 64, sessions: None, readers_per_session: 32, idle: None, jobs: 16, jobs_per_tenant: None };
+pub(crate) const DEFAULTS: Limits = Limits {
+    runs: 64,
+    sessions: None,
+    readers_per_session: 32,
+    idle: None,
+    jobs: 16,
+    jobs_per_tenant: None,
+    keep: Keep::all(),
+};
 
 /// A harness that is served. Cheap to clone; clones are the same server.
 ///
@@ -183,6 +191,13 @@ impl Builder {
         self
     }
 
+    /// Deletes sessions that are not kept, permanently: as the server begins, and each hour. By
+    /// default all are kept.
+    pub fn with_retention(mut self, keep: Keep) -> Self {
+        self.limits.keep = keep;
+        self
+    }
+
     /// Closes sessions that were not requested for this time and have no readers, runs or tasks. By
     /// default sessions stay open as long as the server runs. The next request opens a closed
     /// session again from the journal, as after a restart; without a journal, sessions stay open. A
@@ -284,8 +299,9 @@ impl Server {
         let continued = Box::pin(until_stop.run_until_cancelled(self.0.continue_tasks()));
         let answered = Box::pin(until_stop.run_until_cancelled(answer_others(&self.0, self.router())));
         let taken_over = Box::pin(until_stop.run_until_cancelled(take_over(&self.0)));
+        let pruned = Box::pin(until_stop.run_until_cancelled(prune(&self.0)));
         let worked = Box::pin(until_stop.run_until_cancelled(work(&self.0, self.router())));
-        let _ = tokio::join!(stopped, continued, answered, taken_over, worked);
+        let _ = tokio::join!(stopped, continued, answered, taken_over, pruned, worked);
     }
 
     /// Returns how many runs are queued or active.

@@ -32,7 +32,7 @@ pub use error::{NothingToResume, RunActive, RunError};
 pub use handle::RunHandle;
 pub use mainstem_subagent::{AnswerError, Background, Decision, SpawnOptions};
 pub use options::{RunOptions, RunRequest};
-pub use records::Records;
+pub use records::{Keep, Records};
 pub use run::Run;
 pub use runs::{RunEnd, RunRecord, RunStatus};
 pub use session::{FoundRun, Session, SessionBuilder};

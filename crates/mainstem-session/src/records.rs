@@ -1,19 +1,22 @@
 //! The sessions and background tasks that this machine has recorded, without running any of them.
 
+mod keep;
 mod reader;
 mod session;
 
-use std::{cmp::Reverse, fmt, slice, sync::Arc, time::Duration};
+use std::{cmp::Reverse, collections::HashMap, fmt, slice, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use mainstem_api::{
     AnySession, Code, Error, Host, JobQuery, JobView, NewJob, Problem, SessionView, TaskQuery,
 };
+use mainstem_event::Timestamp;
 use mainstem_journal::{JobStore, Journal, JournalError, SessionSummary};
 use mainstem_message::{JobId, SessionId, TaskId};
 use mainstem_task::{TaskRecord, TaskSet};
 use tokio::sync::oneshot;
 
+pub use self::keep::Keep;
 use self::session::RecordedSession;
 use crate::{
     DeleteError, jobs,
@@ -84,6 +87,38 @@ impl Records {
         }
         self.tasks.forget_below(id).await?;
         Ok(())
+    }
+
+    /// Returns the sessions that are not kept, the oldest first. It reads all sessions, and with
+    /// [`max_bytes`](Keep::max_bytes) the size of each event.
+    ///
+    /// # Errors
+    /// If they can't be read.
+    pub async fn surplus(&self, keep: Keep, now: Timestamp) -> Result<Vec<SessionId>, JournalError> {
+        let Some(journal) = self.journal.as_ref().filter(|_| !keep.is_all()) else { return Ok(Vec::new()) };
+        let sizes: HashMap<_, _> = match keep.max_bytes {
+            Some(_) => journal.sizes().await?.into_iter().collect(),
+            None => HashMap::new(),
+        };
+        let bytes = |id: &SessionId| sizes.get(id).copied().unwrap_or(0);
+        Ok(keep.surplus(&journal.sessions().await?, bytes, now))
+    }
+
+    /// Deletes the sessions that are not kept, permanently, with the records of their tasks.
+    /// Returns them. One that is open stays.
+    ///
+    /// # Errors
+    /// If they can't be read; what was deleted before stays so.
+    pub async fn prune(&self, keep: Keep, now: Timestamp) -> Result<Vec<SessionId>, DeleteError> {
+        let mut deleted = Vec::new();
+        for id in self.surplus(keep, now).await? {
+            match self.delete(&id).await {
+                Ok(()) => deleted.push(id),
+                Err(DeleteError::Journal(JournalError::Busy { .. }) | DeleteError::InUse(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(deleted)
     }
 
     fn job_store(&self) -> Result<Arc<dyn JobStore>, Problem> {

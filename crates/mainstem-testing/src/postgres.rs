@@ -86,6 +86,23 @@ impl Postgres {
         assert!(output.status.success(), "{statements}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }
+
+    /// Writes a backup to a file with `pg_dump`, with these arguments besides the database.
+    ///
+    /// # Panics
+    /// If that fails.
+    pub fn dump(&self, file: &Path, arguments: &[&str]) {
+        run(Command::new(program("pg_dump")).args(arguments).arg("--file").arg(file).arg(self.url()));
+    }
+
+    /// Restores a backup from a file with `pg_restore`.
+    ///
+    /// # Panics
+    /// If that fails.
+    pub fn restore(&self, file: &Path, arguments: &[&str]) {
+        let mut restore = Command::new(program("pg_restore"));
+        run(restore.args(arguments).arg("--exit-on-error").arg("--dbname").arg(self.url()).arg(file));
+    }
 }
 
 impl Drop for Postgres {

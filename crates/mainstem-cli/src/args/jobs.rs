@@ -10,7 +10,7 @@ use mainstem::{
 
 use super::{
     At, Form, JournalAt, pace,
-    serve::{Log, Lost, Serve},
+    serve::{KeepFlags, Log, Lost, Serve},
 };
 use crate::config::{Settings, text::duration};
 
@@ -133,6 +133,8 @@ pub(crate) struct Worker {
     /// up, or closes it.
     #[arg(long, value_name = "WHAT", value_enum, default_value_t)]
     pub(crate) on_lost: Lost,
+    #[command(flatten)]
+    pub(crate) keep: KeepFlags,
     /// How long runs may continue after a signal to stop; then they are cancelled.
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s")]
     pub(crate) grace: Duration,
@@ -160,6 +162,7 @@ impl Worker {
             on_lost: self.on_lost,
             jobs: self.jobs,
             jobs_per_tenant: self.jobs_per_tenant,
+            keep: self.keep.clone(),
             allow_host: Vec::new(),
             close_idle: Some(Duration::from_secs(60)),
             grace: self.grace,

@@ -4,7 +4,7 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::{ArgAction, Args, ValueEnum};
 
-use mainstem::remote::Host;
+use mainstem::{remote::Host, session::Keep};
 use mainstem_server::{OnLost, Protocol};
 
 use super::{JournalAt, pace};
@@ -52,6 +52,8 @@ pub(crate) struct Serve {
     /// How many jobs of a tenant run at once, in all processes that share the journal.
     #[arg(long, value_name = "N", requires = "journal")]
     pub(crate) jobs_per_tenant: Option<usize>,
+    #[command(flatten)]
+    pub(crate) keep: KeepFlags,
     /// A further host name of the server, besides those of the loopback; repeatable.
     #[arg(long, value_name = "HOST")]
     pub(crate) allow_host: Vec<String>,
@@ -70,6 +72,29 @@ pub(crate) struct Serve {
     /// The pace of the demo, for tests.
     #[arg(long, value_name = "FACTOR", value_parser = pace, default_value_t = 1.0, hide = true, action = ArgAction::Set)]
     pub(crate) demo_pace: f64,
+}
+
+/// Which recorded sessions are kept.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct KeepFlags {
+    /// Delete sessions without an event for longer than this: 30d. By default all are kept.
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) keep: Option<Duration>,
+    /// Delete sessions, the one without an event for longest first, until the events of the others
+    /// have at most this size: 10GiB.
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    pub(crate) keep_size: Option<u64>,
+}
+
+impl KeepFlags {
+    pub(crate) fn keep(&self) -> Keep {
+        let keep = self.keep.into_iter().fold(Keep::all(), Keep::with_max_idle);
+        self.keep_size.into_iter().fold(keep, Keep::with_max_bytes)
+    }
+}
+
+fn bytes(text: &str) -> Result<u64, String> {
+    mainstem::guard::size::parse(text).ok_or_else(|| "expected a size, such as 500MiB or 10GiB".to_owned())
 }
 
 /// What becomes of a run whose server has ended.

@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use mainstem::message::SessionId;
 
-use super::{At, Form, JournalAt, Mode, WorkspaceFlag};
+use super::{At, Form, JournalAt, KeepFlags, Mode, WorkspaceFlag};
 
 #[derive(Debug, Args)]
 pub(crate) struct Sessions {
@@ -43,6 +43,16 @@ pub(crate) enum SessionsCommand {
         /// The sessions.
         #[arg(required = true, value_parser = SessionId::parse_scoped)]
         ids: Vec<SessionId>,
+        #[command(flatten)]
+        workspace: WorkspaceFlag,
+    },
+    /// Delete the sessions that are not kept, and print them. This can't be undone.
+    Prune {
+        #[command(flatten)]
+        keep: KeepFlags,
+        /// Only print them.
+        #[arg(long)]
+        dry_run: bool,
         #[command(flatten)]
         workspace: WorkspaceFlag,
     },

@@ -296,3 +296,55 @@ fn a_session_that_plans_goes_on_planning_until_it_is_told_to_leave() {
         .collect();
     assert_eq!(modes, [true, false]);
 }
+
+#[test]
+fn sessions_that_are_not_kept_are_deleted_and_printed() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = folder.path().join("j.db");
+    for session in ["a", "b"] {
+        let job = mainstem(&format!("jobs add Hi --session {session} --journal")).arg(&journal).run();
+        assert_eq!(job.code, Some(0), "{job:?}");
+        let worker = mainstem("worker -m demo --demo-pace 0 --log off --journal").arg(&journal).start();
+        let list = || mainstem("jobs list --all --journal").arg(&journal).run().stdout;
+        while list().matches("success").count() < list().lines().count() - 1 {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        worker.signal("TERM");
+        assert_eq!(worker.done().code, Some(0));
+    }
+    let prune = |more: &str| mainstem(&format!("sessions prune {more} --journal")).arg(&journal).run();
+    let check = |more: &str, stdout: &str, stderr: &str| {
+        let done = prune(more);
+        assert_eq!((done.code, &*done.stdout, &*done.stderr), (Some(0), stdout, stderr), "{more}");
+    };
+    check("--keep 1h", "", "0 sessions deleted\n");
+    check("--keep 1ms --dry-run", "a\nb\n", "2 sessions would be deleted\n");
+    check("--keep-size 10GiB", "", "0 sessions deleted\n");
+    let sizes: Vec<u64> = ["a", "b"]
+        .iter()
+        .map(|session| {
+            let export = mainstem(&format!("sessions export {session} --journal")).arg(&journal).run();
+            export.stdout.lines().map(|line| line.len() as u64).sum()
+        })
+        .collect();
+    // What holds the second alone.
+    check(&format!("--keep-size {}", sizes[0] + sizes[1] - 1), "a\n", "1 session deleted\n");
+    let list = mainstem("sessions list --journal").arg(&journal).run().stdout;
+    assert!(list.lines().count() == 2 && list.contains("\nb "), "{list}");
+    check("--keep 1ms --keep-size 0", "b\n", "1 session deleted\n");
+    for (more, expected) in [
+        ("", "name what is kept: --keep 30d, --keep-size 10GiB, or both"),
+        ("--keep soon", "write it like 90s, 5m or 1h 30m"),
+        ("--keep-size much", "expected a size, such as 500MiB or 10GiB"),
+    ] {
+        let done = prune(more);
+        assert!(done.code == Some(2) && done.stderr.contains(expected), "{more}: {done:?}");
+    }
+    let done = mainstem("sessions prune --keep 1h --server http://127.0.0.1:9").run();
+    assert!(done.code == Some(2) && done.stderr.contains("`mainstem serve --keep 30d`"), "{done:?}");
+    let done = mainstem("serve -m demo --keep 1h").run();
+    assert!(
+        done.code == Some(2) && done.stderr.contains("--keep and --keep-size require --journal"),
+        "{done:?}"
+    );
+}

@@ -106,6 +106,15 @@ pub(super) fn place_of(connection: &Connection, id: &RunId) -> rusqlite::Result<
     connection.prepare_cached(sql)?.query_row([id.as_str()], place).optional()
 }
 
+/// Returns how many bytes the events of each session have.
+pub(super) fn sizes(connection: &Connection) -> rusqlite::Result<Vec<(SessionId, u64)>> {
+    let sql =
+        "SELECT name, sum(octet_length(event)) FROM events JOIN sessions ON id = session GROUP BY session";
+    let size = |row: &SqlRow<'_>| Ok((session_id(row, 0)?, number(row, 1)?));
+    // A session whose id can't be read is shown as damaged elsewhere.
+    Ok(connection.prepare_cached(sql)?.query_map([], size)?.filter_map(Result::ok).collect())
+}
+
 /// Claims a key, or returns the earlier claim of it.
 pub(super) fn claim(connection: &Connection, claim: &Claim) -> rusqlite::Result<Option<Claim>> {
     let Claim { key, digest, session, run, at } = claim;

@@ -119,6 +119,31 @@ async fn a_session_that_is_in_trouble_does_not_fail_the_others() {
     assert!(worse.failure().is_some());
 }
 
+#[tokio::test]
+async fn a_backup_is_restored_while_sessions_are_open() {
+    let (server, other, folder) = (Postgres::start(), Postgres::start(), tempfile::tempdir().unwrap());
+    let file = folder.path().join("backup");
+    let node = join(&server.url()).await;
+    let log = open_log(&node.journal(), "s").await;
+    emit_run(&log, "1", 8);
+    let job = Job::new("job-1".parse().unwrap(), serde_json::json!({}), Timestamp::default());
+    assert!(node.journal().jobs().unwrap().add(job).await.unwrap());
+    node.journal().flush().await.unwrap();
+    server.dump(&file, &["--format=custom", "--schema=mainstem"]);
+    emit_run(&log, "later", 8);
+    node.journal().flush().await.unwrap();
+    other.restore(&file, &["--no-owner"]);
+    // The node that had the session is alive by its lease; after that another has what was saved.
+    let restored = join(&other.url()).await;
+    let log = take(&restored, "s").await;
+    assert_eq!(log.last_seq(), 10);
+    emit_run(&log, "2", 8);
+    restored.journal().flush().await.unwrap();
+    assert_eq!(texts(&restored, "s").await.len(), 16);
+    let jobs = restored.journal().jobs().unwrap();
+    assert_eq!(jobs.take(Take { most: 9, ..Take::default() }).await.unwrap().len(), 1);
+}
+
 /// The process that is killed or paused: appends numbers, and prints those that are committed.
 #[tokio::test]
 async fn appends_until_it_is_killed() {

@@ -2,7 +2,13 @@
 //! is run twice, because its process has ended, has one run; and a session that another node has
 //! open runs it there.
 
-use std::{collections::BTreeMap, convert::Infallible, future::pending, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    convert::Infallible,
+    future::pending,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use axum::{
     Router,
@@ -64,6 +70,7 @@ pub(crate) async fn work(app: &Arc<App>, router: Router) -> Infallible {
             held.insert(job.id.clone(), cancel.clone());
             active.push(Work { app, router: &router, jobs: &*jobs }.run(job, cancel));
         }
+        app.active_jobs.store(active.len(), Ordering::Relaxed);
         select! {
             Some(done) = active.next() => { held.remove(&done); }
             () = app.jobs_added.notified() => {}

@@ -14,7 +14,7 @@ use tokio::{
     net::TcpStream,
 };
 
-use crate::rig::{Rig, TOKEN, events, fleet};
+use crate::rig::{Rig, TOKEN, events, fleet, ms};
 
 fn hello() -> ScriptedModel {
     ScriptedModel::new().agent("main", [Turn::new().text("Hello."), Turn::new().text("Again.")])
@@ -188,4 +188,24 @@ async fn a_refused_request_begins_nothing() {
     }
     let strange = rig.get("/v1/sessions/%ff").await;
     assert_eq!(strange.headers()["content-type"], "application/problem+json");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sessions_that_are_not_kept_are_deleted() {
+    let journal = std::sync::Arc::new(mainstem::journal::MemoryJournal::new());
+    let harness = fleet(hello()).with_journal(journal.clone()).build().unwrap();
+    let rig = Rig::start(harness, |builder| builder).await;
+    rig.run("old", "go").await;
+    rig.stop_now().await;
+    let keep = mainstem::session::Keep::all().with_max_idle(ms(1));
+    let harness = fleet(hello()).with_journal(journal.clone()).build().unwrap();
+    let rig = Rig::start(harness, |builder| builder.with_retention(keep)).await;
+    for _ in 0..200 {
+        if rig.get_json("/v1/sessions").await["items"] == json!([]) {
+            assert_eq!(rig.get("/v1/sessions/old").await.status(), 404);
+            return;
+        }
+        tokio::time::sleep(ms(20)).await;
+    }
+    panic!("the session is still there");
 }

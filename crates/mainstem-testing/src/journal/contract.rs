@@ -22,6 +22,7 @@ pub async fn check(journal: Arc<dyn Journal>) {
     readers_see_only_committed_ends(&*journal).await;
     any_reader_has_the_same_events(&*journal).await;
     many_sessions_at_once(&*journal).await;
+    stored::the_size_of_a_session_is_that_of_its_events(&*journal).await;
     stored::retention_drops_whole_invocations(&*journal).await;
     stored::runs_are_found_by_their_ids(&*journal).await;
     stored::a_key_is_claimed_once(&*journal).await;

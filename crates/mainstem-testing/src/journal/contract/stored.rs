@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use futures_util::{StreamExt, future::join_all};
-use mainstem_event::{EventKind, EventSink, Outcome, SessionLog, Timestamp};
+use mainstem_event::{AgentEvent, EventKind, EventSink, Outcome, SessionLog, Timestamp};
 use mainstem_journal::{CLAIM_LASTS, Checkpoint, Claim, Claimed, Journal, Retention, RunPlace};
 use mainstem_message::SessionId;
 
@@ -20,6 +20,23 @@ async fn four_runs_and_a_task(journal: &dyn Journal) -> (Arc<SessionLog>, EventS
     emit_run(&log, "3", 8);
     journal.flush().await.unwrap();
     (log, background)
+}
+
+pub(super) async fn the_size_of_a_session_is_that_of_its_events(journal: &dyn Journal) {
+    let log = open_log(journal, "size").await;
+    emit_run(&log, "1", 30);
+    journal.flush().await.unwrap();
+    let sizes = journal.sizes().await.unwrap();
+    let size =
+        |name: &str| sizes.iter().find(|(session, _)| session.as_str() == name).map(|(_, bytes)| *bytes);
+    let bytes = |events: Vec<AgentEvent>| events.iter().map(|event| event.to_json().len() as u64).sum();
+    assert_eq!(size("size"), Some(bytes(read_all(journal, "size").await)));
+    for session in journal.sessions().await.unwrap().iter().filter(|session| session.damage.is_none()) {
+        let events = read_all(journal, session.id.as_str()).await;
+        assert_eq!(size(session.id.as_str()).unwrap_or(0), bytes(events), "{}", session.id);
+    }
+    drop(log);
+    assert!(journal.delete(&"size".parse().unwrap()).await.unwrap());
 }
 
 pub(super) async fn retention_drops_whole_invocations(journal: &dyn Journal) {
