@@ -44,7 +44,8 @@ async fn what_clients_see_is_what_is_recorded_whatever_fails() {
     if !is_slow && std::env::var_os("MAINSTEM_CHECK").is_none() {
         return;
     }
-    let (sessions, time) = if is_slow { (200, 600) } else { (10, 25) };
+    // The more clients there are, the longer it takes until all go on after a fault.
+    let (sessions, time, pause) = if is_slow { (200, 600, 5) } else { (10, 25, 1) };
     let seed = std::env::var("MAINSTEM_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed = seed.unwrap_or_else(|| u64::from(std::process::id()));
     println!("MAINSTEM_SEED={seed} repeats the faults");
@@ -52,7 +53,7 @@ async fn what_clients_see_is_what_is_recorded_whatever_fails() {
     let ends = Instant::now() + Duration::from_secs(time);
     let address = cluster.address();
     let clients = join_all((0..sessions).map(|number| client(address.clone(), number, seed, ends)));
-    let (seen, faults) = tokio::join!(clients, faults(&mut cluster, seed, ends));
+    let (seen, faults) = tokio::join!(clients, faults(&mut cluster, seed, ends, pause));
     println!("faults: {faults:?}");
     let node = cluster.join().await;
     let mut runs = 0;
@@ -102,11 +103,16 @@ async fn client(address: String, number: usize, seed: u64, ends: Instant) -> See
     seen
 }
 
-async fn faults(cluster: &mut Cluster, seed: u64, ends: Instant) -> BTreeMap<&'static str, usize> {
+async fn faults(
+    cluster: &mut Cluster,
+    seed: u64,
+    ends: Instant,
+    pause: u64,
+) -> BTreeMap<&'static str, usize> {
     let mut random = Random(seed);
     let mut done = BTreeMap::new();
     while Instant::now() < ends {
-        sleep(Duration::from_millis(500 + random.below(1500))).await;
+        sleep(Duration::from_millis(pause * (500 + random.below(1500)))).await;
         let victim = random.below(cluster.servers.len() as u64) as usize;
         let time = Duration::from_millis(200 + random.below(2 * LEASE.as_millis() as u64));
         let fault = match random.below(5) {

@@ -16,6 +16,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// How long a client waits that was told that there are too many requests.
+const LONG_PAUSE: Duration = Duration::from_secs(1);
+
 /// Does something until it succeeds; `done` says which refusals mean that it was done.
 pub(crate) async fn until<T, F: Future<Output = Result<T, Error>>>(
     what: &str,
@@ -31,7 +34,8 @@ pub(crate) async fn until<T, F: Future<Output = Result<T, Error>>>(
                     return value;
                 }
                 assert!(begun.elapsed() < PATIENCE, "{what}: {error}");
-                sleep(PAUSE).await;
+                let is_busy = error.problem().is_some_and(|problem| problem.status == 429);
+                sleep(if is_busy { LONG_PAUSE } else { PAUSE }).await;
             }
         }
     }

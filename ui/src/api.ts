@@ -623,6 +623,7 @@ export interface components {
          * @example tenant_unusable
          * @example too_many_bodies
          * @example too_many_connections
+         * @example too_many_jobs
          * @example too_many_readers
          * @example too_many_runs
          * @example too_many_sessions

@@ -132,6 +132,8 @@ codes! {
     TooManyBodies = "too_many_bodies", 429;
     /// The tenant's share of connections is in use.
     TooManyConnections = "too_many_connections", 429;
+    /// The tenant has too many jobs that are not over.
+    TooManyJobs = "too_many_jobs", 429;
     /// The session has too many readers.
     TooManyReaders = "too_many_readers", 429;
     /// The tenant's share of runs is in use.

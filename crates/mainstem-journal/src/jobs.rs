@@ -10,7 +10,7 @@ use std::{fmt, time::Duration};
 
 use async_trait::async_trait;
 use mainstem_event::Timestamp;
-use mainstem_message::JobId;
+use mainstem_message::{JobId, TenantName};
 
 use crate::JournalError;
 
@@ -46,6 +46,16 @@ pub trait JobStore: fmt::Debug + Send + Sync {
     /// # Errors
     /// If they can't be read.
     async fn jobs(&self, statuses: &[JobStatus]) -> Result<Vec<Job>, JournalError>;
+
+    /// Returns how many jobs of a tenant are not over; `None` is for those without a tenant.
+    ///
+    /// # Errors
+    /// If they can't be read.
+    async fn count(&self, tenant: Option<&TenantName>) -> Result<usize, JournalError> {
+        let live = self.jobs(&[JobStatus::Waiting, JobStatus::Active]).await?;
+        let tenant = tenant.map(TenantName::as_str);
+        Ok(live.iter().filter(|job| job.id.tenant() == tenant).count())
+    }
 
     /// Changes a job. Returns it, or why the change is refused; `None` if there is none of this id.
     ///

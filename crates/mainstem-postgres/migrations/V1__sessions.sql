@@ -125,6 +125,7 @@ CREATE TABLE jobs (
 );
 CREATE INDEX jobs_waiting ON jobs (tenant, priority DESC, due_at) WHERE status = 'waiting';
 CREATE INDEX jobs_due ON jobs (due_at) WHERE status = 'waiting';
+CREATE INDEX jobs_of_tenant ON jobs (tenant) WHERE status IN ('waiting', 'active');
 CREATE INDEX jobs_active ON jobs (node) WHERE status = 'active';
 CREATE INDEX jobs_of_session ON jobs (session) WHERE status IN ('waiting', 'active');
 CREATE INDEX jobs_over ON jobs (changed_at) WHERE status IN ('ended', 'cancelled');

@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 use mainstem_journal::{Job, JobChange, JobFault, JobStatus, JobStore, JournalError, Take};
-use mainstem_message::JobId;
+use mainstem_message::{JobId, TenantName};
 
 use crate::{
     journal::PostgresJournal,
@@ -44,6 +44,14 @@ impl JobStore for PostgresJobs {
             repeat(|| async { sql::list(&shared.client().await?, &statuses).await }).await
         };
         self.0.serve("list the jobs of", read).await
+    }
+
+    async fn count(&self, tenant: Option<&TenantName>) -> Result<usize, JournalError> {
+        let tenant = tenant.map_or_else(String::new, ToString::to_string);
+        let read = |shared: Arc<Shared>| async move {
+            repeat(|| async { sql::count(&shared.client().await?, &tenant).await }).await
+        };
+        self.0.serve("read a job of", read).await
     }
 
     async fn change(

@@ -24,6 +24,9 @@ use crate::{
     runs::check_run,
 };
 
+/// How many jobs a tenant has that are not over.
+pub(crate) const MAX_JOBS: usize = 10_000;
+
 pub(crate) async fn list(
     caller: Caller,
     Query(query): Query<JobQuery>,
@@ -42,6 +45,10 @@ pub(crate) async fn add(
 ) -> Result<Response, Problem> {
     let store = store(&caller)?;
     check_run(&app, &caller, &new.run).await.map_err(|problem| problem.below("/run"))?;
+    if store.count(None).await.map_err(|error| app.unreadable(&error))? >= MAX_JOBS {
+        let detail = format!("there are {MAX_JOBS} jobs that are not over; cancel some");
+        return Err(Problem::new(Code::TooManyJobs, detail));
+    }
     let job = jobs::add(&*store, new).await.map_err(problem)?;
     app.jobs_added.notify_one();
     let mut response = (StatusCode::CREATED, Json(&job)).into_response();

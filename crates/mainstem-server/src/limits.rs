@@ -8,7 +8,9 @@ use crate::{
     body::{MAX, MAX_UNKNOWN, READ_TIMEOUT},
     capacity::{CONNECTIONS, GUESTS, SESSIONS},
     connection::GUEST_REQUESTS,
-    idempotency, large,
+    idempotency,
+    jobs::MAX_JOBS,
+    large,
     listen::{HEADER_BYTES, HEADERS, WRITES},
     protocols::{MAX_CONFIGS, MAX_TASKS},
     runs::MAX_WAIT,
@@ -120,6 +122,12 @@ pub fn bounds() -> Vec<Bound> {
             format!("{} characters", idempotency::MAX_KEY),
             "400 `bad_idempotency_key`",
             "fifty_who_ask_with_one_key_get_one_run",
+        ),
+        row(
+            "jobs of a tenant that are not over",
+            MAX_JOBS.to_string(),
+            "429 `too_many_jobs`",
+            "a_tenant_has_only_so_many_jobs",
         ),
         row(
             "tasks of A2A with push notifications",

@@ -26,7 +26,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .with_journal(node.journal())
         .with_task_store(node.tasks())
         .build()?;
-    let server = Server::new(harness.clone()).build()?;
+    // A run that waits for an approval is one of them.
+    let server = Server::new(harness.clone()).with_max_runs(400).build()?;
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     writeln!(std::io::stdout(), "{}", listener.local_addr()?.port())?;
     let stop = CancellationToken::new();

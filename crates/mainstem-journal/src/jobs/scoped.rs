@@ -51,6 +51,11 @@ impl JobStore for ScopedJobs {
         Ok(all.into_iter().filter_map(|job| self.outer(job)).collect())
     }
 
+    /// Counts those of the part.
+    async fn count(&self, _: Option<&TenantName>) -> Result<usize, JournalError> {
+        self.whole.count(Some(&self.tenant)).await
+    }
+
     async fn change(
         &self,
         id: &JobId,

@@ -51,6 +51,14 @@ pub(crate) async fn list(client: &Client, statuses: &[JobStatus]) -> Result<Vec<
     query(client, sql, &[&words]).await?.iter().map(record).collect()
 }
 
+/// Returns how many jobs of a tenant are not over; those without a tenant have an empty name.
+pub(crate) async fn count(client: &Client, tenant: &str) -> Result<usize> {
+    let sql = "SELECT count(*) FROM jobs WHERE tenant = $1 AND status IN ('waiting', 'active')";
+    let rows = query(client, sql, &[&tenant]).await?;
+    let count = rows.first().map_or(Ok(0), |row| row.try_get::<_, i64>(0))?;
+    Ok(usize::try_from(count).unwrap_or(usize::MAX))
+}
+
 /// Changes a job, whose row is locked meanwhile.
 pub(crate) async fn change(
     client: &mut Client,

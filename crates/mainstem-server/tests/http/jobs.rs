@@ -266,6 +266,24 @@ async fn add_as(harness: &mainstem::prelude::Harness, tenant: &str, job: Value) 
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_tenant_has_only_so_many_jobs() {
+    let journal = Arc::<MemoryJournal>::default();
+    let rig = rig(says(1), &journal, 0).await;
+    let jobs = journal.jobs().unwrap();
+    for number in 0..9_999 {
+        let id = format!("job-{number}").parse().unwrap();
+        assert!(jobs.add(Job::new(id, json!({ "input": "go" }), SystemClock.now())).await.unwrap());
+    }
+    let job = json!({ "id": "last", "run": { "input": "go" } });
+    assert_eq!(rig.post("/v1/jobs", job).await.status(), 201);
+    let refused = rig.post("/v1/jobs", json!({ "run": { "input": "go" } })).await;
+    assert_eq!(refused.status(), 429);
+    assert_eq!(refused.json::<Value>().await.unwrap()["code"], "too_many_jobs");
+    assert_eq!(rig.post("/v1/jobs/last/cancel", json!({})).await.status(), 202);
+    assert_eq!(rig.post("/v1/jobs", json!({ "run": { "input": "go" } })).await.status(), 201);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_worker_runs_jobs_without_a_listener() {
     let journal = Arc::<MemoryJournal>::default();
     let idle = rig(says(0), &journal, 0).await;

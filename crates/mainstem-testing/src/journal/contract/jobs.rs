@@ -163,6 +163,8 @@ async fn tenants_take_turns_and_see_their_own(journal: &Arc<dyn Journal>) {
     assert!(SystemClock.now() >= before);
     assert_eq!(names(&acme.jobs(&[JobStatus::Waiting]).await.unwrap()), ["1", "2", "3"].into());
     assert_eq!(names(&other.jobs(&[]).await.unwrap()), ["1"].into());
+    let counts = (acme.count(None).await.unwrap(), other.count(None).await.unwrap());
+    assert_eq!((counts, whole.count(None).await.unwrap()), ((3, 1), 0));
     assert_eq!(other.job(&id("2")).await.unwrap(), None);
     assert!(other.change(&id("2"), JobChange::Cancel).await.unwrap().is_none());
     assert_eq!(acme.take(take(9)).await.unwrap(), [], "jobs are taken from the whole store");
