@@ -5,7 +5,7 @@ use mainstem_message::{Failure, JobId, RunId, SessionId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{NewRun, RunState};
+use crate::{NewRun, RunState, run::object};
 
 /// A job to add: a run that any process which shares the journal begins when it is due.
 ///
@@ -29,6 +29,7 @@ pub struct NewJob {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
     /// What is run. It waits for the end of the session's active run.
+    #[serde(deserialize_with = "object")]
     pub run: NewRun,
     /// When it begins, in UTC (`2026-12-24T18:00:00Z`). Default: as soon as a process has room for
     /// it.

@@ -1,12 +1,15 @@
 //! Requests to start and to cancel runs, and their state.
 
-use std::time::Duration;
+use std::{fmt, marker::PhantomData, time::Duration};
 
 use mainstem_event::{Background, CancelReason, Outcome, Rollup, Timestamp};
 use mainstem_message::{ContentBlock, Failure, Message, RunId, SessionId};
 use mainstem_policy::{Budget, Rules};
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{Error as _, MapAccess, Visitor, value::MapAccessDeserializer},
+};
 use serde_json::{Map, Value, json};
 
 /// A run to begin: with an input, by resuming the session's last turn, or to compact the
@@ -34,8 +37,25 @@ pub struct NewRun {
     #[serde(default, skip_serializing_if = "is_default")]
     pub queue: bool,
     /// Settings of the run.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, deserialize_with = "object", skip_serializing_if = "is_default")]
     pub options: RunOptions,
+}
+
+/// Reads an object. serde would read a list as one, too, by the order of the keys.
+pub(crate) fn object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
+    struct Object<T>(PhantomData<T>);
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Object<T> {
+        type Value = T;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+            T::deserialize(MapAccessDeserializer::new(map))
+        }
+    }
+    deserializer.deserialize_map(Object(PhantomData))
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -152,7 +172,7 @@ pub struct RunOptions {
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub attributes: Map<String, Value>,
     /// What the run may spend.
-    #[serde(skip_serializing_if = "is_default")]
+    #[serde(deserialize_with = "object", skip_serializing_if = "is_default")]
     pub budget: Budget,
     /// Sets the session's plan mode from this run on: agents only read until a person has accepted
     /// a plan. Default: unchanged.

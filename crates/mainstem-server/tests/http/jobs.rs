@@ -192,6 +192,14 @@ async fn what_is_not_a_job_is_refused_with_its_place() {
         (json!({ "run": run, "session_id": "a/b" }), 422, "bad_body", "/session_id"),
         (json!({ "run": run, "id": "other/1" }), 422, "bad_body", "/id"),
         (json!({ "run": run, "often": true }), 422, "bad_body", "often"),
+        (json!({ "run": [] }), 422, "bad_body", "/run"),
+        (json!({ "run": { "input": "go", "options": [] } }), 422, "bad_body", "/run/options"),
+        (
+            json!({ "run": { "input": "go", "options": { "budget": [null] } } }),
+            422,
+            "bad_body",
+            "/run/options/budget",
+        ),
         (json!({ "run": { "input": "go", "agent": "stranger" } }), 404, "unknown_agent", "stranger"),
         (
             json!({ "run": { "input": "go", "options": { "max_depth": 200 } } }),
