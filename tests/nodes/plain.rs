@@ -156,7 +156,7 @@ async fn a_job_whose_server_is_killed_ends_at_another_with_its_turn() {
     while !matches!(&fleet, Some(Ok(event)) if event.depth() == 1) {
         fleet = match events.next().await {
             Some(Ok(event)) => Some(Ok(event)),
-            // There is no session until the job begins.
+            // The job creates the session when it begins.
             _ => {
                 sleep(Duration::from_millis(50)).await;
                 events = remote.events(EventQuery::after(0));

@@ -62,8 +62,7 @@ pub trait Host: Send + Sync {
     /// Returns jobs; the one that is due first comes first.
     ///
     /// # Errors
-    /// If there is no journal that stores them ([`NoJobs`](crate::Code::NoJobs)), or they can't be
-    /// read.
+    /// If the place has no journal ([`NoJobs`](crate::Code::NoJobs)), or they can't be read.
     async fn jobs(&self, query: JobQuery) -> Result<Vec<JobView>, Error>;
 
     /// Returns a job.

@@ -94,7 +94,7 @@ codes! {
     JournalUnavailable = "journal_unavailable", 503;
     /// The path does not take this method.
     MethodNotAllowed = "method_not_allowed", 405;
-    /// There is no journal, which would store jobs.
+    /// The server has no journal, so it stores no jobs.
     NoJobs = "no_jobs", 409;
     /// There is nothing at this path.
     NoSuchPath = "no_such_path", 404;

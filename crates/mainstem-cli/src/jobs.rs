@@ -13,14 +13,11 @@ use crate::{
     exit::{Exit, Fault, OrExit},
     host::{self, Advise},
     print::{json as print_json, print, print_table},
-    progress,
+    progress, table,
     terminal::Terminal,
 };
 
 const HEADS: [&str; 6] = ["JOB", "STATUS", "DUE", "RUNS", "LAST", "WHAT"];
-
-/// The characters of a prompt that fit into a line.
-const WIDTH: usize = 48;
 
 pub(crate) fn run(args: &Jobs, terminal: Terminal) -> Result<Exit, Fault> {
     let exit = if args.at.server.is_some() { Exit::Usage } else { Exit::Config };
@@ -69,13 +66,8 @@ fn new(add: &Add) -> NewJob {
 
 fn row(job: &JobView) -> [String; 6] {
     let last = job.last_run.as_ref().map_or_else(|| "-".to_owned(), |run| word(&json!(run.status)));
-    let what = what(job);
-    let short = match what.chars().count() > WIDTH {
-        true => what.chars().take(WIDTH - 1).chain(['…']).collect(),
-        false => what,
-    };
     let (id, due, runs) = (job.id.to_string(), job.due_at.to_string(), job.runs.to_string());
-    [id, job.status.as_str().to_owned(), due, runs, last, short]
+    [id, job.status.as_str().to_owned(), due, runs, last, table::prompt(&what(job))]
 }
 
 /// What is run, in one line.

@@ -2,6 +2,18 @@
 
 use crate::sanitize;
 
+/// The characters of a prompt that fit into a line.
+const PROMPT: usize = 48;
+
+/// Returns a prompt in one line of a table.
+pub(crate) fn prompt(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.chars().count() > PROMPT {
+        true => line.chars().take(PROMPT - 1).chain(['…']).collect(),
+        false => line,
+    }
+}
+
 /// Returns a line for the heads and one for each row, in columns as wide as their content.
 pub(crate) fn text<const N: usize>(heads: [&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
     let rows = rows.map(|row| row.map(|cell| sanitize::clean(&cell).replace(['\n', '\t'], " ")));

@@ -18,14 +18,11 @@ use crate::{
     host::{self, Advise},
     print::{json as print_json, print, print_table},
     progress::{self, Progress},
-    store,
+    store, table,
     terminal::Terminal,
 };
 
 pub(crate) const HEADS: [&str; 5] = ["TASK", "AGENT", "STATUS", "SESSION", "WHAT"];
-
-/// The characters of a task that fit into a line.
-const WIDTH: usize = 48;
 
 /// How long a cancel waits for the task's executor.
 const HEARD: Duration = Duration::from_secs(5);
@@ -99,12 +96,14 @@ fn check_stopped(task: &TaskRecord) -> anyhow::Result<()> {
 }
 
 pub(crate) fn row(task: &TaskRecord) -> [String; 5] {
-    let mut what: String = task.task.split_whitespace().collect::<Vec<_>>().join(" ");
-    if what.chars().count() > WIDTH {
-        what = what.chars().take(WIDTH - 1).chain(['…']).collect();
-    }
     let session = task.root_session_id.to_string();
-    [task.id.to_string(), task.agent_id.to_string(), task.status.as_str().to_owned(), session, what]
+    [
+        task.id.to_string(),
+        task.agent_id.to_string(),
+        task.status.as_str().to_owned(),
+        session,
+        table::prompt(&task.task),
+    ]
 }
 
 fn show(task: &TaskRecord) -> Result<(), Fault> {

@@ -184,8 +184,8 @@ impl Builder {
         self
     }
 
-    /// Sets how many jobs of a tenant all servers that share the journal run at once; by default
-    /// there is no limit. Give all servers the same.
+    /// Sets how many jobs of a tenant all servers that share the journal run at once. By default
+    /// the number is unlimited. Set the same number on each server.
     pub fn with_max_jobs_per_tenant(mut self, max: usize) -> Self {
         self.limits.jobs_per_tenant = Some(max);
         self

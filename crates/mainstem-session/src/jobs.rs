@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use mainstem_api::{Code, JobQuery, JobRunView, JobState, JobView, NewJob, NewRun, Problem, RunState};
 use mainstem_event::{Clock, Ids, RandomIds, SystemClock, Timestamp};
-use mainstem_journal::{Job, JobChange, JobFault, JobRun, JobStatus, JobStore, Journal};
+use mainstem_journal::{Job, JobChange, JobRun, JobStatus, JobStore, Journal};
 use mainstem_message::JobId;
 use serde_json::json;
 
@@ -66,7 +66,6 @@ pub async fn cancel(jobs: &dyn JobStore, id: &JobId) -> Result<JobView, Problem>
     let changed = jobs.change(id, JobChange::Cancel).await.map_err(|error| no_session(&error))?;
     match changed.ok_or_else(|| Problem::not_found("job", id.as_str()))? {
         Ok(job) => view(&job),
-        Err(JobFault::Over) => Err(Problem::new(Code::JobOver, "the job is over already")),
         Err(fault) => Err(Problem::new(Code::JobOver, fault.to_string())),
     }
 }

@@ -68,7 +68,7 @@ impl fmt::Debug for Cron {
 
 #[cfg(test)]
 mod tests {
-    //! Times, time zones, and texts that are none.
+    //! Times, time zones, and texts that are not valid.
 
     use super::*;
 

@@ -146,7 +146,7 @@ pub enum JobChange {
 #[non_exhaustive]
 pub enum JobFault {
     /// It has ended.
-    #[error("the job is over")]
+    #[error("the job is over already")]
     Over,
     /// Another process has taken it, or has lost it.
     #[error("another process has taken the job over")]
