@@ -42,8 +42,10 @@ fn work() -> io::Result<()> {
     setsid()?;
     limit(&job.limits)?;
     let confinement = confine(&job)?;
-    let command = start(&job)?;
+    // Before the command starts: one that reaches a limit at once ends this process, too.
     report(&Report::Started(confinement));
+    let command = start(&job)
+        .map_err(|error| io::Error::new(error.kind(), format!("the command can't be started: {error}")))?;
     close_stderr()?;
     wait_for(&command)
 }

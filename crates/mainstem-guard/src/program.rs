@@ -109,8 +109,11 @@ impl Job {
     /// Returns the job as a line for a guard's stdin.
     ///
     /// # Errors
-    /// If a path is not UTF-8.
+    /// If a path is not UTF-8, or the command has a NUL character.
     pub fn to_line(&self) -> Result<String, GuardError> {
+        if self.command.iter().any(|word| word.contains('\0')) {
+            return Err(GuardError::Failed("it has a NUL character".to_owned()));
+        }
         let json = serde_json::to_string(self).map_err(|error| GuardError::Failed(error.to_string()))?;
         Ok(json + "\n")
     }

@@ -11,7 +11,7 @@ use crate::Limit;
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Report {
-    /// The command starts, with this confinement.
+    /// The command is about to start, with this confinement.
     Started(Confinement),
     /// The command exited with a status.
     Exited(i32),
