@@ -1,5 +1,6 @@
 // Builds the page into the crate that serves it: fixed names, no source maps, and at most 80 KB
 // with gzip.
+import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import { defineConfig, type Plugin } from "vite";
 
@@ -16,10 +17,32 @@ const budget: Plugin = {
   },
 };
 
+/**
+ * Names the hash of each file where `index.html` links to it, and fails if a file can't stand inside
+ * of a document as `src/document.ts` writes it.
+ */
+const hashes: Plugin = {
+  name: "hashes",
+  enforce: "post",
+  generateBundle(_, bundle) {
+    const index = bundle["index.html"];
+    if (index?.type !== "asset") return;
+    const inline = (path: string, end: RegExp, link: RegExp, id: string) => {
+      const file = bundle[path]!;
+      const text = file.type === "chunk" ? file.code : String(file.source);
+      if (end.test(text)) this.error(`${path} contains what would end its element: ${end.exec(text)![0]}`);
+      const hash = createHash("sha256").update(text).digest("base64");
+      index.source = String(index.source).replace(link, (found) => `${found} id="${id}" integrity="sha256-${hash}"`);
+    };
+    inline("page/page.js", /<\/?script|\r/i, /<script type="module"/, "page-script");
+    inline("page/page.css", /<\/style|\r/i, /<link rel="stylesheet"/, "page-style");
+  },
+};
+
 export default defineConfig({
   // Relative, so that the page works below any path.
   base: "./",
-  plugins: [budget],
+  plugins: [hashes, budget],
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
   build: {
     outDir: "../crates/mainstem-server/page",

@@ -1,10 +1,12 @@
-// What all parts of the page share: the session that is shown, the agent that is selected, and how
-// to change them.
+// What all parts of a page share: the session that is shown, the agent that is selected, the
+// filter, and how to change them.
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
 import type { Key } from "./fleet/event";
-import type { Session, Shown } from "./session";
+import type { Filter, Matches } from "./fleet/filter";
+import type { Route } from "./route";
 import { Problem } from "./server";
+import type { Session, Shown } from "./session";
 import { Store, usePart, type Pace } from "./store";
 
 /** A message of the page: why an action failed, or that it was accepted. */
@@ -17,6 +19,12 @@ export interface Desk {
   session: Session;
   selected: Key;
   select(key: Key): void;
+  route: Route;
+  /** Changes parts of the address, without a step in the history. */
+  go(change: Partial<Route>): void;
+  /** Whether `go` changes the address of the document, so that it can be passed on. */
+  hasAddress: boolean;
+  notices: Store<{ notice?: Notice | undefined }>;
 }
 
 export const DeskContext = createContext<Desk | undefined>(undefined);
@@ -27,6 +35,17 @@ export function useDesk(): Desk {
   return desk;
 }
 
+/** The filter, and the agents that it shows. */
+export interface Chosen {
+  filter: Filter;
+  /** Undefined if all agents are shown. */
+  matches: Matches | undefined;
+}
+
+export const ChosenContext = createContext<Chosen>({ filter: {}, matches: undefined });
+
+export const useChosen = (): Chosen => useContext(ChosenContext);
+
 export function useShown<P>(pick: (shown: Shown) => P, pace?: Pace): P {
   return usePart(useDesk().session.shown, pick, pace);
 }
@@ -34,24 +53,29 @@ export function useShown<P>(pick: (shown: Shown) => P, pace?: Pace): P {
 /** For figures and lists, which change faster than they can be read. */
 export const SLOW: Pace = { pause: 200 };
 
-export const notices = new Store<{ notice?: Notice | undefined }>({});
+type Attempt = (work: () => Promise<unknown>, done: string) => Promise<boolean>;
 
-/** Does something that the server may refuse, and shows what came of it. */
-export async function attempt(work: () => Promise<unknown>, done: string): Promise<boolean> {
-  try {
-    await work();
-    notices.set({ notice: { text: done, isError: false } });
-    return true;
-  } catch (error) {
-    notices.set({ notice: { text: describe(error), isError: true } });
-    return false;
-  }
+/** Returns what does something that may be refused, and shows what came of it. */
+export function useAttempt(): Attempt {
+  const { notices } = useDesk();
+  return async (work, done) => {
+    try {
+      await work();
+      notices.set({ notice: { text: done, isError: false } });
+      return true;
+    } catch (error) {
+      notices.set({ notice: { text: describe(error), isError: true } });
+      return false;
+    }
+  };
 }
 
-const describe = (error: unknown): string => (error instanceof Problem ? `${error.message} (${error.code})` : String(error));
+const describe = (error: unknown): string =>
+  error instanceof Problem ? `${error.message} (${error.code})` : error instanceof Error ? error.message : String(error);
 
 /** Why nothing can be sent at the moment; undefined if it can. */
 export function blocked({ link, replay }: Shown): string | undefined {
+  if (link === "record") return "this is a recorded session; nothing can be sent to it";
   if (replay !== undefined) return "this is a replay; go back to live first";
   if (link === "reconnecting") return "the connection is lost";
   if (link === "unauthorised") return "a token is required";

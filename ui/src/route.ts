@@ -1,33 +1,58 @@
-// The address of a moment: `#session/agent@seq`, of which the later parts may be absent.
-import { setToken } from "./server";
+// The address of a moment: `#session/agent@seq?…`, of which the later parts may be absent. Behind
+// the question mark are the filter and the runs that are compared.
+import type { Filter, PartKind } from "./fleet/filter";
+import { PART_KINDS } from "./fleet/filter";
+
+/** Two runs to be compared; the second one may be of another session. */
+export interface Pair {
+  a?: string;
+  b?: string;
+  session?: string;
+}
 
 export interface Route {
-  session?: string;
-  agent?: string;
-  seq?: number;
+  session?: string | undefined;
+  agent?: string | undefined;
+  seq?: number | undefined;
+  filter?: Filter | undefined;
+  compare?: Pair | undefined;
 }
 
 export function readRoute(hash: string): Route {
-  const [, session, agent, seq] = /^#?([^/@]*)(?:\/([^@]*))?(?:@(\d+))?$/.exec(hash) ?? [];
+  const [, session, agent, seq, query] = /^#?([^/@?]*)(?:\/([^@?]*))?(?:@(\d+))?(?:\?(.*))?$/.exec(hash) ?? [];
   const route: Route = {};
   if (session) route.session = decodeURIComponent(session);
   if (agent) route.agent = decodeURIComponent(agent);
   if (seq) route.seq = Number(seq);
+  if (query) readQuery(new URLSearchParams(query), route);
   return route;
 }
 
-export function writeRoute({ session, agent, seq }: Route): string {
-  if (session === undefined) return "#";
-  const of = agent === undefined ? "" : `/${encodeURIComponent(agent)}`;
-  return `#${encodeURIComponent(session)}${of}${seq === undefined ? "" : `@${seq}`}`;
+function readQuery(query: URLSearchParams, route: Route): void {
+  const filter: Filter = {};
+  const [id, within, depth, kinds] = ["id", "in", "depth", "kind"].map((name) => query.get(name) || undefined);
+  if (id) filter.id = id;
+  if (within) filter.within = within;
+  if (depth && /^\d+$/.test(depth)) filter.depth = Number(depth);
+  const known = kinds?.split(",").filter((kind): kind is PartKind => kind in PART_KINDS) ?? [];
+  if (known.length > 0) filter.kinds = known;
+  if (Object.keys(filter).length > 0) route.filter = filter;
+  if (!query.has("compare")) return;
+  const [a, b, session] = ["a", "b", "of"].map((name) => query.get(name) || undefined);
+  route.compare = { ...(a && { a }), ...(b && { b }), ...(session && { session }) };
 }
 
-/**
- * Takes a token out of the address, where `mainstem serve` puts it, so that no history retains it.
- */
-export function takeToken(): void {
-  const found = /^#token=([^&]+)$/.exec(location.hash);
-  if (!found) return;
-  setToken(decodeURIComponent(found[1]!));
-  history.replaceState(null, "", location.pathname);
+export function writeRoute({ session, agent, seq, filter, compare }: Route): string {
+  if (session === undefined) return "#";
+  const of = agent === undefined ? "" : `/${encodeURIComponent(agent)}`;
+  const at = seq === undefined ? "" : `@${seq}`;
+  const query = writeQuery(filter ?? {}, compare);
+  return `#${encodeURIComponent(session)}${of}${at}${query && `?${query}`}`;
+}
+
+function writeQuery({ id, within, depth, kinds }: Filter, compare: Pair | undefined): string {
+  const fields = { id, in: within, depth, kind: kinds?.join(",") };
+  const pair = compare && { compare: "", a: compare.a, b: compare.b, of: compare.session };
+  const present = Object.entries({ ...fields, ...pair }).filter(([, value]) => value !== undefined);
+  return new URLSearchParams(present.map(([name, value]) => [name, String(value)])).toString();
 }

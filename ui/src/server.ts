@@ -3,8 +3,8 @@
 // not used.
 import { EventSourceParserStream } from "eventsource-parser/stream";
 import type { Problem as ProblemBody } from "./api";
-
-const TOKEN = "mainstem-token";
+import type { AgentEvent } from "./fleet/event";
+import { recordOf } from "./fleet/excerpt";
 
 /** Why the server refused a request, or why it can't be reached. */
 export class Problem extends Error {
@@ -24,48 +24,72 @@ export interface Frame {
   data: string;
 }
 
-// Relative to this script, which is in the folder `page`, so that the page works below any path.
-const SCRIPT = import.meta.url;
-const BASE = new URL("../", SCRIPT);
-
-export function token(): string | null {
-  return sessionStorage.getItem(TOKEN);
+interface Request {
+  method?: string;
+  accept?: string;
+  after?: number;
+  body?: unknown;
+  signal?: AbortSignal | undefined;
 }
 
-export function setToken(value: string): void {
-  sessionStorage.setItem(TOKEN, value);
+/** Sends a request of the API, by its path below `v1/`. */
+type Send = (path: string, request: Request) => Promise<Response>;
+
+export class Server {
+  readonly #send: Send;
+
+  private constructor(send: Send) {
+    this.#send = send;
+  }
+
+  /** A server at an address; the token is read for each request. */
+  static at(base: URL, token: () => string | null): Server {
+    return new Server((path, request) => send(new URL(`v1/${path}`, base), token(), request));
+  }
+
+  /** Stands for the server where there is none: every request fails. */
+  static readonly NONE = new Server(() => Promise.reject(new Problem(0, "no_server", "this page has no server")));
+
+  get<T>(path: string, signal?: AbortSignal): Promise<T> {
+    return this.#json<T>(path, { signal });
+  }
+
+  post<T>(path: string, body?: unknown): Promise<T> {
+    return this.#json<T>(path, { method: "POST", body });
+  }
+
+  async #json<T>(path: string, request: Request): Promise<T> {
+    const text = await (await this.#send(path, request)).text();
+    return (text ? JSON.parse(text) : undefined) as T;
+  }
+
+  /**
+   * Opens the stream of a session's events after one of them; undefined if it is over and has no
+   * newer ones.
+   */
+  async events(session: string, after: number, signal: AbortSignal): Promise<ReadableStream<Frame> | undefined> {
+    const response = await this.#send(`sessions/${encodeURIComponent(session)}/events`, { accept: "text/event-stream", after, signal });
+    if (response.status === 204 || !response.body) return undefined;
+    return response.body.pipeThrough(new TextDecoderStream() as never).pipeThrough(new EventSourceParserStream());
+  }
+
+  /** Reads the events that a session has so far. */
+  async record(session: string, signal: AbortSignal): Promise<AgentEvent[]> {
+    const path = `sessions/${encodeURIComponent(session)}/events?follow=false`;
+    const response = await this.#send(path, { accept: "application/x-ndjson", signal });
+    return recordOf(await response.text());
+  }
 }
 
-export const get = <T>(path: string, signal?: AbortSignal): Promise<T> => json<T>("GET", path, undefined, signal);
-
-export const post = <T>(path: string, body?: unknown): Promise<T> => json<T>("POST", path, body);
-
-async function json<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
-  const response = await send(method, path, { accept: "application/json" }, body, signal);
-  const text = await response.text();
-  return (text ? JSON.parse(text) : undefined) as T;
-}
-
-/**
- * Opens the stream of a session's events after one of them; undefined if it is over and has no
- * newer ones.
- */
-export async function events(session: string, after: number, signal: AbortSignal): Promise<ReadableStream<Frame> | undefined> {
-  const headers: Record<string, string> = { accept: "text/event-stream" };
+async function send(url: URL, bearer: string | null, { method = "GET", accept = "application/json", after = 0, body, signal }: Request): Promise<Response> {
+  const headers: Record<string, string> = { accept };
   if (after > 0) headers["last-event-id"] = String(after);
-  const response = await send("GET", `sessions/${encodeURIComponent(session)}/events`, headers, undefined, signal);
-  if (response.status === 204 || !response.body) return undefined;
-  return response.body.pipeThrough(new TextDecoderStream() as never).pipeThrough(new EventSourceParserStream());
-}
-
-async function send(method: string, path: string, headers: Record<string, string>, body: unknown, signal?: AbortSignal): Promise<Response> {
-  const bearer = token();
   if (bearer) headers.authorization = `Bearer ${bearer}`;
   if (body !== undefined) headers["content-type"] = "application/json";
   const request: RequestInit = { method, headers, cache: "no-store" };
   if (signal) request.signal = signal;
   if (body !== undefined) request.body = JSON.stringify(body);
-  const response = await fetch(new URL(`v1/${path}`, BASE), request).catch((error: unknown) => {
+  const response = await fetch(url, request).catch((error: unknown) => {
     throw signal?.aborted ? error : new Problem(0, "unreachable", "the server can't be reached");
   });
   if (!response.ok) throw await problemOf(response);

@@ -1,16 +1,22 @@
 // The address of a moment.
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
+import { readRoute, writeRoute, type Route } from "../src/route";
 
-vi.stubGlobal("location", { href: "http://localhost/", hash: "" });
-const { readRoute, writeRoute } = await import("../src/route");
-
-test.each([
+test.each<[string, Route]>([
   ["", {}],
   ["#one", { session: "one" }],
   ["#one@17", { session: "one", seq: 17 }],
   ["#one/agent%3Aworker%3A1@17", { session: "one", agent: "agent:worker:1", seq: 17 }],
   ["#acme%2Fone/root", { session: "acme/one", agent: "root" }],
+  ["#one/root@17?id=reviewer&depth=1", { session: "one", agent: "root", seq: 17, filter: { id: "reviewer", depth: 1 } }],
+  ["#one?in=agent%3Aworker%3A1&kind=text%2Ctools", { session: "one", filter: { within: "agent:worker:1", kinds: ["text", "tools"] } }],
+  ["#a%3Fb%40c?compare=", { session: "a?b@c", compare: {} }],
+  ["#one?depth=0&compare=&a=run-1&b=run-2&of=acme%2Ftwo", { session: "one", filter: { depth: 0 }, compare: { a: "run-1", b: "run-2", session: "acme/two" } }],
 ])("%s", (hash, route) => {
   expect(readRoute(hash)).toEqual(route);
   expect(writeRoute(route)).toBe(hash || "#");
+});
+
+test("what an address can't mean is left out", () => {
+  expect(readRoute("#one?depth=many&kind=colours&id=")).toEqual({ session: "one" });
 });

@@ -46,7 +46,7 @@ export function apply(view: View, event: AgentEvent, places: Places): View {
 }
 
 /** The agent whose lane shows an event. */
-function subjectOf(event: AgentEvent): Key {
+export function subjectOf(event: AgentEvent): Key {
   const isAbout = event.type === "MESSAGE_SENT" || event.type === "AGENT_CLOSED" || event.type === "STATE_CHECKPOINT";
   return isAbout ? event.agentKey : keyOf(event);
 }
@@ -109,19 +109,24 @@ export const callOf = (view: View, place: number): string | undefined =>
 /** The places of the children of each session, in the order of their first start. */
 export type Children = ReadonlyMap<string, readonly number[]>;
 
-let known: { first?: AgentState["startedAt"]; count: number; children: Children } = { count: 0, children: new Map() };
+const MOST_KNOWN = 16;
+
+/** The last children of each fleet that was asked for; there are as many as sessions on the page. */
+const known = new Map<string, { count: number; children: Children }>();
 
 /**
  * Returns the same map until an agent is added, so that a component sees that nothing has changed.
  */
 export function childrenOf(fleet: FleetState): Children {
-  const first = fleet.sessionId + (fleet.agents[0]?.startedAt ?? "");
-  if (known.first === first && known.count === fleet.agents.length) return known.children;
+  const first = `${fleet.sessionId} ${fleet.agents[0]?.startedAt}`;
+  const before = known.get(first);
+  if (before?.count === fleet.agents.length) return before.children;
   const children = new Map<string, number[]>();
   fleet.agents.forEach(({ source }, place) => {
     if (source) children.set(source.parentSessionId, [...(children.get(source.parentSessionId) ?? []), place]);
   });
-  known = { first, count: fleet.agents.length, children };
+  if (!before && known.size >= MOST_KNOWN) known.clear();
+  known.set(first, { count: fleet.agents.length, children });
   return children;
 }
 

@@ -2,7 +2,7 @@
 // gets to the reason.
 import type { ComponentChildren } from "preact";
 import { useId, useState } from "preact/hooks";
-import { notices } from "../desk";
+import { useDesk } from "../desk";
 
 interface Props {
   run: () => unknown;
@@ -14,6 +14,7 @@ interface Props {
 
 export function Action({ run, children, reason, label, tone = "plain" }: Props) {
   const id = useId();
+  const { notices } = useDesk();
   const [isBusy, setBusy] = useState(false);
   const press = async () => {
     if (reason !== undefined) return notices.set({ notice: { text: reason, isError: true } });

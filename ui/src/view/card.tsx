@@ -1,9 +1,10 @@
 // An agent's lane: its texts, tool calls and notes in order, with a card for each child below the
 // call that spawned it.
 import { Component, type ComponentChildren, type HTMLAttributes } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { AgentState, ContentBlock } from "../api";
-import { useDesk, useShown } from "../desk";
+import { useChosen, useDesk, useShown } from "../desk";
+import { isShown } from "../fleet/filter";
 import { agentKey, totalTokens } from "../fleet/fleet";
 import { textOf, type CallPart, type DataPart, type EndPart, type MessagePart, type NotePart, type Part, type TextPart } from "../fleet/lane";
 import { callOf, childrenOf, costOf, nameOf, sessionOf, type View } from "../fleet/view";
@@ -110,8 +111,11 @@ const LATEST = 30;
 
 /** The parts of a lane, and its children. */
 export function Lane({ place, depth, isSeen = true }: { place: number; depth: number; isSeen?: boolean }) {
-  const parts = useShown(({ view }) => view.lanes[place]?.parts, { isSeen });
-  const children = useShown(({ view }) => childrenAt(view, place));
+  const { filter, matches } = useChosen();
+  const whole = useShown(({ view }) => view.lanes[place]?.parts, { isSeen });
+  const parts = useMemo(() => (matches?.shown.has(place) === false ? undefined : whole?.filter((part) => isShown(filter, part))), [whole, filter, matches, place]);
+  const all = useShown(({ view }) => childrenAt(view, place));
+  const children = useMemo(() => (matches ? all.filter((child) => matches.onPath.has(child)) : all), [all, matches]);
   // The calls of the children, which are known once and do not change.
   const calls = useShown(({ view }) => children.map((child) => callOf(view, child) ?? "").join("\n")).split("\n");
   const hidden = depth === 0 ? 0 : Math.max(0, (parts?.length ?? 0) - LATEST);

@@ -2,11 +2,11 @@
 // compacts.
 import { useEffect, useState } from "preact/hooks";
 import type { Agents, NewRun, SendMode } from "../api";
-import { attempt, blocked, useDesk, useShown } from "../desk";
+import { blocked, useAttempt, useDesk, useShown } from "../desk";
 import { ROOT } from "../fleet/event";
 import { agentKey } from "../fleet/fleet";
 import { isRunning, nameOf, rootOf } from "../fleet/view";
-import { get, post } from "../server";
+import type { Server } from "../server";
 import { Action } from "./action";
 import { visible } from "./text";
 
@@ -21,18 +21,19 @@ export function Composer() {
 /** Starts a run of the session. */
 function Start() {
   const { session } = useDesk();
+  const attempt = useAttempt();
   const [text, setText] = useState("");
   const [asked, setAsked] = useState("");
   const [agent, setAgent] = useState("");
   const [files, setFiles] = useState<readonly File[]>([]);
   const reason = useShown(blocked);
-  const agents = useAgents();
+  const agents = useAgents(session.server);
   const begin = async () => {
     const patterns = asked.split(",").map((pattern) => pattern.trim()).filter(Boolean);
     const run: NewRun = { input: files.length === 0 ? text : await messageOf(text, files) };
     if (agent) run.agent = agent;
     if (patterns.length > 0) run.options = { permissions: [{ ask: patterns }] } as unknown as NewRun["options"];
-    if (await attempt(() => post(`${path(session.id)}/runs`, run), "The run begins.")) {
+    if (await attempt(() => session.server.post(`${path(session.id)}/runs`, run), "The run begins.")) {
       setText("");
       setFiles([]);
     }
@@ -77,13 +78,14 @@ const dataUrl = (file: File): Promise<string> => new Promise((done, failed) => {
 /** Resumes the last turn, or compacts the conversation. */
 function Again() {
   const { session } = useDesk();
+  const attempt = useAttempt();
   const reason = useShown(blocked);
   const outcome = useShown(({ view }) => rootOf(view.fleet)?.outcome);
   const isUnfinished = useShown((shown) => shown.session?.state === "unfinished");
   const nothing = outcome === undefined && !isUnfinished ? "nothing has run yet" : undefined;
   const isCut = isUnfinished || (outcome !== undefined && outcome !== "success");
   const begin = async (run: NewRun, done: string) => {
-    await attempt(() => post(`${path(session.id)}/runs`, run), done);
+    await attempt(() => session.server.post(`${path(session.id)}/runs`, run), done);
     session.reconnect();
   };
   return (
@@ -103,6 +105,7 @@ const MODES: Record<SendMode, string> = {
 /** Sends a message to the selected agent, or cancels it. */
 function Message() {
   const { session, selected } = useDesk();
+  const attempt = useAttempt();
   const agent = useShown(({ view }) => view.fleet.agents.find((one) => agentKey(one) === selected));
   // A view that begins at a snapshot has not seen the start of the run.
   const run = useShown(({ view, session: known }) => view.run?.id ?? known?.active_run ?? undefined);
@@ -117,13 +120,13 @@ function Message() {
   const sent: SendMode = isOver ? "queue" : mode;
   const send = async () => {
     const work = isRoot && sent === "queue"
-      ? () => post(`${path(session.id)}/runs`, { input: text, queue: true } satisfies NewRun)
-      : () => post(`${path(session.id)}/agents/${encodeURIComponent(selected)}/messages`, { content: text, mode: sent });
+      ? () => session.server.post(`${path(session.id)}/runs`, { input: text, queue: true } satisfies NewRun)
+      : () => session.server.post(`${path(session.id)}/agents/${encodeURIComponent(selected)}/messages`, { content: text, mode: sent });
     if (await attempt(work, "The message is sent.")) setText("");
   };
   const over = isOver ? "it has ended" : undefined;
   const cancel = () => attempt(
-    () => (isRoot ? post(`runs/${encodeURIComponent(run!)}/cancel`) : post(`${path(session.id)}/agents/${encodeURIComponent(selected)}/cancel`)),
+    () => (isRoot ? session.server.post(`runs/${encodeURIComponent(run!)}/cancel`) : session.server.post(`${path(session.id)}/agents/${encodeURIComponent(selected)}/cancel`)),
     "It is being cancelled.",
   );
   const name = agent ? visible(nameOf(agent)) : "the agent";
@@ -161,10 +164,10 @@ function Text({ label, hint, value, set, send }: TextProps) {
 }
 
 /** The agents that the server has. */
-export function useAgents(): Agents | undefined {
+export function useAgents(server: Server): Agents | undefined {
   const [agents, setAgents] = useState<Agents>();
   useEffect(() => {
-    void get<Agents>("agents").then(setAgents, () => undefined);
-  }, []);
+    void server.get<Agents>("agents").then(setAgents, () => undefined);
+  }, [server]);
   return agents;
 }

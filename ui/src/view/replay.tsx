@@ -1,10 +1,10 @@
 // The scrubber over the record: moves the whole page to an event, plays from there, and goes back
 // to live.
 import { useEffect, useState } from "preact/hooks";
-import { notices, SLOW, useDesk, useShown } from "../desk";
+import { SLOW, useDesk, useShown } from "../desk";
 import { timeOf } from "../fleet/event";
-import { writeRoute } from "../route";
 import type { Session } from "../session";
+import { Excerpt, SaveButtons } from "./save";
 
 const SPEEDS = [0.5, 1, 4, 16];
 
@@ -12,12 +12,14 @@ const SPEEDS = [0.5, 1, 4, 16];
 const LONGEST = 2000;
 
 export function Replay() {
-  const { session, selected } = useDesk();
+  const { session, selected, go, hasAddress, notices } = useDesk();
+  const isRecord = useShown(({ link }) => link === "record");
   const replay = useShown((shown) => shown.replay);
   const first = useShown((shown) => shown.first);
   const last = useShown((shown) => shown.last, SLOW);
   const at = useShown(({ view }) => view.fleet.at, SLOW);
   const [speed, setSpeed] = useState(1);
+  const [isCutting, setCutting] = useState(false);
   const [isPlaying, setPlaying] = useState(false);
   usePlaying(session, isPlaying, speed, () => setPlaying(false));
   const seq = replay ?? last;
@@ -30,12 +32,13 @@ export function Replay() {
     session.seek();
   };
   const share = () => {
-    history.replaceState(null, "", location.pathname + writeRoute({ session: session.id, agent: selected, seq }));
+    go({ agent: selected, seq });
     void navigator.clipboard?.writeText(location.href).catch(() => undefined);
     notices.set({ notice: { text: "The address now names this moment.", isError: false } });
   };
   return (
     <section class="replay" aria-label="replay">
+      {isCutting && <Excerpt seq={seq} />}
       <button type="button" onClick={play} aria-label={isPlaying ? "pause the replay" : "play the record"} disabled={last <= first}>{isPlaying ? "‖" : "▶"}</button>
       <label><span class="hidden">Speed</span><select value={speed} onChange={(event) => setSpeed(Number(event.currentTarget.value))}>
         {SPEEDS.map((value) => <option key={value} value={value}>{value}×</option>)}
@@ -43,9 +46,10 @@ export function Replay() {
       <input class="grow" type="range" aria-label="event" min={first} max={last} value={seq} disabled={last <= first}
         aria-valuetext={`event ${seq} of ${last}`} onInput={(event) => { setPlaying(false); session.seek(Number(event.currentTarget.value)); }} />
       <output>{seq} of {last}{at > "2" && <span class="muted time"> · {new Date(at).toLocaleTimeString()}</span>}</output>
-      <button type="button" onClick={share} disabled={last <= first}>Link</button>
-      <button type="button" onClick={() => download(session)} disabled={last <= first}>NDJSON</button>
-      <button type="button" class="main" onClick={live} disabled={replay === undefined}>Back to live</button>
+      {hasAddress && <button type="button" onClick={share} disabled={last <= first}>Link</button>}
+      <SaveButtons disabled={last <= first} />
+      <button type="button" aria-expanded={isCutting} onClick={() => setCutting(!isCutting)} disabled={last <= first}>Excerpt</button>
+      {!isRecord && <button type="button" class="main" onClick={live} disabled={replay === undefined}>Back to live</button>}
     </section>
   );
 }
@@ -72,16 +76,4 @@ function usePlaying(session: Session, isPlaying: boolean, speed: number, stop: (
     frame = requestAnimationFrame(draw);
     return () => cancelAnimationFrame(frame);
   }, [session, isPlaying, speed]);
-}
-
-/** Saves the events up to the one that is shown, one a line. */
-function download(session: Session): void {
-  const { replay, last } = session.shown.value;
-  const lines = session.events.filter((event) => event.seq <= (replay ?? last)).map((event) => `${JSON.stringify(event)}\n`);
-  const url = URL.createObjectURL(new Blob(lines, { type: "application/x-ndjson" }));
-  const link = document.createElement("a");
-  link.href = url;
-  link.download = `${session.id.replaceAll("/", "-")}.ndjson`;
-  link.click();
-  URL.revokeObjectURL(url);
 }

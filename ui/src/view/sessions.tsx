@@ -1,42 +1,44 @@
 // The sessions of the server: found by id, with their state; and a new one.
 import { useEffect, useState } from "preact/hooks";
 import type { SessionView } from "../api";
-import { get } from "../server";
+import type { Server } from "../server";
+import { useDesk } from "../desk";
 import { writeRoute } from "../route";
 import { visible } from "./text";
 
 const EVERY = 3000;
 
 /** Reads the sessions, the latest first. */
-async function read(signal?: AbortSignal): Promise<SessionView[]> {
-  const { items } = await get<{ items: SessionView[] }>("sessions", signal);
+async function read(server: Server, signal?: AbortSignal): Promise<SessionView[]> {
+  const { items } = await server.get<{ items: SessionView[] }>("sessions", signal);
   return items.toSorted((a, b) => b.updated_at.localeCompare(a.updated_at));
 }
 
 /** The latest session; a new one if there is none. */
-export const latest = (): Promise<string> => read().then(([first]) => first?.id ?? newName(), newName);
+export const latest = (server: Server): Promise<string> => read(server).then(([first]) => first?.id ?? newName(), newName);
 
-function useSessions(): readonly SessionView[] | undefined {
+function useSessions(server: Server): readonly SessionView[] | undefined {
   const [sessions, setSessions] = useState<readonly SessionView[]>();
   useEffect(() => {
     const stop = new AbortController();
     // A list that can't be read stays as it is; the session's own state tells why.
-    const look = () => read(stop.signal).then(setSessions, () => undefined);
+    const look = () => read(server, stop.signal).then(setSessions, () => undefined);
     void look();
     const timer = setInterval(() => !document.hidden && void look(), EVERY);
     return () => {
       clearInterval(timer);
       stop.abort();
     };
-  }, []);
+  }, [server]);
   return sessions;
 }
 
 /** A name for a new session that sorts by its time. */
 const newName = (): string => `page-${new Date().toISOString().slice(0, 19).replace(/[-:]/g, "")}`;
 
-export function Sessions({ current }: { current: string }) {
-  const sessions = useSessions();
+export function Sessions() {
+  const { id: current, server } = useDesk().session;
+  const sessions = useSessions(server);
   const [search, setSearch] = useState("");
   const found = (sessions ?? []).filter(({ id, state }) => `${id} ${state}`.toLowerCase().includes(search.toLowerCase()));
   return (

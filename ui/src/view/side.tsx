@@ -1,12 +1,11 @@
 // Beside the lanes: what needs a person, background tasks, and the figures of the selected agent.
 import { useState } from "preact/hooks";
 import type { AgentState, ToolCall } from "../api";
-import { attempt, blocked, SLOW, useDesk, useShown } from "../desk";
+import { blocked, SLOW, useAttempt, useDesk, useShown } from "../desk";
 import type { Key } from "../fleet/event";
 import { agentKey, totalTokens } from "../fleet/fleet";
 import { EMPTY } from "../fleet/lane";
 import { costOf, nameOf, placeOf } from "../fleet/view";
-import { post } from "../server";
 import { Action } from "./action";
 import { escaped, visible } from "./text";
 import { duration, money, StateChip, stateOf, taskState, tokens } from "./words";
@@ -38,6 +37,7 @@ function useName(key: Key | undefined): string {
 /** Asks whether calls may run; the arguments of a single one can be changed. */
 function Approval({ id, calls, by }: { id: string; calls: readonly ToolCall[]; by: Key | undefined }) {
   const { session } = useDesk();
+  const attempt = useAttempt();
   const name = useName(by);
   const reason = useShown(blocked);
   const only = calls.length === 1 ? calls[0]! : undefined;
@@ -45,7 +45,7 @@ function Approval({ id, calls, by }: { id: string; calls: readonly ToolCall[]; b
   const [why, setWhy] = useState("");
   const changed = only && edited !== pretty(only.arguments);
   const broken = changed && parsed(edited) === undefined ? "the arguments are not JSON" : undefined;
-  const answer = (body: unknown, done: string) => attempt(() => post(path(session.id, `confirmations/${encodeURIComponent(id)}`), body), done);
+  const answer = (body: unknown, done: string) => attempt(() => session.server.post(path(session.id, `confirmations/${encodeURIComponent(id)}`), body), done);
   const allow = () => answer(changed ? { decision: "allow", arguments: parsed(edited) } : { decision: "allow" }, "Allowed.");
   const deny = () => answer(why ? { decision: "deny", reason: why } : { decision: "deny" }, "Denied.");
   return (
@@ -80,11 +80,12 @@ const pretty = (text: string): string => {
 /** A call that the caller runs: its result is typed here. */
 function Answer({ by, call }: { by: Key; call: ToolCall }) {
   const { session } = useDesk();
+  const attempt = useAttempt();
   const name = useName(by);
   const reason = useShown(blocked);
   const [text, setText] = useState("");
   const submit = (isError: boolean) =>
-    attempt(() => post(path(session.id, `calls/${encodeURIComponent(call.id)}/result`), { content: text, is_error: isError }), "The result is sent.");
+    attempt(() => session.server.post(path(session.id, `calls/${encodeURIComponent(call.id)}/result`), { content: text, is_error: isError }), "The result is sent.");
   const empty = text ? undefined : "write the result first";
   return (
     <article class="ask" aria-label={`result for ${name}`}>
@@ -113,7 +114,8 @@ export function Background() {
 }
 
 function Task({ id, agent }: { id: string; agent: AgentState | undefined }) {
-  const { select } = useDesk();
+  const { session, select } = useDesk();
+  const attempt = useAttempt();
   const status = useShown(({ view }) => view.fleet.tasks[id]!);
   const isOver = status === "completed" || status === "failed" || status === "cancelled";
   const reason = useShown(blocked) ?? (isOver ? "it has ended" : undefined);
@@ -122,7 +124,7 @@ function Task({ id, agent }: { id: string; agent: AgentState | undefined }) {
     <article class="task-row" aria-label={`task of ${name}`}>
       <StateChip state={taskState(status)} />
       <button type="button" class="name" onClick={() => agent && select(agentKey(agent))}>{name}</button>
-      <Action run={() => attempt(() => post(`tasks/${encodeURIComponent(id)}/cancel`), "The task is being cancelled.")} reason={reason} label={`Cancel the task of ${name}`}>Cancel</Action>
+      <Action run={() => attempt(() => session.server.post(`tasks/${encodeURIComponent(id)}/cancel`), "The task is being cancelled.")} reason={reason} label={`Cancel the task of ${name}`}>Cancel</Action>
     </article>
   );
 }

@@ -1,7 +1,8 @@
 // One bar for each agent, with what it spent its time on; and the same as a table.
 import { useEffect, useState } from "preact/hooks";
 import type { AgentState } from "../api";
-import { useDesk } from "../desk";
+import { useChosen, useDesk } from "../desk";
+import { isSpanShown } from "../fleet/filter";
 import { agentKey } from "../fleet/fleet";
 import { EMPTY, type Lane, type Span } from "../fleet/lane";
 import { callOf, nameOf, type View } from "../fleet/view";
@@ -47,12 +48,15 @@ function useSlowView(): View {
 export function Timeline() {
   const view = useSlowView();
   const { select, selected } = useDesk();
+  const { filter, matches } = useChosen();
   const { agents } = view.fleet;
   if (agents.length === 0) return null;
   const from = Math.min(...agents.map((agent) => Date.parse(agent.startedAt)));
   const to = Math.max(from + 1, Date.parse(view.fleet.at));
   const spawning = new Set(agents.map((_, place) => callOf(view, place)));
-  const rows = agents.slice(0, MOST_ROWS).map((agent, place) => ({ agent, lane: view.lanes[place] ?? EMPTY }));
+  const spansOf = (lane: Lane) => lane.spans.filter((span) => isSpanShown(filter, span));
+  const places = agents.map((_, place) => place).filter((place) => matches?.shown.has(place) ?? true);
+  const rows = places.slice(0, MOST_ROWS).map((place) => ({ agent: agents[place]!, spans: spansOf(view.lanes[place] ?? EMPTY) }));
   const kindOf = (span: Span): Kind => (span.kind === "tool" && spawning.has(span.id) ? "children" : span.kind);
   return (
     <section class="timeline" aria-label="timeline">
@@ -62,14 +66,14 @@ export function Timeline() {
         <span class="grow" /><span class="muted">{duration(to - from)}</span>
       </div>
       <div class="rows" tabIndex={0} role="group" aria-label="bars">
-        {rows.map(({ agent, lane }) => (
+        {rows.map(({ agent, spans }) => (
           <div key={agentKey(agent)} class={agentKey(agent) === selected ? "bar selected" : "bar"} onClick={() => select(agentKey(agent))}>
             <span class="who">{visible(nameOf(agent))}</span>
-            <Bars agent={agent} lane={lane} from={from} to={to} kindOf={kindOf} />
+            <Bars agent={agent} spans={spans} from={from} to={to} kindOf={kindOf} />
           </div>
         ))}
       </div>
-      {agents.length > MOST_ROWS && <p class="muted">{agents.length - MOST_ROWS} further agents</p>}
+      {places.length > MOST_ROWS && <p class="muted">{places.length - MOST_ROWS} further agents</p>}
       <details class="twin"><summary>As a table</summary><Twin rows={rows} kindOf={kindOf} until={to} /></details>
     </section>
   );
@@ -77,33 +81,33 @@ export function Timeline() {
 
 interface BarProps {
   agent: AgentState;
-  lane: Lane;
+  spans: readonly Span[];
   from: number;
   to: number;
   kindOf: (span: Span) => Kind;
 }
 
-function Bars({ agent, lane, from, to, kindOf }: BarProps) {
+function Bars({ agent, spans, from, to, kindOf }: BarProps) {
   const x = (at: number) => ((Math.min(at, to) - from) * WIDTH) / (to - from);
   const rect = (start: number, end: number, kind: string, key: string | number) =>
     <rect key={key} class={kind} x={x(start)} y={kind === "life" ? 4 : 1} width={Math.max(1, x(end) - x(start))} height={kind === "life" ? 2 : 8} />;
   return (
     <svg viewBox={`0 0 ${WIDTH} 10`} preserveAspectRatio="none" aria-hidden="true">
       {rect(Date.parse(agent.startedAt), agent.endedAt ? Date.parse(agent.endedAt) : to, "life", "life")}
-      {lane.spans.map((span, n) => rect(span.from, span.to ?? to, kindOf(span), n))}
+      {spans.map((span, n) => rect(span.from, span.to ?? to, kindOf(span), n))}
     </svg>
   );
 }
 
-function Twin({ rows, kindOf, until }: { rows: { agent: AgentState; lane: Lane }[]; kindOf: (span: Span) => Kind; until: number }) {
-  const spent = (lane: Lane, kind: Kind) =>
-    lane.spans.filter((span) => kindOf(span) === kind).reduce((sum, span) => sum + (span.to ?? until) - span.from, 0);
+function Twin({ rows, kindOf, until }: { rows: { agent: AgentState; spans: readonly Span[] }[]; kindOf: (span: Span) => Kind; until: number }) {
+  const spent = (spans: readonly Span[], kind: Kind) =>
+    spans.filter((span) => kindOf(span) === kind).reduce((sum, span) => sum + (span.to ?? until) - span.from, 0);
   return (
     <table>
       <thead><tr><th>agent</th>{KINDS.map((kind) => <th key={kind}>{WORDS[kind]}</th>)}</tr></thead>
       <tbody>
-        {rows.map(({ agent, lane }) => (
-          <tr key={agentKey(agent)}><th scope="row">{visible(nameOf(agent))}</th>{KINDS.map((kind) => <td key={kind}>{duration(spent(lane, kind))}</td>)}</tr>
+        {rows.map(({ agent, spans }) => (
+          <tr key={agentKey(agent)}><th scope="row">{visible(nameOf(agent))}</th>{KINDS.map((kind) => <td key={kind}>{duration(spent(spans, kind))}</td>)}</tr>
         ))}
       </tbody>
     </table>

@@ -1,6 +1,8 @@
 // What stands between the browser and the server: it cuts streams of events after some bytes, and
 // answers for sessions that no server has, such as a hostile or a very large one.
+import fs from "node:fs";
 import http from "node:http";
+import path from "node:path";
 
 /** A cut stream ends in the middle of an event, most likely. */
 const CUT_AFTER = 9000;
@@ -14,8 +16,10 @@ export class Between {
   posted = [];
   #server = http.createServer((request, response) => this.#answer(request, response));
 
-  constructor(target) {
+  /** Stands before the server at `target`; the page comes from the folder `page`, if there is one. */
+  constructor(target, page) {
     this.target = target;
+    this.page = page;
   }
 
   async listen() {
@@ -35,6 +39,7 @@ export class Between {
     if (session) return this.#play(session, rest, request, response);
     const { hostname, port } = new URL(this.target);
     const upstream = http.request({ hostname, port, path: request.url, method: request.method, headers: request.headers }, (answer) => {
+      if (this.page && /^\/(page\/.*)?$/.test(request.url)) return this.#file(request.url, answer, response);
       response.writeHead(answer.statusCode, answer.headers);
       let left = rest === "/events" && this.cuts > 0 ? CUT_AFTER : Infinity;
       answer.on("data", (bytes) => {
@@ -51,6 +56,13 @@ export class Between {
     upstream.on("error", () => response.destroy());
     response.on("close", () => upstream.destroy());
     request.pipe(upstream);
+  }
+
+  /** Answers with a file of the folder, and with the headers of the server. */
+  #file(url, { headers }, response) {
+    const { "content-type": type, "content-security-policy": policy } = headers;
+    response.writeHead(200, { "content-type": type, "content-security-policy": policy });
+    response.end(fs.readFileSync(path.join(this.page, url === "/" ? "index.html" : url)));
   }
 
   async #record(rest, request, response) {

@@ -1,0 +1,87 @@
+// The head of the page: the session with its figures and the state of the connection; and a banner
+// for what stands between the reader and the live view.
+import { useEffect, useState } from "preact/hooks";
+import { SLOW, useDesk, useShown } from "../desk";
+import { ROOT } from "../fleet/event";
+import { totalTokens } from "../fleet/fleet";
+import { costOf, isRunning, placeOf, type View } from "../fleet/view";
+import { visible } from "./text";
+import { Elapsed, money, tokens } from "./words";
+
+function rootCost(view: View): number | undefined {
+  const lane = view.lanes[placeOf(view.fleet, ROOT)];
+  return lane && costOf(lane);
+}
+
+export function Head() {
+  const { session } = useDesk();
+  const fleet = useShown(({ view }) => view.fleet, SLOW);
+  const run = useShown(({ view }) => view.run);
+  const cost = useShown(({ view }) => rootCost(view));
+  const until = useShown(({ replay, view }) => (replay === undefined ? undefined : view.fleet.at));
+  const queued = useShown((shown) => shown.session?.queued_runs.length ?? 0);
+  const running = fleet.agents.filter((agent) => agent.outcome === undefined).length;
+  return (
+    <header class="head">
+      <h1>Mainstem</h1>
+      <span class="who">{visible(session.id)}</span>
+      <LinkChip />
+      {run && <Elapsed from={run.startedAt} to={run.endedAt} until={until} />}
+      <span>{fleet.agents.length} {fleet.agents.length === 1 ? "agent" : "agents"}{running > 0 && `, ${running} running`}</span>
+      <span>{tokens(totalTokens(fleet.usage))}</span>
+      {cost !== undefined && <span>{money(cost)}</span>}
+      {fleet.planMode && <span class="chip ask">plan mode</span>}
+      {queued > 0 && <span>{queued} queued</span>}
+      {fleet.agents.some((agent) => agent.model === "demo") && <span class="chip calm">demo</span>}
+    </header>
+  );
+}
+
+function LinkChip() {
+  const replay = useShown((shown) => shown.replay);
+  const link = useShown((shown) => shown.link);
+  const isActive = useShown(({ view }) => isRunning(view));
+  const quiet = useQuiet(isActive);
+  if (replay !== undefined) return <span class="chip replaying">{link === "record" ? "RECORD" : "REPLAY"}</span>;
+  const words = { connecting: "connecting", live: isActive ? "LIVE" : "idle", reconnecting: "reconnecting", unauthorised: "token required", missing: "new", over: "over", record: "record" };
+  return (
+    <>
+      <span class={`chip ${link === "live" ? "good" : "calm"}`}>{words[link]}</span>
+      {quiet > 0 && link === "live" && <span class="muted">no event for {quiet} s</span>}
+    </>
+  );
+}
+
+/** A run without an event for this long waits for something, in seconds. */
+const QUIET = 10;
+
+/** The seconds since the last event of a running session, once they are many. */
+function useQuiet(isActive: boolean): number {
+  const { session } = useDesk();
+  const [seconds, setSeconds] = useState(0);
+  useEffect(() => {
+    const timer = setInterval(() => {
+      const passed = Math.floor((Date.now() - session.shown.value.arrivedAt) / 1000);
+      setSeconds(isActive && passed >= QUIET ? passed : 0);
+    }, 1000);
+    return () => clearInterval(timer);
+  }, [session, isActive]);
+  return seconds;
+}
+
+/** What stands between the reader and the live view. */
+export function Banner() {
+  const link = useShown((shown) => shown.link);
+  const attempt = useShown((shown) => shown.attempt);
+  const seq = useShown(({ view }) => view.fleet.seq, SLOW);
+  const replay = useShown((shown) => shown.replay);
+  const first = useShown((shown) => shown.first);
+  const missed = useShown(({ view }) => view.fleet.missed);
+  const lacks = useShown((shown) => shown.lacks);
+  if (link === "record") return <p class="banner" role="status">RECORD at event {replay}. Nothing can be sent to it. {lacks}</p>;
+  if (link === "reconnecting") return <p class="banner" role="status">The connection is lost. Trying again, attempt {attempt}; the last event is {seq}.</p>;
+  if (replay !== undefined) return <p class="banner" role="status">REPLAY at event {replay}. Actions are disabled.</p>;
+  if (first > 0) return <p class="banner">The record before event {first} is not shown.</p>;
+  if (missed > 0) return <p class="banner">{missed} events are missing.</p>;
+  return null;
+}
