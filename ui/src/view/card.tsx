@@ -166,7 +166,7 @@ interface PartProps {
  * A part is drawn again only if it has changed: a long lane has hundreds, of which the last one
  * grows.
  */
-class PartView extends Component<PartProps> {
+export class PartView extends Component<PartProps> {
   override shouldComponentUpdate(next: PartProps): boolean {
     return next.part !== this.props.part;
   }

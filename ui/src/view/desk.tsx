@@ -11,6 +11,7 @@ import type { Session } from "../session";
 import { Store, usePart } from "../store";
 import { Announcer } from "./announcer";
 import { Card, Follow, Lane } from "./card";
+import { Compare } from "./compare";
 import { Composer, useAgents } from "./composer";
 import { FilterBar, Filtered } from "./filter";
 import { Banner, Head } from "./head";
@@ -51,32 +52,41 @@ export function Desk({ session, route, go, hasAddress = false, onUnauthorised }:
       <div class="desk" data-tab={tab}>
         <Head />
         <Banner />
-        <nav class="tabs" aria-label="parts of the page">
-          {TABS.map((one) => <button key={one} type="button" aria-pressed={one === tab} onClick={() => setTab(one)}>{one}{one === "Needs you" && <Count />}</button>)}
-        </nav>
-        <Filtered filter={route.filter ?? NO_FILTER}>
-          <main>
-            <section class="nav" aria-label={hasSessions(desk) ? "sessions and agents" : "agents"}>
-              {hasSessions(desk) && <><h2>Sessions</h2><Sessions /></>}
-              <h2>Agents</h2>
-              <Tree />
-            </section>
-            <Middle />
-            <section class="side" aria-label="tasks and figures">
-              <NeedsYou />
-              <Background />
-              <Details />
-            </section>
-          </main>
-          <footer class="foot">
-            <Timeline />
-            <Replay />
-          </footer>
-        </Filtered>
+        {route.compare ? <Compare pair={route.compare} /> : <Parts tab={tab} setTab={setTab} />}
       </div>
       <Announcer />
       <NoticeBar />
     </DeskContext.Provider>
+  );
+}
+
+function Parts({ tab, setTab }: { tab: Tab; setTab: (tab: Tab) => void }) {
+  const desk = useDesk();
+  return (
+    <>
+      <nav class="tabs" aria-label="parts of the page">
+        {TABS.map((one) => <button key={one} type="button" aria-pressed={one === tab} onClick={() => setTab(one)}>{one}{one === "Needs you" && <Count />}</button>)}
+      </nav>
+      <Filtered filter={desk.route.filter ?? NO_FILTER}>
+        <main>
+          <section class="nav" aria-label={hasSessions(desk) ? "sessions and agents" : "agents"}>
+            {hasSessions(desk) && <><h2>Sessions</h2><Sessions /></>}
+            <h2>Agents</h2>
+            <Tree />
+          </section>
+          <Middle />
+          <section class="side" aria-label="tasks and figures">
+            <NeedsYou />
+            <Background />
+            <Details />
+          </section>
+        </main>
+        <footer class="foot">
+          <Timeline />
+          <Replay />
+        </footer>
+      </Filtered>
+    </>
   );
 }
 

@@ -14,7 +14,7 @@ function rootCost(view: View): number | undefined {
 }
 
 export function Head() {
-  const { session } = useDesk();
+  const { session, route, go } = useDesk();
   const fleet = useShown(({ view }) => view.fleet, SLOW);
   const run = useShown(({ view }) => view.run);
   const cost = useShown(({ view }) => rootCost(view));
@@ -33,6 +33,8 @@ export function Head() {
       {fleet.planMode && <span class="chip ask">plan mode</span>}
       {queued > 0 && <span>{queued} queued</span>}
       {fleet.agents.some((agent) => agent.model === "demo") && <span class="chip calm">demo</span>}
+      <span class="grow" />
+      {fleet.agents.length > 0 && !route.compare && <button type="button" onClick={() => go({ compare: {} })}>Compare runs</button>}
     </header>
   );
 }

@@ -17,7 +17,7 @@ async function read(server: Server, signal?: AbortSignal): Promise<SessionView[]
 /** The latest session; a new one if there is none. */
 export const latest = (server: Server): Promise<string> => read(server).then(([first]) => first?.id ?? newName(), newName);
 
-function useSessions(server: Server): readonly SessionView[] | undefined {
+export function useSessions(server: Server): readonly SessionView[] | undefined {
   const [sessions, setSessions] = useState<readonly SessionView[]>();
   useEffect(() => {
     const stop = new AbortController();

@@ -75,6 +75,7 @@ export class Between {
   async #play(session, rest, request, response) {
     if (request.method === "POST") return this.#record(rest, request, response);
     if (rest === "/fleet") return json(response, session.fleet);
+    if (rest === "/events" && request.headers.accept === "application/x-ndjson") return response.end(session.record.map((event) => `${JSON.stringify(event)}\n`).join(""));
     if (rest !== "/events") return json(response, { id: "played", state: "running", queued_runs: [], runs: 1 });
     response.setMaxListeners(0).writeHead(200, { "content-type": "text/event-stream" });
     const after = Number(request.headers["last-event-id"] ?? 0);

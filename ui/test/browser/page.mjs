@@ -4,6 +4,7 @@
 // `ONLY=savesExcerpts,…` runs some of the tests.
 import assert from "node:assert/strict";
 import { close, timed, trouble } from "./harness.mjs";
+import { runsAreCompared, runsAreComparedOnSmallScreens, runsOfOtherSessionsAreCompared } from "./compare.mjs";
 import { isFiltered } from "./filter.mjs";
 import { keepsUpWithFiftyAgents, opensLargeSessions } from "./load.mjs";
 import { beginsWhereTheRecordDoes, forgetsWhatTheServerHasForgotten, showsHostileText } from "./odd.mjs";
@@ -24,6 +25,9 @@ try {
     isFiltered,
     opensWithoutAServer,
     savesExcerpts,
+    runsAreCompared,
+    runsOfOtherSessionsAreCompared,
+    runsAreComparedOnSmallScreens,
     keepsUpWithFiftyAgents,
     opensLargeSessions,
   ]) await timed(work);

@@ -28,6 +28,7 @@ function hostile() {
 export function play(id, events) {
   between.sessions.set(id, {
     fleet: snapshot(0, 0),
+    record: events,
     async *events(after) {
       yield* events.filter((event) => event.seq > after);
       await new Promise(() => undefined);

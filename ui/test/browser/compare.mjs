@@ -1,0 +1,97 @@
+// Two runs beside one another: what differs is marked, at every width, and by keyboard.
+import assert from "node:assert/strict";
+import { accessible, open, patience, picture, tabTo, timeline } from "./harness.mjs";
+import { play } from "./saved.mjs";
+import { withRetry } from "../retry.mjs";
+
+const EXPECTED = [
+  ["main", "≠ tokens"],
+  ["reviewer · correctness", "≠ calls"],
+  ["reviewer · security", "≠ time"],
+  ["tester · tests", "≠ texts"],
+  ["runner", "≠ results"],
+  ["reviewer · promises", "≠ in one run only"],
+];
+
+const rows = (page) => page.locator(".compare tbody tr").evaluateAll((list) => list.map((row) => [row.querySelector("th").innerText, row.children[1].innerText]));
+
+export async function runsAreCompared() {
+  const events = timeline("demo");
+  play("retried", withRetry(events));
+  play("first", events);
+  const page = await open("#retried");
+  const button = page.getByRole("button", { name: "Compare runs" });
+  await button.waitFor(patience);
+  await tabTo(page, button);
+  await page.keyboard.press("Enter");
+  await page.getByText("6 of 6 agents differ.").waitFor(patience);
+  assert.deepEqual(await rows(page), EXPECTED);
+  assert.equal(await page.locator(".compare td.differs").count(), 4, "two figures of both runs");
+
+  // The first agent with a difference is open; others are by keyboard.
+  const marks = () => page.locator(".lanes .mark").evaluateAll((list) => list.map((mark) => `${mark.parentElement.className[0]}: ${mark.textContent}`));
+  await page.getByRole("heading", { name: "Run A · reviewer · correctness" }).waitFor();
+  assert.deepEqual(await marks(), ["a: ≠ differs", "b: ≠ differs"]);
+  await tabTo(page, page.getByRole("button", { name: "runner" }));
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "Run B · runner" }).waitFor();
+  assert.deepEqual(await marks(), ["a: ≠ the result differs", "b: ≠ the result differs"]);
+  await accessible(page, "compare");
+  await picture(page, "compare");
+  await page.getByRole("button", { name: "promises" }).press("Enter");
+  await page.getByRole("heading", { name: "Run A · reviewer · promises" }).waitFor();
+  assert.ok((await marks()).every((mark) => mark === "a: ≠ in this run only"));
+
+  // The pair is in the address; run A with itself has no difference.
+  await page.getByLabel("Run B").focus();
+  await page.keyboard.press("ArrowUp");
+  await page.getByText("No agent differs.").waitFor();
+  assert.deepEqual((await rows(page)).map(([, difference]) => difference), Array(6).fill("—"));
+  const other = await open(new URL(page.url()).hash);
+  await other.getByText("No agent differs.").waitFor(patience);
+  await other.close();
+  await tabTo(page, page.getByRole("button", { name: "Close the comparison" }));
+  await page.keyboard.press("Enter");
+  await page.locator(".composer").waitFor();
+  await page.close();
+}
+
+/** The run of another session, which is read once; and one that can't be read. */
+export async function runsOfOtherSessionsAreCompared() {
+  const events = timeline("demo");
+  play("retried", withRetry(events));
+  play("first", events);
+  const page = await open("#retried?compare=&of=first");
+  await page.getByText("6 of 6 agents differ.").waitFor(patience);
+  assert.deepEqual(await rows(page), EXPECTED);
+  const lost = await open("#retried?compare=&of=nowhere");
+  await lost.getByText("The other session can't be read").waitFor(patience);
+  await Promise.all([page.close(), lost.close()]);
+}
+
+/** At 1000 pixels both runs fit; below 640 they are tabs. */
+export async function runsAreComparedOnSmallScreens() {
+  play("retried", withRetry(timeline("demo")));
+  for (const colorScheme of ["light", "dark"]) {
+    for (const [width, height] of [[1000, 800], [390, 844]]) {
+      const page = await open("#retried?compare=", { viewport: { width, height }, colorScheme });
+      await page.getByText("6 of 6 agents differ.").waitFor(patience);
+      assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${width} px do not overflow`);
+      await accessible(page, `compare, ${colorScheme}, ${width} px`);
+      await picture(page, `compare-${colorScheme}-${width}`);
+      const sides = () => page.locator(".lanes > h2").evaluateAll((list) => list.filter((head) => head.checkVisibility()).map((head) => head.className));
+      if (width > 640) {
+        assert.deepEqual(await sides(), ["a", "b"]);
+      } else {
+        assert.deepEqual(await sides(), []);
+        for (const [tab, side] of [["Run A", "a"], ["Run B", "b"]]) {
+          await page.getByRole("navigation", { name: "parts of the comparison" }).getByRole("button", { name: tab }).click();
+          assert.deepEqual(await sides(), [side]);
+          await accessible(page, `compare, ${tab}, ${colorScheme}`);
+          await picture(page, `compare-${side}-${colorScheme}-${width}`);
+        }
+      }
+      await page.close();
+    }
+  }
+}
