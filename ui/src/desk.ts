@@ -22,8 +22,8 @@ export interface Desk {
   route: Route;
   /** Changes parts of the address, without a step in the history. */
   go(change: Partial<Route>): void;
-  /** Whether `go` changes the address of the document, so that it can be passed on. */
-  hasAddress: boolean;
+  /** Whether this is the page itself, which has an address, and not an element of another document. */
+  isPage: boolean;
   notices: Store<{ notice?: Notice | undefined }>;
 }
 

@@ -1,5 +1,6 @@
 //! `cargo xtask ui`: the page of the server. Its types come from the OpenAPI document, its files
-//! are built from `ui/` into the server's crate, and it is tested by itself and in Chromium.
+//! are built from `ui/` into the server's crate, and it is tested by itself and in Chromium, with its
+//! npm packages.
 
 use std::path::Path;
 
@@ -21,6 +22,9 @@ const PAGE: &str = "crates/mainstem-server/page";
 /// A folder with the `node_modules` of `ui/package.json`.
 const PACKAGES: &str = "MAINSTEM_UI";
 
+/// Whether the tests in the browser write the pictures that differ from those in `ui/test/screens`.
+const ACCEPT: &str = "ACCEPT_SCREENS";
+
 /// Builds the page and compares it with the tree, or writes it; then tests it.
 pub(crate) fn run(root: &Path, accept: bool) -> Result<()> {
     let ui = root.join(UI);
@@ -40,7 +44,9 @@ pub(crate) fn run(root: &Path, accept: bool) -> Result<()> {
     }
     npm(&["test"])?;
     let mainstem = Program::CLI.build(root)?;
-    exec(program(&ui, "node").arg("test/browser/page.mjs").arg(mainstem))
+    let mut browser = program(&ui, "node");
+    browser.arg("test/browser/page.mjs").arg(mainstem).env(ACCEPT, if accept { "1" } else { "0" });
+    exec(&mut browser)
 }
 
 /// Returns whether the packages are installed: in the folder itself, or where `.ci/run` has them.

@@ -6,6 +6,7 @@ import { compareAgents, compareParts, defaultPair, DIFFERENCES, runsOf, viewOf, 
 import type { AgentEvent } from "../fleet/event";
 import type { Pair } from "../route";
 import { PartView } from "./card";
+import { Main } from "./main";
 import { useSessions } from "./sessions";
 import { firstLine, visible } from "./text";
 import { duration, money, StateChip, stateOf, tokens } from "./words";
@@ -33,7 +34,7 @@ export function Compare({ pair }: { pair: Pair }) {
   };
   const differing = rows.filter(({ differs }) => differs.length > 0).length;
   return (
-    <main class="compare" data-tab={tab} aria-label="two runs">
+    <Main class="compare" data-tab={tab} aria-label="two runs">
       <div class="row choose" role="group" aria-label="runs to compare">
         <Choice label="Run A" value={a} runs={runs} set={(id) => change({ a: id })} />
         <Others value={pair.session} set={(id) => go({ compare: { a, ...(id && { session: id }) } })} />
@@ -49,7 +50,7 @@ export function Compare({ pair }: { pair: Pair }) {
         <Agents rows={rows} chosen={row?.id} choose={open} />
       </div>
       {row && <Lanes row={row} />}
-    </main>
+    </Main>
   );
 }
 

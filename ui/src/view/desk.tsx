@@ -15,6 +15,7 @@ import { Compare } from "./compare";
 import { Composer, useAgents } from "./composer";
 import { FilterBar, Filtered } from "./filter";
 import { Banner, Head } from "./head";
+import { Main } from "./main";
 import { Replay } from "./replay";
 import { Sessions } from "./sessions";
 import { Background, Details, NeedsYou } from "./side";
@@ -30,13 +31,13 @@ interface DeskProps {
   session: Session;
   route: Route;
   go: (change: Partial<Route>) => void;
-  hasAddress?: boolean;
+  isPage?: boolean;
   onUnauthorised: () => void;
 }
 
 const NO_FILTER: Filter = {};
 
-export function Desk({ session, route, go, hasAddress = false, onUnauthorised }: DeskProps) {
+export function Desk({ session, route, go, isPage = false, onUnauthorised }: DeskProps) {
   const [tab, setTab] = useState<Tab>("Lane");
   const selected = route.agent ?? ROOT;
   const select = useCallback((key: Key) => {
@@ -44,7 +45,7 @@ export function Desk({ session, route, go, hasAddress = false, onUnauthorised }:
     setTab("Lane");
   }, [go]);
   const notices = useMemo(() => new Store<{ notice?: Notice | undefined }>({}), []);
-  const desk = { session, selected, select, route, go, hasAddress, notices };
+  const desk = { session, selected, select, route, go, isPage, notices };
   return (
     <DeskContext.Provider value={desk}>
       <Moment seq={route.seq} />
@@ -68,7 +69,7 @@ function Parts({ tab, setTab }: { tab: Tab; setTab: (tab: Tab) => void }) {
         {TABS.map((one) => <button key={one} type="button" aria-pressed={one === tab} onClick={() => setTab(one)}>{one}{one === "Needs you" && <Count />}</button>)}
       </nav>
       <Filtered filter={desk.route.filter ?? NO_FILTER}>
-        <main>
+        <Main class="main">
           <section class="nav" aria-label={hasSessions(desk) ? "sessions and agents" : "agents"}>
             {hasSessions(desk) && <><h2>Sessions</h2><Sessions /></>}
             <h2>Agents</h2>
@@ -80,7 +81,7 @@ function Parts({ tab, setTab }: { tab: Tab; setTab: (tab: Tab) => void }) {
             <Background />
             <Details />
           </section>
-        </main>
+        </Main>
         <footer class="foot">
           <Timeline />
           <Replay />
@@ -91,8 +92,8 @@ function Parts({ tab, setTab }: { tab: Tab; setTab: (tab: Tab) => void }) {
 }
 
 /** Only a page of a server can go to another session. */
-const hasSessions = ({ session, hasAddress }: { session: Session; hasAddress: boolean }): boolean =>
-  hasAddress && session.shown.value.link !== "record";
+const hasSessions = ({ session, isPage }: { session: Session; isPage: boolean }): boolean =>
+  isPage && session.shown.value.link !== "record";
 
 /** Shows the moment that the address names, once the record has it. */
 function Moment({ seq }: { seq: number | undefined }) {
@@ -106,15 +107,15 @@ function Moment({ seq }: { seq: number | undefined }) {
 
 /** Asks for a token once the server wants one, and counts in the title what needs a person. */
 function Watch({ onUnauthorised }: { onUnauthorised: () => void }) {
-  const { session, hasAddress } = useDesk();
+  const { session, isPage } = useDesk();
   const link = useShown((shown) => shown.link);
   const count = useCount();
   useEffect(() => {
     if (link === "unauthorised") onUnauthorised();
   }, [link, onUnauthorised]);
   useEffect(() => {
-    if (hasAddress) document.title = `${count > 0 ? `(${count}) ` : ""}${session.id} · Mainstem`;
-  }, [count, session, hasAddress]);
+    if (isPage) document.title = `${count > 0 ? `(${count}) ` : ""}${session.id} · Mainstem`;
+  }, [count, session, isPage]);
   return null;
 }
 

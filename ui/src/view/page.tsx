@@ -85,5 +85,5 @@ export function Recorded({ session }: { session: Session }) {
 
 function Addressed({ session, route, onUnauthorised }: { session: Session; route: Route; onUnauthorised: () => void }) {
   const go = useCallback((change: Partial<Route>) => goTo({ ...readRoute(location.hash), session: session.id, ...change }), [session]);
-  return <Desk key={session.id} session={session} route={route} go={go} hasAddress onUnauthorised={onUnauthorised} />;
+  return <Desk key={session.id} session={session} route={route} go={go} isPage onUnauthorised={onUnauthorised} />;
 }

@@ -12,7 +12,7 @@ const SPEEDS = [0.5, 1, 4, 16];
 const LONGEST = 2000;
 
 export function Replay() {
-  const { session, selected, go, hasAddress, notices } = useDesk();
+  const { session, selected, go, isPage, notices } = useDesk();
   const isRecord = useShown(({ link }) => link === "record");
   const replay = useShown((shown) => shown.replay);
   const first = useShown((shown) => shown.first);
@@ -46,7 +46,7 @@ export function Replay() {
       <input class="grow" type="range" aria-label="event" min={first} max={last} value={seq} disabled={last <= first}
         aria-valuetext={`event ${seq} of ${last}`} onInput={(event) => { setPlaying(false); session.seek(Number(event.currentTarget.value)); }} />
       <output>{seq} of {last}{at > "2" && <span class="muted time"> · {new Date(at).toLocaleTimeString()}</span>}</output>
-      {hasAddress && <button type="button" onClick={share} disabled={last <= first}>Link</button>}
+      {isPage && <button type="button" onClick={share} disabled={last <= first}>Link</button>}
       <SaveButtons disabled={last <= first} />
       <button type="button" aria-expanded={isCutting} onClick={() => setCutting(!isCutting)} disabled={last <= first}>Excerpt</button>
       {!isRecord && <button type="button" class="main" onClick={live} disabled={replay === undefined}>Back to live</button>}

@@ -20,7 +20,7 @@ function shownEvents({ shown, events }: Session) {
 }
 
 export function SaveButtons({ disabled }: { disabled: boolean }) {
-  const { session } = useDesk();
+  const { session, isPage } = useDesk();
   const attempt = useAttempt();
   const reason = disabled ? "there are no events" : undefined;
   const saveLines = () => save(fileName(session.id, ".ndjson"), linesOf(shownEvents(session)), NDJSON);
@@ -30,7 +30,7 @@ export function SaveButtons({ disabled }: { disabled: boolean }) {
   return (
     <>
       <Action run={saveLines} reason={reason}>NDJSON</Action>
-      <Action run={saveDocument} reason={reason}>HTML</Action>
+      {isPage && <Action run={saveDocument} reason={reason}>HTML</Action>}
     </>
   );
 }

@@ -4,12 +4,24 @@ import fs from "node:fs";
 import http from "node:http";
 import path from "node:path";
 
-/** A cut stream ends in the middle of an event, most likely. */
-const CUT_AFTER = 9000;
+/** A stream is cut after at most this many bytes, in the middle of an event most likely. */
+const CUT_AFTER = 40_000;
+
+/** Random numbers below one, by a seed (mulberry32). */
+export function random(seed) {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
 
 export class Between {
   /** How many streams are still to be cut. */
   cuts = 0;
+  #random = random(0);
   /** Sessions that are played instead of the server's. */
   sessions = new Map();
   /** What was sent to them: the end of the path, and the body. */
@@ -20,6 +32,12 @@ export class Between {
   constructor(target, page) {
     this.target = target;
     this.page = page;
+  }
+
+  /** Cuts the next streams of events, each after a number of bytes that follows from the seed. */
+  cut(times, seed) {
+    this.cuts = times;
+    this.#random = random(seed);
   }
 
   async listen() {
@@ -41,7 +59,7 @@ export class Between {
     const upstream = http.request({ hostname, port, path: request.url, method: request.method, headers: request.headers }, (answer) => {
       if (this.page && /^\/(page\/.*)?$/.test(request.url)) return this.#file(request.url, answer, response);
       response.writeHead(answer.statusCode, answer.headers);
-      let left = rest === "/events" && this.cuts > 0 ? CUT_AFTER : Infinity;
+      let left = rest === "/events" && this.cuts > 0 ? Math.ceil(this.#random() * CUT_AFTER) : Infinity;
       answer.on("data", (bytes) => {
         response.write(bytes.subarray(0, left));
         left -= bytes.length;

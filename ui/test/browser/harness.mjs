@@ -16,6 +16,9 @@ export const AXE = fs.readFileSync(createRequire(import.meta.url).resolve("axe-c
 export const TOKEN = "a-token-of-the-test-with-enough-characters";
 export const folder = fs.mkdtempSync(path.join(os.tmpdir(), "mainstem-page-"));
 export const patience = { timeout: 30_000 };
+/** What is random follows from it; `SEED` repeats a run. */
+export const seed = Number(process.env.SEED ?? Date.now() % 1_000_000);
+console.log(`seed ${seed}`);
 /** Long tests run only where they are asked for. */
 export const isSlow = process.env.RUN_SLOW_TESTS === "1";
 

@@ -42,6 +42,7 @@ export async function showsHostileText() {
   // Arguments are escaped, so that a person sees what is allowed; they are sent as they were.
   const shownArguments = await page.getByLabel("arguments").inputValue();
   assert.ok(shownArguments.includes("\\u202egnp.exe") && JSON.parse(shownArguments).attack === attack, shownArguments);
+  between.posted.length = 0;
   await page.getByRole("button", { name: "Allow" }).click();
   await page.getByLabel("result", { exact: true }).fill("42");
   await page.getByRole("button", { name: "Send the result" }).click();

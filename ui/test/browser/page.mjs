@@ -4,33 +4,30 @@
 // `ONLY=savesExcerpts,…` runs some of the tests.
 import assert from "node:assert/strict";
 import { close, timed, trouble } from "./harness.mjs";
-import { runsAreCompared, runsAreComparedOnSmallScreens, runsOfOtherSessionsAreCompared } from "./compare.mjs";
+import { runsAreCompared, runsAreTabsOnSmallScreens, runsOfOtherSessionsAreCompared } from "./compare.mjs";
 import { isFiltered } from "./filter.mjs";
 import { keepsUpWithFiftyAgents, opensLargeSessions } from "./load.mjs";
 import { beginsWhereTheRecordDoes, forgetsWhatTheServerHasForgotten, showsHostileText } from "./odd.mjs";
+import { isInstalledAndUsed } from "./packages.mjs";
 import { opensWithoutAServer, savesExcerpts } from "./saved.mjs";
-import { asksForAToken, fitsEveryScreen, isWatchedAndSteered, survivesARestart, survivesCutsAndIsReplayed } from "./watch.mjs";
+import { movesOnlyWhereItMay, screensAreAsAccepted } from "./screens.mjs";
+import { asksForAToken, isWatchedAndSteered, survivesARestart, survivesCutsAndIsReplayed, survivesRandomCuts } from "./watch.mjs";
+
+/** Runs tests one after another. */
+async function inOrder(...tests) {
+  for (const test of tests) await timed(test);
+}
 
 try {
   await Promise.all([
-    timed(survivesCutsAndIsReplayed),
-    timed(asksForAToken).then(() => timed(isWatchedAndSteered)),
+    inOrder(survivesCutsAndIsReplayed, survivesRandomCuts, isFiltered, runsAreCompared, runsOfOtherSessionsAreCompared, runsAreTabsOnSmallScreens),
+    inOrder(asksForAToken, isWatchedAndSteered, isInstalledAndUsed),
   ]);
-  for (const work of [
-    fitsEveryScreen,
-    survivesARestart,
-    showsHostileText,
-    beginsWhereTheRecordDoes,
-    forgetsWhatTheServerHasForgotten,
-    isFiltered,
-    opensWithoutAServer,
-    savesExcerpts,
-    runsAreCompared,
-    runsOfOtherSessionsAreCompared,
-    runsAreComparedOnSmallScreens,
-    keepsUpWithFiftyAgents,
-    opensLargeSessions,
-  ]) await timed(work);
+  await Promise.all([
+    inOrder(screensAreAsAccepted),
+    inOrder(movesOnlyWhereItMay, opensWithoutAServer, savesExcerpts, beginsWhereTheRecordDoes, forgetsWhatTheServerHasForgotten),
+  ]);
+  await inOrder(survivesARestart, showsHostileText, keepsUpWithFiftyAgents, opensLargeSessions);
   assert.deepEqual(trouble, []);
 } finally {
   await close();

@@ -1,7 +1,7 @@
 // Watched, steered by keyboard, cut off, replayed, and screens of every size.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { accessible, api, between, binary, browser, card, linesIn, open, patience, picture, saved, serve, stage, TOKEN } from "./harness.mjs";
+import { accessible, api, between, binary, browser, card, isSlow, linesIn, open, patience, picture, saved, seed, serve, stage, TOKEN } from "./harness.mjs";
 
 export async function asksForAToken() {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
@@ -96,7 +96,7 @@ export async function isWatchedAndSteered() {
  * the film.
  */
 export async function survivesCutsAndIsReplayed() {
-  between.cuts = 3;
+  between.cut(3, seed);
   await api("sessions/cut/runs", "POST", { input: "Review the discount change" });
   const page = await open("#cut");
   const child = card(page, "reviewer · correctness");
@@ -142,6 +142,18 @@ export async function survivesCutsAndIsReplayed() {
   }));
   await linked.close();
   await page.close();
+}
+
+/** A page that reads a record over cut connections has each event once, for any seed. */
+export async function survivesRandomCuts() {
+  for (let n = 1; n <= (isSlow ? 25 : 1); n += 1) {
+    between.cut(4, seed + n);
+    const page = await open("#cut");
+    const last = await lastOfIdle("cut");
+    await page.waitForFunction((seq) => document.querySelector(".replay output")?.textContent.startsWith(`${seq} of ${seq}`), last);
+    await sameAsTheRecord(page).catch((error) => assert.fail(`with the seed ${seed + n}: ${error.message}`));
+    await page.close();
+  }
 }
 
 /** The last event of a session, once no further one comes by itself. */
@@ -194,28 +206,4 @@ export async function survivesARestart() {
   await page.locator(".lane .ended", { hasText: "cancelled" }).waitFor(patience);
   await picture(page, "cancelled");
   await page.close();
-}
-
-/** Every width in light and in dark. */
-export async function fitsEveryScreen() {
-  for (const colorScheme of ["light", "dark"]) {
-    for (const [width, height] of [[1440, 900], [1000, 800], [390, 844]]) {
-      const page = await open("#cut", { viewport: { width, height }, colorScheme, reducedMotion: "reduce" });
-      await page.locator(".said", { hasText: "keep each once" }).first().waitFor(patience);
-      assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${width} px do not overflow`);
-      await page.waitForFunction(() => { const lane = document.querySelector(".lane"); return lane.scrollHeight - lane.scrollTop - lane.clientHeight < 2; });
-      await accessible(page, `${colorScheme}, ${width} px`);
-      await picture(page, `done-${colorScheme}-${width}`);
-      if (width === 390) await tabs(page, colorScheme);
-      await page.close();
-    }
-  }
-}
-
-async function tabs(page, colorScheme) {
-  for (const tab of ["Agents", "Timeline", "Needs you"]) {
-    await page.getByRole("button", { name: tab }).click();
-    await accessible(page, `${tab}, ${colorScheme}`);
-    await picture(page, `${tab.toLowerCase().replace(" ", "-")}-${colorScheme}-390`);
-  }
 }

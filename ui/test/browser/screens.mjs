@@ -1,0 +1,147 @@
+// The main states of the page at every width, in light and dark: as they were accepted, without
+// overflow, and accessible.
+//
+// With `ACCEPT_SCREENS=1` those that differ are written to `test/screens`, to be looked at.
+import assert from "node:assert/strict";
+import fs from "node:fs";
+import path from "node:path";
+import { accessible, between, folder, open, patience, pictures, timeline } from "./harness.mjs";
+import { decode, differing, encode } from "./png.mjs";
+import { play } from "./saved.mjs";
+import { withRetry } from "../retry.mjs";
+
+const ACCEPTED = path.resolve(import.meta.dirname, "../screens");
+const SIZES = [[1440, 900], [1000, 800], [390, 844]];
+/** So large a part of the pixels may differ in a channel by more than `CHANNEL` of 255. */
+const CHANNEL = 40;
+const MOST = 0.001;
+
+const AGENTS = { runs: "main", items: [
+  { id: "main", description: "Reviews a change with the help of others.", runnable: true, spawnable: false },
+  { id: "reviewer", description: "Reviews one aspect of a diff.", runnable: false, spawnable: true },
+] };
+
+const until = (events, isLast) => events.slice(0, events.findIndex(isLast) + 1);
+
+/** A run in which a child fails, and then the leading agent. */
+function failed() {
+  const events = timeline("demo").slice(0, 230);
+  const start = (label) => events.find(({ source, type }) => type === "AGENT_START" && source?.label === label);
+  const end = (label, message) => {
+    const { seq, createdAt } = events.at(-1);
+    const usage = { own: {}, inclusive: {} };
+    events.push({ ...start(label), type: "AGENT_END", seq: seq + 1, createdAt, outcome: "error", durationMs: 6000, usage, error: { code: "provider_error", message } });
+  };
+  end("tests", "the model could not be reached: connection refused");
+  end(undefined, "a child failed: tester");
+  return events;
+}
+
+/** Each state: its events, where the page is, and what is shown once it is there. */
+const STATES = {
+  empty: { hash: "", shows: ".empty dl" },
+  running: { events: () => timeline("demo").slice(0, 200), hash: "", shows: ".card .said.open" },
+  "needs-you": { events: () => until(timeline("steered"), ({ type }) => type === "REQUIRE_USER_CONFIRM"), hash: "", shows: "article.ask" },
+  failed: { events: failed, hash: "", shows: ".lane > div > .parts > .ended" },
+  replay: { events: () => timeline("demo"), hash: "@151", shows: ".chip.replaying" },
+  compare: { events: () => withRetry(timeline("demo")), hash: "?compare=", shows: ".lanes .mark" },
+};
+
+/** Opens a state with a fixed clock, and with lists that do not depend on the server. */
+async function openState(name, look) {
+  const { events, hash, shows } = STATES[name];
+  const record = events?.() ?? [];
+  if (events) play(`state-${name}`, record);
+  const page = await open("page/icon.svg", { locale: "en-GB", timezoneId: "UTC", viewport: { width: 1440, height: 900 }, ...look });
+  await page.clock.setFixedTime(record.at(-1)?.createdAt ?? "2026-11-26T18:00:00Z");
+  const answer = (way, body) => page.route(`${between.url}v1/${way}`, (route) => route.fulfill({ json: body }));
+  await answer("agents", AGENTS);
+  await answer("sessions", { items: [{ id: `state-${name}`, state: "idle", runs: 1, queued_runs: [], updated_at: "2026-11-26T18:00:00Z" }] });
+  await page.goto(`${between.url}#state-${name}${hash}`);
+  await page.locator(shows).first().waitFor({ ...patience, state: "attached" });
+  if (record.length > 0 && !hash) await page.waitForFunction((seq) => document.querySelector(".replay output")?.textContent.startsWith(`${seq} of ${seq}`), record.at(-1).seq);
+  return page;
+}
+
+/** Takes pictures until two are the same: lists and figures follow a little later. */
+async function still(page) {
+  for (let before, time = 0; time < 20; time += 1) {
+    const now = await page.screenshot({ animations: "disabled", caret: "hide" });
+    if (before?.equals(now)) return now;
+    before = now;
+    await page.waitForTimeout(250);
+  }
+  return assert.fail("the page does not stand still");
+}
+
+export async function screensAreAsAccepted() {
+  const names = Object.keys(STATES);
+  const wrong = [];
+  const work = async () => {
+    for (let name = names.shift(); name; name = names.shift()) wrong.push(...(await screensOf(name)));
+  };
+  await Promise.all([work(), work()]);
+  if (process.env.ACCEPT_SCREENS === "1") accept(wrong);
+  else refuse(wrong);
+}
+
+/** Looks at a state at each width in both themes, and returns the pictures that are not as accepted. */
+async function screensOf(name) {
+  const page = await openState(name, { reducedMotion: "reduce" });
+  const wrong = [];
+  for (const [width, height] of SIZES) {
+    await page.setViewportSize({ width, height });
+    for (const colorScheme of ["light", "dark"]) {
+      await page.emulateMedia({ colorScheme });
+      const where = `${name}-${colorScheme}-${width}.png`;
+      const png = await still(page);
+      if (pictures) fs.writeFileSync(path.join(pictures, where), png);
+      const file = path.join(ACCEPTED, where);
+      const part = fs.existsSync(file) ? differing(decode(png), decode(fs.readFileSync(file)), CHANNEL) : 1;
+      if (part > MOST) wrong.push({ where, part, png });
+      assert.deepEqual(await page.evaluate(overflowing), [], `${where} overflows`);
+      // The colours are the same at each width.
+      if (colorScheme === "light" || width === 1440) await accessible(page, where);
+      if (width === 390 && name === "replay") await tabsAreAccessible(page, colorScheme);
+    }
+  }
+  await page.context().close();
+  return wrong;
+}
+
+function accept(wrong) {
+  fs.mkdirSync(ACCEPTED, { recursive: true });
+  for (const { where, png } of wrong) fs.writeFileSync(path.join(ACCEPTED, where), encode(decode(png)));
+  assert.equal(fs.readdirSync(ACCEPTED).length, Object.keys(STATES).length * SIZES.length * 2, "there is one picture for each state, width and theme");
+}
+
+function refuse(wrong) {
+  if (wrong.length === 0) return;
+  const beside = fs.mkdtempSync(path.join(path.dirname(folder), "mainstem-screens-"));
+  for (const { where, png } of wrong) fs.writeFileSync(path.join(beside, where), png);
+  const list = wrong.map(({ where, part }) => `${where} (${(part * 100).toFixed(2)} %)`).join(", ");
+  assert.fail(`other than in ${ACCEPTED}: ${list}; they are in ${beside}, and ACCEPT_SCREENS=1 accepts them`);
+}
+
+/** What reaches beyond the right edge of a page that can be moved to it; runs on the page. */
+function overflowing() {
+  if (document.documentElement.scrollWidth <= innerWidth) return [];
+  return [...document.querySelectorAll("*")].filter((element) => element.getBoundingClientRect().right > innerWidth).map((element) => `${element.tagName} ${element.className}`);
+}
+
+async function tabsAreAccessible(page, colorScheme) {
+  for (const tab of ["Agents", "Timeline", "Needs you", "Lane"]) {
+    await page.getByRole("button", { name: tab }).click();
+    await accessible(page, `${tab}, ${colorScheme}`);
+  }
+}
+
+/** A cursor blinks behind a text that is being written, unless motion is reduced. */
+export async function movesOnlyWhereItMay() {
+  for (const reducedMotion of ["no-preference", "reduce"]) {
+    const page = await openState("running", { reducedMotion });
+    const animations = await page.evaluate(() => document.getAnimations().length);
+    assert.equal(animations > 0, reducedMotion === "no-preference", `${animations} animations with ${reducedMotion}`);
+    await page.context().close();
+  }
+}
