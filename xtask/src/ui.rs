@@ -1,6 +1,6 @@
 //! `cargo xtask ui`: the page of the server. Its types come from the OpenAPI document, its files
-//! are built from `ui/` into the server's crate, and it is tested by itself and in Chromium, with its
-//! npm packages.
+//! are built from `ui/` into the server's crate, and it is tested by itself and in Chromium, with
+//! its npm packages.
 
 use std::path::Path;
 

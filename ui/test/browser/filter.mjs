@@ -1,6 +1,6 @@
 // Filters by agent, subtree, depth and kind: in the middle, in the timeline and in the address.
 import assert from "node:assert/strict";
-import { accessible, open, patience, picture, tabTo, timeline } from "./harness.mjs";
+import { accessibleInBoth, open, patience, picture, tabTo, timeline } from "./harness.mjs";
 import { play } from "./saved.mjs";
 
 /** What the middle and the timeline show. */
@@ -33,7 +33,7 @@ export async function isFiltered() {
   assert.deepEqual(await parameters(), { id: "runner" });
   assert.equal(await page.locator('section.card[aria-label="agent tester · tests"] > .body > div > .parts > :not(.children)').count(), 0, "of an agent on the way only the head is shown");
   await group.getByText("1 of 6 agents").waitFor();
-  await accessible(page, "filter");
+  await accessibleInBoth(page, "filter");
   await picture(page, "filter");
   await page.keyboard.press("Escape");
   await page.waitForFunction(() => document.querySelectorAll(".bar").length === 6);

@@ -79,6 +79,15 @@ export async function accessible(page, where) {
   assert.deepEqual(violations.map(({ id, nodes }) => [id, nodes.map((node) => node.html.slice(0, 160))]), [], where);
 }
 
+/** The same in light and in dark. */
+export async function accessibleInBoth(page, where) {
+  for (const colorScheme of ["light", "dark"]) {
+    await page.emulateMedia({ colorScheme });
+    await accessible(page, `${where}, ${colorScheme}`);
+  }
+  await page.emulateMedia({ colorScheme: "light" });
+}
+
 /** Presses Tab until an element has the focus, as a keyboard's user does. */
 export async function tabTo(page, locator) {
   const isFocused = () => locator.evaluate((element) => element === (element.getRootNode()).activeElement);

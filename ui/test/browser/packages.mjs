@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import fs from "node:fs";
 import path from "node:path";
-import { accessible, between, browser, folder, patience, picture, timeline, TOKEN, watched } from "./harness.mjs";
+import { accessibleInBoth, between, browser, folder, patience, picture, timeline, TOKEN, watched } from "./harness.mjs";
 import { play } from "./saved.mjs";
 
 const UI = path.resolve(import.meta.dirname, "../..");
@@ -83,7 +83,7 @@ async function isAnElement() {
   assert.equal(await fleet.locator("h1").evaluate((head) => getComputedStyle(head).fontSize), "15px");
   assert.equal(await page.locator("main > h1").evaluate((head) => getComputedStyle(head).fontSize), "40px");
   assert.deepEqual(await fleet.boundingBox().then(({ width, height }) => [width, height]), [600, 700]);
-  await accessible(page, "an element");
+  await accessibleInBoth(page, "an element");
   await picture(page, "element");
   // It steers, selects without the address of its document, and is asked with its own token.
   between.posted.length = 0;

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
-import { accessible, between, browser, card, folder, linesIn, open, patience, picture, saved, tabTo, timeline, watched } from "./harness.mjs";
+import { accessibleInBoth, between, browser, card, folder, linesIn, open, patience, picture, saved, tabTo, timeline, watched } from "./harness.mjs";
 import { Script, snapshot } from "./between.mjs";
 
 /** Text that would end a script, or begin a comment in which nothing ends it. */
@@ -75,7 +75,7 @@ export async function opensWithoutAServer() {
   assert.ok((await buttons.count()) > 1);
   for (const one of await buttons.all()) assert.equal(await one.getAttribute("title"), reason);
   assert.equal(await opened.getByRole("button", { name: "Back to live" }).count(), 0);
-  await accessible(opened, "a record");
+  await accessibleInBoth(opened, "a record");
   await picture(opened, "record");
   // It is replayed like any other record, and its moments have addresses.
   await opened.getByLabel("event", { exact: true }).focus();
@@ -139,7 +139,7 @@ export async function savesExcerpts() {
   await page.keyboard.press("Enter");
   const group = page.getByRole("group", { name: "excerpt" });
   await group.getByText("An excerpt is not a whole record").waitFor();
-  await accessible(page, "excerpt");
+  await accessibleInBoth(page, "excerpt");
   await picture(page, "excerpt");
   const scrubber = page.getByLabel("event", { exact: true });
   await scrubber.fill("100");

@@ -69,7 +69,7 @@ async function still(page) {
     const now = await page.screenshot({ animations: "disabled", caret: "hide" });
     if (before?.equals(now)) return now;
     before = now;
-    await page.waitForTimeout(250);
+    await page.waitForTimeout(120);
   }
   return assert.fail("the page does not stand still");
 }

@@ -109,7 +109,8 @@ export async function survivesCutsAndIsReplayed() {
   const last = await lastOfIdle("cut");
   await page.waitForFunction((seq) => document.querySelector(".replay output").textContent.startsWith(`${seq} of ${seq}`), last);
   assert.equal(between.cuts, 0, "the connection was cut three times");
-  await sameAsTheRecord(page);
+  const record = await sameAsTheRecord(page);
+  const moment = record.find((event) => event.type === "TEXT_BLOCK_END" && event.source?.label === "correctness").seq;
 
   // The film: at every moment the same as the fold of the record up to there.
   const live = await page.locator(".lane").innerText();
@@ -118,9 +119,9 @@ export async function survivesCutsAndIsReplayed() {
   await page.keyboard.press("Home");
   await page.locator(".banner", { hasText: "REPLAY" }).waitFor();
   await page.waitForFunction(() => document.querySelectorAll("[role=treeitem]").length === 0);
-  await scrubber.fill("150");
+  await scrubber.fill(String(moment - 1));
   await page.keyboard.press("ArrowRight");
-  await page.waitForFunction(() => document.querySelector(".replay output").textContent.startsWith("151 of"));
+  await page.waitForFunction((seq) => document.querySelector(".replay output").textContent.startsWith(`${seq} of`), moment);
   assert.equal(await page.getByRole("button", { name: "Send" }).getAttribute("title"), "this is a replay; go back to live first");
   assert.match(await child.innerText(), /Nothing keeps/);
   assert.doesNotMatch(await child.innerText(), /cap them at the sum/);
@@ -132,14 +133,14 @@ export async function survivesCutsAndIsReplayed() {
   await page.waitForFunction((text) => document.querySelector(".lane").innerText === text, live);
 
   const linked = await open(address.slice(address.indexOf("#")));
-  await linked.locator(".banner", { hasText: "REPLAY at event 151" }).waitFor();
-  assert.equal(await linked.locator(".lane").innerText(), await page.evaluate(async () => {
+  await linked.locator(".banner", { hasText: `REPLAY at event ${moment}` }).waitFor();
+  assert.equal(await linked.locator(".lane").innerText(), await page.evaluate(async (seq) => {
     const range = document.querySelector("input[type=range]");
-    range.value = 151;
+    range.value = seq;
     range.dispatchEvent(new Event("input", { bubbles: true }));
     await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
     return document.querySelector(".lane").innerText;
-  }));
+  }, moment));
   await linked.close();
   await page.close();
 }
@@ -165,7 +166,7 @@ async function lastOfIdle(session) {
   }
 }
 
-/** What the page saves is the record, and each answer is in its agent's card, once. */
+/** What the page saves is the record, and each answer is in its agent's card, once. Returns the record. */
 async function sameAsTheRecord(page) {
   const headers = { authorization: `Bearer ${TOKEN}`, accept: "application/x-ndjson" };
   const text = await (await fetch(`${stage.server.url}/v1/sessions/cut/events?follow=false`, { headers })).text();
@@ -182,6 +183,7 @@ async function sameAsTheRecord(page) {
     const shown = await page.locator(`section.card[data-agent="${source.agentKey}"]`).innerText();
     assert.equal(shown.split(expected).length - 1, 1, `${expected} in ${shown}`);
   }
+  return events;
 }
 
 /**
@@ -190,6 +192,7 @@ async function sameAsTheRecord(page) {
  */
 export async function survivesARestart() {
   const page = await open("#restarted");
+  await page.locator(".chip", { hasText: "new" }).waitFor(patience);
   await page.getByLabel("Task", { exact: true }).fill("Review the discount change");
   await page.keyboard.press("Enter");
   await card(page, "tester · tests").waitFor(patience);
