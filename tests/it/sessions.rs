@@ -2,9 +2,11 @@
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
-use futures_util::{FutureExt, future::join_all};
+use futures_util::{FutureExt, StreamExt, future::join_all};
 use mainstem::{
-    journal::{MemoryJournal, SqliteJournal},
+    api::SessionView,
+    journal::{Journal, Listing, MemoryJournal, Part, SqliteJournal},
+    message::SessionId,
     model::scripted::Turn,
     policy::Shares,
     prelude::*,
@@ -19,6 +21,13 @@ use crate::support::{harness, ms, spawn_args};
 fn process(journal: &FaultyJournal) -> Harness {
     let turns = (0..9).map(|_| Turn::new().text("yes"));
     harness(ScriptedModel::new().agent("main", turns)).with_journal(journal.clone()).build().unwrap()
+}
+
+/// Returns the sessions, on one page.
+async fn listed(harness: &Harness) -> Vec<SessionView> {
+    let page = harness.sessions().list(&Listing::new(Part::Of(None), 99)).await.unwrap();
+    assert_eq!(page.next, None);
+    page.items
 }
 
 fn journal() -> FaultyJournal {
@@ -108,7 +117,7 @@ async fn churn(harness: Harness, seed: u64) -> usize {
         match (random >> 40) % 8 {
             0 => opened += usize::from(opening.await.is_ok()),
             1 => drop(harness.delete_session(&id.as_str().parse().unwrap()).await),
-            2 => drop(harness.sessions().views().await),
+            2 => drop(listed(&harness).await),
             3 => drop(harness.sessions().store().close_idle(Duration::ZERO)),
             _ => drop(opening.now_or_never()),
         }
@@ -188,7 +197,7 @@ async fn tenants_share_the_limit_and_the_ids_are_their_own() {
         (vec!["b".into(), "c".into()], vec!["a".to_owned(), "b".to_owned()])
     );
     assert_eq!((shares.taken(), all.sessions().store().len()), (4, 4));
-    let views = async |harness: &Harness| harness.sessions().views().await.unwrap().len();
+    let views = async |harness: &Harness| listed(harness).await.len();
     assert_eq!((views(&one).await, views(&other).await), (2, 2));
     drop((first, second, held));
     assert_eq!(all.sessions().store().close_idle(Duration::ZERO), 4);
@@ -241,7 +250,7 @@ async fn a_deletion_that_its_caller_leaves_deletes_the_tasks_too() {
     assert_eq!(results().await.len(), 1);
     // Polled once: the journal's thread deletes the session nevertheless.
     assert!(harness.delete_session(&id).now_or_never().is_none());
-    while !harness.sessions().views().await.unwrap().is_empty() {
+    while !listed(&harness).await.is_empty() {
         tokio::time::sleep(ms(5)).await;
     }
     for _ in 0..400 {
@@ -266,7 +275,7 @@ async fn a_session_that_is_deleted_while_it_is_looked_up_does_not_begin_anew() {
     journal.hold_opens(false);
     assert!(found.await.unwrap().is_none());
     assert!(first.sessions().store().is_empty());
-    assert!(first.sessions().views().await.unwrap().is_empty());
+    assert!(listed(&first).await.is_empty());
 }
 
 #[tokio::test]
@@ -301,4 +310,39 @@ async fn a_detached_run_is_released_after_what_it_held() {
     assert!(run.released().now_or_never().is_none());
     tokio::time::timeout(ms(5000), run.released()).await.unwrap();
     assert_eq!((Arc::strong_count(&held), session.in_use()), (1, Some(InUse::Held)));
+}
+
+#[tokio::test]
+async fn a_session_that_another_process_writes_is_read_from_its_journal() {
+    let journal = journal();
+    let (writer, other) = (process(&journal), process(&journal));
+    let id: SessionId = "s".parse().unwrap();
+    assert!(other.sessions().copy(&id).await.unwrap().is_none());
+    let session = writer.open_session("s").await.unwrap();
+    say(&session).await;
+    let copy = other.sessions().copy(&id).await.unwrap().unwrap();
+    let again = other.sessions().copy(&id).await.unwrap().unwrap();
+    assert!(Arc::ptr_eq(copy.log(), again.log()), "one copy for all readers");
+    let first = copy.log().last_seq();
+    assert_eq!(first, session.log().last_seq());
+    // What was recorded before the copy, and what comes after.
+    let readers = [1, first, first + 1].map(|from| copy.log().committed_from(from));
+    say(&session).await;
+    let last = session.log().last_seq();
+    let recorded = journal.read(&id, 1, 999).await.unwrap();
+    for (reader, from) in readers.into_iter().zip([1, first, first + 1]) {
+        let read: Vec<_> = reader.take((last + 1 - from) as usize).collect().await;
+        assert_eq!(read, recorded[from as usize - 1..], "from {from}");
+    }
+    let run = session.runs().pop().unwrap();
+    assert_eq!(copy.run(&run.id).await.unwrap(), Some((run.first, true)));
+    assert_eq!(copy.run(&"run-x".parse().unwrap()).await.unwrap(), None);
+    // Readers of a session that is deleted are told.
+    let mut tail = copy.log().committed_from(last + 1);
+    drop(session);
+    writer.delete_session(&id).await.unwrap();
+    assert_eq!(tail.next().await, None);
+    let why = copy.log().failure().unwrap().to_string();
+    assert_eq!(why, "session s can't be followed: there is no session \"s\"");
+    assert!(other.sessions().copy(&id).await.unwrap().is_none());
 }

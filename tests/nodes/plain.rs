@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use futures_util::{StreamExt, future::join_all};
+use futures_util::{StreamExt, TryStreamExt, future::join_all};
 use mainstem::{
-    api::{AnySession, EventQuery, Host, JobState, NewJob, NewRun, RunState},
+    api::{AnySession, Code, EventQuery, Host, JobState, NewJob, NewRun, RunState, SessionQuery},
     client::Server,
-    event::EventKind,
+    event::{AgentEvent, EventKind},
     message::SessionId,
 };
 use mainstem_postgres::Settings;
@@ -33,6 +33,9 @@ async fn any_server_answers_for_any_session() {
     let fleets = join_all((0..3).map(|server| async move { remote(server).fleet().await.unwrap() })).await;
     assert!(fleets.iter().all(|fleet| *fleet == fleets[0]));
     let last = fleets[0].seq;
+    // The events are read from the journal, not asked for.
+    let asked = || cluster.database.sql("SELECT last_value FROM mainstem.relayed_ids");
+    let before = asked();
     let read = join_all((0..3).map(|server| {
         let address = cluster.address_of(server);
         async move { read_through(&address, &"s".parse().unwrap(), last).await }
@@ -40,10 +43,11 @@ async fn any_server_answers_for_any_session() {
     let read = read.await;
     laws(&read[0]).unwrap();
     assert!(read.iter().all(|events| *events == read[0]));
+    assert_eq!(asked(), before);
     figures_are_those_of_the_dashboard(&cluster).await;
     for server in 0..3 {
         let views = Server::at(&cluster.address_of(server)).unwrap();
-        let views = views.sessions().await.unwrap();
+        let views = views.sessions(&SessionQuery::default()).await.unwrap().items;
         assert_eq!((views.len(), views[0].runs), (1, 3), "{server}");
     }
 }
@@ -75,6 +79,48 @@ async fn figures_are_those_of_the_dashboard(cluster: &Cluster) {
     assert!(figure("journal_events_total") >= figure("journal_commits_total"));
     assert!(figure("journal_lease_seconds") > 0.0 && figure("journal_lease_seconds") <= LEASE.as_secs_f64());
     assert_eq!((figure("journal_events_waiting"), figure("journal_failures_total")), (0.0, 0.0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn readers_at_another_server_follow_a_run_while_it_works() {
+    let mut cluster = Cluster::start(2).await;
+    let remote = |server: usize| Server::at(&cluster.address_of(server)).unwrap().open("s").unwrap();
+    let begun = remote(0).run(NewRun::new("go")).await.unwrap();
+    let run = begun.run.id().clone();
+    let question = |event: &AgentEvent| matches!(event.kind, EventKind::RequireUserConfirm { .. });
+    // The one of the run, with a filter, to its end; the others of the session.
+    let of_run = remote(1).events(EventQuery { run: Some(run.clone()), ..EventQuery::default() });
+    let of_all: Vec<_> = (0..20).map(|_| remote(1).events(EventQuery::default())).collect();
+    let mut live = remote(1).events(EventQuery::default());
+    let asked = async {
+        while let Some(event) = live.next().await {
+            if question(event.as_ref().unwrap()) {
+                break;
+            }
+        }
+        answer_all(&remote(1)).await;
+    };
+    let (seen, ()) = tokio::join!(of_run.try_collect::<Vec<_>>(), asked);
+    let seen = seen.unwrap();
+    laws(&seen).unwrap();
+    let end = seen.last().unwrap();
+    assert!(end.is_run_end() && seen.iter().any(question), "{end}");
+    for reader in of_all {
+        let count = seen.len();
+        assert_eq!(reader.take(count).try_collect::<Vec<_>>().await.unwrap(), seen);
+    }
+    // A reader that has the end of the run gets no stream, as at the owner.
+    let query = EventQuery { run: Some(run), after: Some(end.seq), ..EventQuery::default() };
+    assert_eq!(remote(1).events(query).count().await, 0);
+    let unknown = EventQuery { run: Some("run-x".parse().unwrap()), ..EventQuery::default() };
+    let error = remote(1).events(unknown).next().await.unwrap().unwrap_err();
+    assert_eq!(error.problem().map(|problem| problem.code.clone()), Some(Code::NotFound), "{error}");
+    // The owner ends; the reader goes on at the same server, which takes the session over.
+    let mut tail = remote(1).events(EventQuery { after: Some(end.seq), ..EventQuery::default() });
+    cluster.servers[0].kill();
+    let more = one_run(&cluster.address_of(1), &"s".parse().unwrap(), "more", None).await;
+    assert!(more.last().unwrap().is_run_end());
+    assert_eq!(tail.next().await.unwrap().unwrap().seq, end.seq + 1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use crate::{
     Agents, Approval, Approved, CancelQuery, CancelledAgent, EventQuery, Items, JobQuery, JobView, Login,
-    ModelView, NewJob, NewMessage, NewRun, NewToolResult, Operation, RunView, SessionView, TaskQuery,
-    Transcript, WaitQuery,
+    ModelView, NewJob, NewMessage, NewRun, NewToolResult, Operation, Page, RunView, SessionQuery,
+    SessionView, TaskQuery, Transcript, WaitQuery,
 };
 
 /// Declares the endpoints, and the list of all of them.
@@ -125,7 +125,8 @@ impl Endpoint {
     pub fn operation(self) -> Operation {
         match self {
             Self::ListSessions => Operation::get("/v1/sessions", "List sessions, open and recorded.")
-                .json::<Items<SessionView>>(200, "The caller's sessions."),
+                .query::<SessionQuery>()
+                .json::<Page<SessionView>>(200, "A page; the session whose run began last comes first."),
             Self::GetSession => Operation::get("/v1/sessions/{session}", "Return a session.")
                 .json::<SessionView>(200, "The session."),
             Self::DeleteSession => {
@@ -221,7 +222,7 @@ impl Endpoint {
                 .json::<TaskRecord>(202, "It was asked to stop."),
             Self::ListJobs => Operation::get("/v1/jobs", "List jobs: runs at a time, or again and again.")
                 .query::<JobQuery>()
-                .json::<Items<JobView>>(200, "The caller's jobs; the one that is due first comes first."),
+                .json::<Page<JobView>>(200, "A page; the job that is due first comes first."),
             Self::AddJob => Operation::post("/v1/jobs", "Add a job.")
                 .body::<NewJob>()
                 .json::<JobView>(201, "It is stored; `Location` is its path."),

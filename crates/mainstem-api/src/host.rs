@@ -9,7 +9,8 @@ use mainstem_message::{AgentKey, ConfirmId, JobId, RunId, SessionId, TaskId, Too
 use mainstem_task::TaskRecord;
 
 use crate::{
-    Error, EventQuery, JobQuery, JobView, NewJob, NewRun, NewToolResult, RunView, SessionView, TaskQuery,
+    Error, EventQuery, JobQuery, JobView, NewJob, NewRun, NewToolResult, Page, RunView, SessionQuery,
+    SessionView, TaskQuery,
 };
 
 /// Events of a session, in order. After an error there are no more. Dropping a wait for the next
@@ -19,11 +20,11 @@ pub type Events = Pin<Box<dyn Stream<Item = Result<AgentEvent, Error>> + Send>>;
 /// A place that has sessions, background tasks and jobs.
 #[async_trait]
 pub trait Host: Send + Sync {
-    /// Returns the sessions, the most recent first.
+    /// Returns a page of the sessions; the one whose run began last comes first.
     ///
     /// # Errors
-    /// If they can't be read.
-    async fn sessions(&self) -> Result<Vec<SessionView>, Error>;
+    /// The query is not valid, or they can't be read.
+    async fn sessions(&self, query: &SessionQuery) -> Result<Page<SessionView>, Error>;
 
     /// Returns a session, which may be a new one: only a run creates it.
     fn session(&self, id: &SessionId) -> Arc<dyn AnySession>;
@@ -59,11 +60,12 @@ pub trait Host: Send + Sync {
     /// The task does not exist, or can't be read or written.
     async fn cancel_task(&self, id: &TaskId) -> Result<TaskRecord, Error>;
 
-    /// Returns jobs; the one that is due first comes first.
+    /// Returns a page of jobs; the one that is due first comes first.
     ///
     /// # Errors
-    /// If the place has no journal ([`NoJobs`](crate::Code::NoJobs)), or they can't be read.
-    async fn jobs(&self, query: JobQuery) -> Result<Vec<JobView>, Error>;
+    /// The query is not valid, the place has no journal ([`NoJobs`](crate::Code::NoJobs)), or they
+    /// can't be read.
+    async fn jobs(&self, query: &JobQuery) -> Result<Page<JobView>, Error>;
 
     /// Returns a job.
     ///

@@ -166,11 +166,18 @@ pub struct JobRunView {
 }
 
 /// The query of [`Endpoint::ListJobs`](crate::Endpoint::ListJobs).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 #[expect(clippy::exhaustive_structs, reason = "a request is built with a literal")]
 pub struct JobQuery {
     /// Also those that are over, for a week after their end.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub all: bool,
+    /// The maximum number of jobs, at most 1000. Default 100.
+    #[schemars(range(min = 1, max = 1000))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// The [`next`](crate::Page::next) of the page before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
 }

@@ -58,6 +58,8 @@ pub struct SessionView {
     pub last_seq: u64,
     /// When its latest event happened.
     pub updated_at: Timestamp,
+    /// When its last run began; the time of its first event if none has.
+    pub last_run_at: Timestamp,
     /// The active run, or the unfinished one.
     pub active_run: Option<RunId>,
     /// The runs that wait for the end of the active one, in order.

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use anyhow::anyhow;
 use mainstem::client::Server;
 use mainstem::{
-    api::{Code, Error, Host},
+    api::{Code, Error, Host, MAX_LIMIT, Page, SessionQuery},
     event::{Ids, RandomIds, SystemClock},
     message::SessionId,
     session::Records,
@@ -96,16 +96,35 @@ pub(crate) fn new_session() -> SessionId {
     SessionId::from_lossy(RandomIds.next("chat-"))
 }
 
-/// Returns the session that was active last, on the server or in the journal.
+/// Returns the session whose run began last, on the server or in the journal.
 ///
 /// # Errors
 /// There is none, or they can't be listed.
 pub(crate) async fn latest(address: Option<&str>, journal: Option<&JournalAt>) -> Result<SessionId, Fault> {
     let at = At { server: address.map(str::to_owned) };
     let host = open(&at, journal).or_exit(Exit::Config)?;
-    let sessions = host.sessions().await.advise().or_exit(Exit::Failed)?;
+    let query = SessionQuery { limit: Some(1), ..SessionQuery::default() };
+    let sessions = host.sessions(&query).await.advise().or_exit(Exit::Failed)?;
     let none = || anyhow!("there is no session yet; `mainstem run --session ID` begins one");
-    sessions.into_iter().next().map(|session| session.id).ok_or_else(none).or_exit(Exit::Usage)
+    sessions.items.into_iter().next().map(|session| session.id).ok_or_else(none).or_exit(Exit::Usage)
+}
+
+/// Returns at most this number of items, from as many pages as that takes, and whether there are
+/// more. `page` gets a limit and a cursor.
+pub(crate) async fn pages<T>(
+    most: u32,
+    page: impl AsyncFn(u32, Option<String>) -> Result<Page<T>, Error>,
+) -> Result<(Vec<T>, bool), Error> {
+    let (mut items, mut cursor) = (Vec::new(), None);
+    loop {
+        let left = most.saturating_sub(u32::try_from(items.len()).unwrap_or(u32::MAX));
+        let found = page(left.min(MAX_LIMIT), cursor).await?;
+        items.extend(found.items);
+        match found.next {
+            Some(next) if items.len() < most as usize => cursor = Some(next),
+            next => return Ok((items, next.is_some())),
+        }
+    }
 }
 
 /// Adds what a person at a terminal can do about an error.

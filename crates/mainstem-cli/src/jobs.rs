@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use mainstem::{
-    api::{JobView, NewJob, NewRun},
+    api::{JobQuery, JobView, NewJob, NewRun},
     event::{Clock, SystemClock},
 };
 use serde_json::json;
@@ -36,12 +36,17 @@ pub(crate) fn run(args: &Jobs, terminal: Terminal) -> Result<Exit, Fault> {
                     progress::say(&note, terminal);
                 }
             }
-            JobsCommand::List { all, output } => {
-                let query = mainstem::api::JobQuery { all: *all };
-                let jobs = host.jobs(query).await.advise().or_exit(Exit::Failed)?;
+            JobsCommand::List { all, limit, output } => {
+                let page = async |limit, cursor| {
+                    host.jobs(&JobQuery { all: *all, limit: Some(limit), cursor }).await
+                };
+                let (jobs, has_more) = host::pages(*limit, page).await.advise().or_exit(Exit::Failed)?;
                 match output {
                     Form::Json => print_json(&jobs.iter().map(|job| json!(job)).collect())?,
                     Form::Text => print_table(HEADS, jobs.iter().map(row), "jobs")?,
+                }
+                if has_more {
+                    progress::say("there are more jobs; `--limit N` lists N of them", terminal);
                 }
             }
             JobsCommand::Show { id } => show(&host.job(id).await.advise().or_exit(Exit::Failed)?)?,

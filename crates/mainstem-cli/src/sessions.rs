@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::ensure;
 use futures_util::TryStreamExt;
 use mainstem::{
-    api::{AnySession, EventQuery, Host, SessionView},
+    api::{AnySession, EventQuery, Host, SessionQuery, SessionView},
     event::{AgentState, Clock, FleetState, SystemClock, fleet::Phase},
     message::{RateLimits, SessionId},
     session::Keep,
@@ -45,11 +45,14 @@ pub(crate) fn run(args: &Sessions, source: &Source, terminal: Terminal) -> Resul
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
     runtime.block_on(async {
         match &args.command {
-            SessionsCommand::List { output } => {
-                let sessions = host.sessions().await.advise().or_exit(Exit::Failed)?;
+            SessionsCommand::List { search, limit, output } => {
+                let (sessions, has_more) = list(&*host, search.clone(), *limit).await?;
                 match output {
                     Form::Json => print_json_value(&json!(sessions))?,
                     Form::Text => print_table(HEADS, sessions.iter().map(row), "sessions")?,
+                }
+                if has_more {
+                    progress::say("there are more sessions; `--limit N` lists N of them", terminal);
                 }
             }
             SessionsCommand::Show { id } => {
@@ -64,6 +67,15 @@ pub(crate) fn run(args: &Sessions, source: &Source, terminal: Terminal) -> Resul
         }
         Ok(Exit::Reply)
     })
+}
+
+/// Returns at most this number of sessions, and whether there are more.
+async fn list(host: &dyn Host, search: Option<String>, most: u32) -> Result<(Vec<SessionView>, bool), Fault> {
+    let query = SessionQuery { search, limit: None, cursor: None };
+    let page = async |limit, cursor| {
+        host.sessions(&SessionQuery { limit: Some(limit), cursor, ..query.clone() }).await
+    };
+    host::pages(most, page).await.advise().or_exit(Exit::Failed)
 }
 
 /// Returns the server that the command names, or the sessions of the journal; with the tasks of the

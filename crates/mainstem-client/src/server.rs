@@ -8,8 +8,8 @@ use std::{
 
 use async_trait::async_trait;
 use mainstem_api::{
-    Agents, AnySession, Endpoint, Error, Host, Items, JobQuery, JobView, ModelView, NewJob, SessionView,
-    TaskQuery, WaitQuery,
+    Agents, AnySession, Endpoint, Error, Host, Items, JobQuery, JobView, ModelView, NewJob, Page,
+    SessionQuery, SessionView, TaskQuery, WaitQuery,
 };
 use mainstem_message::{IdError, JobId, SessionId, TaskId, ToolSpec};
 use mainstem_outbound::Reach;
@@ -136,10 +136,8 @@ impl Server {
 
 #[async_trait]
 impl Host for Server {
-    async fn sessions(&self) -> Result<Vec<SessionView>, Error> {
-        let mut sessions: Items<SessionView> = self.0.get(Endpoint::ListSessions, &[], ()).await?;
-        sessions.items.sort_by_key(|session| std::cmp::Reverse(session.updated_at));
-        Ok(sessions.items)
+    async fn sessions(&self, query: &SessionQuery) -> Result<Page<SessionView>, Error> {
+        self.0.get(Endpoint::ListSessions, &[], query).await
     }
 
     fn session(&self, id: &SessionId) -> Arc<dyn AnySession> {
@@ -177,8 +175,8 @@ impl Host for Server {
         self.0.post(request, Retry::Unreachable).await
     }
 
-    async fn jobs(&self, query: JobQuery) -> Result<Vec<JobView>, Error> {
-        Ok(self.0.get::<Items<_>>(Endpoint::ListJobs, &[], query).await?.items)
+    async fn jobs(&self, query: &JobQuery) -> Result<Page<JobView>, Error> {
+        self.0.get(Endpoint::ListJobs, &[], query).await
     }
 
     async fn job(&self, id: &JobId) -> Result<JobView, Error> {

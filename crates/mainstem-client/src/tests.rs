@@ -8,7 +8,7 @@ use std::{
 };
 
 use futures_util::StreamExt;
-use mainstem_api::{AnySession, Code, Error, EventQuery, Host, NewRun};
+use mainstem_api::{AnySession, Code, Error, EventQuery, Host, NewRun, SessionQuery};
 use mainstem_event::Decision;
 
 use crate::Server;
@@ -52,7 +52,7 @@ fn only_http_addresses_are_accepted() {
 async fn what_a_server_sends_is_read_to_a_bound() {
     let endless = "HTTP/1.1 200 OK\r\n\r\n";
     let bounded = server(endless, 4 << 20).with_max_response(1 << 20);
-    let error = bounded.sessions().await.unwrap_err().to_string();
+    let error = bounded.sessions(&SessionQuery::default()).await.unwrap_err().to_string();
     assert!(error.ends_with("the response is larger than 1048576 bytes"), "{error}");
     let mut events = server(endless, 8 << 20).open("s").unwrap().events(EventQuery::default());
     let error = events.next().await.unwrap().unwrap_err().to_string();

@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use mainstem_event::Timestamp;
 use mainstem_message::{JobId, TenantName};
 
-use crate::JournalError;
+use crate::{JobListing, JournalError};
 
 pub use choose::{Candidate, Take, choose};
 pub use cron::{Cron, CronError};
@@ -46,6 +46,14 @@ pub trait JobStore: fmt::Debug + Send + Sync {
     /// # Errors
     /// If they can't be read.
     async fn jobs(&self, statuses: &[JobStatus]) -> Result<Vec<Job>, JournalError>;
+
+    /// Returns a page of jobs, in the order of their [places](Job::place).
+    ///
+    /// # Errors
+    /// If they can't be read.
+    async fn list(&self, listing: &JobListing) -> Result<Vec<Job>, JournalError> {
+        Ok(listing.page(self.jobs(&listing.statuses).await?))
+    }
 
     /// Returns how many jobs of a tenant are not over; `None` is for those without a tenant.
     ///

@@ -7,7 +7,7 @@ use futures_util::stream::BoxStream;
 use mainstem_event::{AgentEvent, Record, Timestamp};
 use mainstem_message::{RunId, SessionId};
 
-use crate::{Claim, Claimed, Figures, JobStore, JournalError, Relay, Retention};
+use crate::{Claim, Claimed, Figures, JobStore, JournalError, Listing, Place, Relay, Retention};
 
 /// Stores the events of sessions.
 ///
@@ -36,6 +36,15 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// If they can't be read.
     async fn sessions(&self) -> Result<Vec<SessionSummary>, JournalError>;
+
+    /// Returns a page of the sessions that have had an event, in the order of their
+    /// [places](Place).
+    ///
+    /// # Errors
+    /// If they can't be read.
+    async fn list(&self, listing: &Listing) -> Result<Vec<SessionSummary>, JournalError> {
+        Ok(listing.page(self.sessions().await?))
+    }
 
     /// Returns a session; `None` if there is none of this id.
     ///
@@ -186,6 +195,10 @@ impl<J: Journal + ?Sized> Journal for Arc<J> {
         (**self).sessions().await
     }
 
+    async fn list(&self, listing: &Listing) -> Result<Vec<SessionSummary>, JournalError> {
+        (**self).list(listing).await
+    }
+
     async fn session(&self, id: &SessionId) -> Result<Option<SessionSummary>, JournalError> {
         (**self).session(id).await
     }
@@ -306,6 +319,8 @@ pub struct SessionSummary {
     pub created_at: Timestamp,
     /// When the last event was recorded.
     pub updated_at: Timestamp,
+    /// Its place in the list of sessions, which says when its last run began.
+    pub place: Place,
     /// The error if the session's record is damaged: fields of this summary that can't be read are
     /// empty. Such a session can be deleted; opening it may fail.
     pub damage: Option<String>,
@@ -316,7 +331,8 @@ impl SessionSummary {
     pub fn new(id: SessionId) -> Self {
         let (first, last, runs) = (1, 0, 0);
         let (created_at, updated_at) = (Timestamp::default(), Timestamp::default());
-        Self { id, first, last, runs, unfinished: None, created_at, updated_at, damage: None }
+        let place = Place { at: created_at, name: id.as_str().to_owned() };
+        Self { id, first, last, runs, unfinished: None, created_at, updated_at, place, damage: None }
     }
 
     /// Returns the number of stored events; 0 if a damaged row has a first number after the last.

@@ -11,6 +11,7 @@ mod error;
 mod figures;
 mod jobs;
 mod journal;
+mod listing;
 mod memory;
 mod relay;
 mod retention;
@@ -27,6 +28,7 @@ pub use jobs::{
     ScopedJobs, Take, choose,
 };
 pub use journal::{Changes, Checkpoint, Journal, RunPlace, SessionSummary};
+pub use listing::{JobListing, Listing, Part, Place, PlaceError};
 pub use memory::MemoryJournal;
 pub use relay::{Answer, Asked, Parts, Relay};
 pub use retention::{Cut, Retention};

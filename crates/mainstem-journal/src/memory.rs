@@ -18,7 +18,7 @@ use mainstem_event::{AgentEvent, Page, Position, Record, Timestamp};
 use mainstem_message::{RunId, SessionId};
 
 use crate::{
-    Checkpoint, Claim, Claimed, JobStore, Journal, JournalError, Retention, RunPlace, SessionSummary,
+    Checkpoint, Claim, Claimed, JobStore, Journal, JournalError, Place, Retention, RunPlace, SessionSummary,
     backend::begins_run, jobs::MemoryJobs, retention::Cut,
 };
 
@@ -59,6 +59,7 @@ struct Events {
     /// The first event of each run.
     runs: BTreeMap<RunId, u64>,
     created_at: Timestamp,
+    begun_at: Timestamp,
     checkpoint: Option<Checkpoint>,
     failure: Option<Arc<str>>,
     is_closed: bool,
@@ -98,11 +99,12 @@ impl Events {
             return;
         }
         if self.position.last == 0 {
-            self.created_at = event.at;
+            (self.created_at, self.begun_at) = (event.at, event.at);
         }
         self.position.apply(event);
         if let Some(run) = event.origin.run_id.as_ref().filter(|_| begins_run(event)) {
             self.runs.insert(run.clone(), event.seq);
+            self.begun_at = event.at;
         }
         self.stored.push(event.clone());
     }
@@ -128,6 +130,7 @@ impl Events {
             unfinished,
             created_at,
             updated_at,
+            place: Place { at: self.begun_at, name: id.as_str().to_owned() },
             damage: None,
         })
     }

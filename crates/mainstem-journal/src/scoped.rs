@@ -7,8 +7,8 @@ use mainstem_event::{AgentEvent, Record, Timestamp};
 use mainstem_message::{RunId, SessionId, TenantName};
 
 use crate::{
-    Changes, Checkpoint, Claim, Claimed, JobStore, Journal, JournalError, Retention, RunPlace, ScopedJobs,
-    SessionSummary,
+    Changes, Checkpoint, Claim, Claimed, JobStore, Journal, JournalError, Listing, Part, Place, Retention,
+    RunPlace, ScopedJobs, SessionSummary,
 };
 
 /// A tenant's part of a journal, whose sessions and claims other parts can't read. In the journal
@@ -50,6 +50,14 @@ impl Scoped {
         session.unscoped(&self.tenant)
     }
 
+    /// Returns a summary as it is within the part; `None` if it belongs to another part.
+    fn own(&self, summary: SessionSummary) -> Option<SessionSummary> {
+        let id = self.outer(&summary.id)?;
+        let name = summary.place.name.strip_prefix(self.tenant.as_str())?.strip_prefix('/')?.to_owned();
+        let place = Place { name, ..summary.place };
+        Some(SessionSummary { id, place, ..summary })
+    }
+
     /// Converts the sessions of an error to their ids within the part.
     fn named<T>(&self, result: Result<T, JournalError>) -> Result<T, JournalError> {
         let own = |session: SessionId| self.outer(&session).unwrap_or(session);
@@ -76,13 +84,20 @@ impl Journal for Scoped {
 
     async fn sessions(&self) -> Result<Vec<SessionSummary>, JournalError> {
         let all = self.whole.sessions().await?;
-        let own = |summary: SessionSummary| Some(SessionSummary { id: self.outer(&summary.id)?, ..summary });
-        Ok(all.into_iter().filter_map(own).collect())
+        Ok(all.into_iter().filter_map(|summary| self.own(summary)).collect())
+    }
+
+    async fn list(&self, listing: &Listing) -> Result<Vec<SessionSummary>, JournalError> {
+        let name = |place: &Place| format!("{}/{}", self.tenant, place.name);
+        let after = listing.after.as_ref().map(|place| Place { name: name(place), ..*place });
+        let part = Part::Of(Some(self.tenant.clone()));
+        let found = self.whole.list(&Listing { part, after, ..listing.clone() }).await?;
+        Ok(found.into_iter().filter_map(|summary| self.own(summary)).collect())
     }
 
     async fn session(&self, id: &SessionId) -> Result<Option<SessionSummary>, JournalError> {
         let found = self.whole.session(&self.inner(id)).await?;
-        Ok(found.map(|summary| SessionSummary { id: id.clone(), ..summary }))
+        Ok(found.and_then(|summary| self.own(summary)))
     }
 
     async fn read(

@@ -29,8 +29,8 @@ use self::{
     threads::Threads,
 };
 use crate::{
-    Checkpoint, Claim, Claimed, JobStore, Journal, JournalError, Retention, RunPlace, SessionSummary,
-    backend::dropped_through,
+    Checkpoint, Claim, Claimed, JobStore, Journal, JournalError, Listing, Retention, RunPlace,
+    SessionSummary, backend::dropped_through,
 };
 
 /// How long an event waits for others to be committed with it, unless one of them is durable.
@@ -131,6 +131,11 @@ impl Journal for SqliteJournal {
 
     async fn sessions(&self) -> Result<Vec<SessionSummary>, JournalError> {
         self.threads.read("list the sessions of", table::sessions).await
+    }
+
+    async fn list(&self, listing: &Listing) -> Result<Vec<SessionSummary>, JournalError> {
+        let listing = listing.clone();
+        self.threads.read("list the sessions of", move |connection| table::list(connection, &listing)).await
     }
 
     async fn session(&self, id: &SessionId) -> Result<Option<SessionSummary>, JournalError> {

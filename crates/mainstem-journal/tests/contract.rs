@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mainstem_event::Timestamp;
 use mainstem_journal::{Claim, Claimed, Journal, MemoryJournal, Scoped};
-use mainstem_testing::journal::{check, check_jobs, open_log, text_delta};
+use mainstem_testing::journal::{check, check_jobs, check_pages, open_log, text_delta};
 
 #[tokio::test]
 async fn the_journal_in_memory_keeps_the_contract() {
@@ -49,6 +49,19 @@ async fn the_journal_in_a_file_keeps_the_contract() {
     let directory = tempfile::tempdir().unwrap();
     check(Arc::new(mainstem_journal::SqliteJournal::open(directory.path().join("new/journal.db")).unwrap()))
         .await;
+}
+
+#[tokio::test]
+async fn pages_keep_the_contract() {
+    check_pages(&(Arc::new(MemoryJournal::new()) as Arc<dyn Journal>)).await;
+}
+
+#[cfg(feature = "sqlite")]
+#[tokio::test]
+async fn pages_of_a_file_keep_the_contract() {
+    let directory = tempfile::tempdir().unwrap();
+    let journal = mainstem_journal::SqliteJournal::open(directory.path().join("journal.db")).unwrap();
+    check_pages(&(Arc::new(journal) as Arc<dyn Journal>)).await;
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
-use mainstem_journal::{Job, JobChange, JobFault, JobStatus, JobStore, JournalError, Take};
+use mainstem_journal::{Job, JobChange, JobFault, JobListing, JobStatus, JobStore, JournalError, Take};
 use mainstem_message::{JobId, TenantName};
 
 use crate::{
@@ -42,6 +42,14 @@ impl JobStore for PostgresJobs {
         let statuses = statuses.to_vec();
         let read = |shared: Arc<Shared>| async move {
             repeat(|| async { sql::list(&shared.client().await?, &statuses).await }).await
+        };
+        self.0.serve("list the jobs of", read).await
+    }
+
+    async fn list(&self, listing: &JobListing) -> Result<Vec<Job>, JournalError> {
+        let listing = listing.clone();
+        let read = |shared: Arc<Shared>| async move {
+            repeat(|| async { sql::page(&shared.client().await?, &listing).await }).await
         };
         self.0.serve("list the jobs of", read).await
     }

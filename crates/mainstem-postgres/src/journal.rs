@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use futures_util::{StreamExt, stream};
 use mainstem_event::{AgentEvent, Record, Timestamp};
 use mainstem_journal::{
-    Changes, Checkpoint, Claim, Claimed, Figures, JobStore, Journal, JournalError, Relay, Retention,
+    Changes, Checkpoint, Claim, Claimed, Figures, JobStore, Journal, JournalError, Listing, Relay, Retention,
     RunPlace, SessionSummary, backend::dropped_through,
 };
 use mainstem_message::{RunId, SessionId};
@@ -144,6 +144,14 @@ impl Journal for PostgresJournal {
     async fn sessions(&self) -> Result<Vec<SessionSummary>, JournalError> {
         let list = |shared: Arc<Shared>| async move {
             repeat(|| async { sql::sessions(&shared.client().await?).await }).await
+        };
+        self.serve("list the sessions of", list).await
+    }
+
+    async fn list(&self, listing: &Listing) -> Result<Vec<SessionSummary>, JournalError> {
+        let listing = listing.clone();
+        let list = |shared: Arc<Shared>| async move {
+            repeat(|| async { sql::list(&shared.client().await?, &listing).await }).await
         };
         self.serve("list the sessions of", list).await
     }

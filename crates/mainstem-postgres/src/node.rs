@@ -196,6 +196,11 @@ impl Shared {
         &self.place
     }
 
+    /// Returns why nothing can be written once the lease is over.
+    pub(crate) fn lost_lease(&self) -> String {
+        format!("this node could not renew its lease at {}", self.place)
+    }
+
     pub(crate) fn no(&self) -> i64 {
         self.no.load(Ordering::Acquire)
     }
@@ -417,7 +422,7 @@ async fn fence(shared: &Shared) -> Infallible {
     loop {
         sleep_until(shared.lease.until()).await;
         if shared.lease.is_over() {
-            shared.fail_all(&format!("this node could not renew its lease at {}", shared.place()));
+            shared.fail_all(&shared.lost_lease());
             while shared.lease.is_over() {
                 sleep(PAUSE).await;
             }

@@ -9,10 +9,10 @@ use std::time::Duration;
 use deadpool_postgres::Object as Client;
 use mainstem_event::{Position, Timestamp};
 use mainstem_journal::{
-    Checkpoint, Claim, RunPlace, SessionSummary,
+    Checkpoint, Claim, Listing, Part, Place, RunPlace, SessionSummary,
     backend::{Found, Head, Row, nearest_id},
 };
-use mainstem_message::{RunId, SessionId};
+use mainstem_message::{RunId, SessionId, TenantName};
 use tokio_postgres::{Client as Connected, Row as SqlRow, types::ToSql};
 
 use crate::{
@@ -70,12 +70,12 @@ pub(crate) async fn take(client: &Client, session: &SessionId, node: i64) -> Res
         "INSERT INTO sessions AS s (name, node, epoch) VALUES ($1, $2, 1)
         ON CONFLICT (name) DO UPDATE SET node = $2, epoch = s.epoch + 1 WHERE ",
         free!(),
-        " RETURNING no, epoch, last, updated_at, run, streams, runs, created_at"
+        " RETURNING no, epoch, last, updated_at, run, streams, runs, created_at, begun_at"
     );
     let Some(row) = query_opt(client, sql, &[&session.as_str(), &node]).await? else { return Ok(None) };
     let mut head = Head::default();
     head.position = position(&row)?;
-    (head.runs, head.created_at) = (number(&row, 6)?, time(&row, 7)?);
+    (head.runs, head.created_at, head.begun_at) = (number(&row, 6)?, time(&row, 7)?, time(&row, 8)?);
     Ok(Some(Taken { no: row.try_get(0)?, epoch: row.try_get(1)?, head }))
 }
 
@@ -112,13 +112,13 @@ pub(crate) async fn no_of(client: &Client, session: &SessionId) -> Result<Option
 }
 
 const SUMMARY: &str =
-    "SELECT name, first, last, runs, run, created_at, updated_at FROM sessions WHERE last > 0";
+    "SELECT name, first, last, runs, run, created_at, updated_at, begun_at FROM sessions WHERE last > 0";
 
 /// Reads a row; fields that can't be read are empty, and `damage` is the first reason.
 fn summary(row: &SqlRow) -> Result<SessionSummary> {
     let name: String = row.try_get(0)?;
-    let mut summary =
-        SessionSummary::new(SessionId::parse_scoped(&name).unwrap_or_else(|_| nearest_id(&name)));
+    let id = SessionId::parse_scoped(&name).unwrap_or_else(|_| nearest_id(&name));
+    let mut summary = SessionSummary::new(id);
     summary.damage = SessionId::parse_scoped(&name).err().map(|error| error.to_string());
     (summary.first, summary.last, summary.runs) = (number(row, 1)?, number(row, 2)?, number(row, 3)?);
     match run(row, 4) {
@@ -126,12 +126,39 @@ fn summary(row: &SqlRow) -> Result<SessionSummary> {
         Err(failure) => summary.damage = Some(failure.to_string()),
     }
     (summary.created_at, summary.updated_at) = (time(row, 5)?, time(row, 6)?);
+    summary.place = Place { at: time(row, 7)?, name };
     Ok(summary)
 }
 
 pub(crate) async fn sessions(client: &Client) -> Result<Vec<SessionSummary>> {
     let sql = format!("{SUMMARY} ORDER BY updated_at DESC, no DESC");
     query(client, &sql, &[]).await?.iter().map(summary).collect()
+}
+
+/// Returns the value that the columns `tenant` have in a part; `None` for all.
+fn tenant_of(part: &Part) -> Option<&str> {
+    match part {
+        Part::All => None,
+        Part::Of(tenant) => Some(tenant.as_ref().map_or("", TenantName::as_str)),
+    }
+}
+
+pub(crate) async fn list(client: &Client, listing: &Listing) -> Result<Vec<SessionSummary>> {
+    let tenant = tenant_of(&listing.part);
+    // Not one statement with conditions that may be off: it would read all sessions.
+    let of_part = if tenant.is_some() { "tenant = $1" } else { "$1::text IS NULL" };
+    let sql = format!(
+        "{SUMMARY} AND {of_part} AND (begun_at, name) < ($2, $3)
+            AND position(lower($4) in lower(substr(name, position('/' in name) + 1))) > 0
+        ORDER BY begun_at DESC, name DESC LIMIT $5"
+    );
+    let (at, name) = match &listing.after {
+        Some(after) => (signed(after.at.as_micros()), &*after.name),
+        None => (i64::MAX, ""),
+    };
+    let values: [&(dyn ToSql + Sync); 5] =
+        [&tenant, &at, &name, &listing.search, &signed(listing.max as u64)];
+    query(client, &sql, &values).await?.iter().map(summary).collect()
 }
 
 pub(crate) async fn session(client: &Client, id: &SessionId) -> Result<Option<SessionSummary>> {

@@ -136,7 +136,10 @@ async fn write(shared: &Shared, pool: &Pool, batch: Batch) -> Result<()> {
             return written;
         }
         Err(failure) => {
-            let why = format!("cannot write {}: {failure}", shared.place());
+            let why = match failure.is_transient && shared.lease.is_over() {
+                true => shared.lost_lease(),
+                false => format!("cannot write {}: {failure}", shared.place()),
+            };
             batch.parts.values().for_each(|part| part.entry.fail(&why));
             shared.counts.failed(batch.parts.len() as u64);
             batch.released.iter().for_each(|entry| shared.forget(entry));
@@ -218,13 +221,15 @@ async fn update_heads(change: &Transaction<'_>, parts: &BTreeMap<i64, Part>) -> 
     let streams = of(parts, |part| signed(part.head.position.streams));
     let runs = of(parts, |part| signed(part.head.runs));
     let created_at = of(parts, |part| signed(part.head.created_at.as_micros()));
+    let begun_at = of(parts, |part| signed(part.head.begun_at.as_micros()));
     let sql = "UPDATE sessions s SET last = u.last, updated_at = u.at, run = u.run, streams = u.streams,
-            runs = u.runs, created_at = u.created_at
+            runs = u.runs, created_at = u.created_at, begun_at = u.begun_at
         FROM unnest($1::int8[], $2::int8[], $3::int8[], $4::int8[], $5::int8[], $6::text[], $7::int8[],
-            $8::int8[], $9::int8[]) AS u(no, epoch, before, last, at, run, streams, runs, created_at)
+            $8::int8[], $9::int8[], $10::int8[])
+            AS u(no, epoch, before, last, at, run, streams, runs, created_at, begun_at)
         WHERE s.no = u.no AND s.epoch = u.epoch AND s.last = u.before RETURNING s.no";
-    let values: [&(dyn ToSql + Sync); 9] =
-        [&no, &epoch, &before, &last, &at, &run, &streams, &runs, &created_at];
+    let values: [&(dyn ToSql + Sync); 10] =
+        [&no, &epoch, &before, &last, &at, &run, &streams, &runs, &created_at, &begun_at];
     let updated = change.query(&change.prepare_cached(sql).await?, &values).await?;
     let mut ours: HashMap<i64, bool> =
         updated.iter().map(|row| Ok((row.try_get(0)?, true))).collect::<Result<_>>()?;

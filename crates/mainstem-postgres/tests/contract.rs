@@ -19,6 +19,12 @@ async fn the_journal_keeps_the_contract() {
 }
 
 #[tokio::test]
+async fn pages_keep_the_contract() {
+    let server = Postgres::start();
+    journal::check_pages(&(Arc::new(join(&server).await.journal()) as Arc<dyn Journal>)).await;
+}
+
+#[tokio::test]
 async fn jobs_keep_the_contract() {
     let server = Postgres::start();
     journal::check_jobs(&(Arc::new(join(&server).await.journal()) as Arc<dyn Journal>)).await;

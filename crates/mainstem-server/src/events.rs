@@ -11,9 +11,10 @@ use axum::{
 use mainstem::{
     encode::{Encoder, Fleet},
     event::{AgentEvent, EventKind},
-    message::RunId,
+    journal::JournalError,
+    message::{RunId, SessionId},
     prelude::Session,
-    session::FoundRun,
+    session::{FoundRun, SessionCopy},
 };
 use mainstem_api::{Code, Detail, EventQuery, Format, StreamForm};
 
@@ -25,7 +26,7 @@ use crate::{
     prefix::Prefix,
     problem::Problem,
     protocols::Protocol,
-    readers::ReaderPermit,
+    readers::{ReaderPermit, Source},
     runs, tasks,
 };
 
@@ -37,16 +38,47 @@ pub(crate) async fn get(
     prefix: Prefix,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let session = app.session(&caller, &id).await?;
-    let run = match &params.run {
-        Some(id) => Some(run_of(&app, &caller, &session, id).await?),
-        None => None,
+    let parts = Parts { params, prefix, headers };
+    let run = parts.params.run.as_ref();
+    let session = match app.session(&caller, &id).await {
+        Ok(session) => session,
+        Err(problem) if problem.body().code == Code::SessionBusy => {
+            let id = id.parse()?;
+            return match elsewhere(&app, &caller, &id, run).await? {
+                Some((copy, scope)) => serve(&app, &caller, Source::Elsewhere(copy), parts, scope).await,
+                None => Err(problem),
+            };
+        }
+        Err(problem) => return Err(problem),
     };
     let scope = match run {
-        Some(run) => Scope { first: run.first(), is_over: run.is_over(), until: runs::until(&run) },
-        None => Scope { first: 1, is_over: false, until: Until::Never },
+        Some(id) => {
+            let run = run_of(&app, &caller, &session, id).await?;
+            Scope { first: run.first(), is_over: run.is_over(), until: runs::until(&run) }
+        }
+        None => Scope::WHOLE,
     };
-    serve(&app, &caller, &session, Parts { params, prefix, headers }, scope).await
+    serve(&app, &caller, (&session).into(), parts, scope).await
+}
+
+/// Returns a copy of a session that another process writes, and the part that is read; `None` if
+/// the journal has none of it.
+async fn elsewhere(
+    app: &App,
+    caller: &Caller,
+    id: &SessionId,
+    run: Option<&RunId>,
+) -> Result<Option<(SessionCopy, Scope)>, Problem> {
+    let unreadable = |error: JournalError| app.unreadable(&error);
+    let copy = caller.harness.sessions().copy(id).await.map_err(unreadable)?;
+    let (Some(copy), Some(run)) = (copy.clone(), run) else {
+        return Ok(copy.map(|copy| (copy, Scope::WHOLE)));
+    };
+    let found = copy.run(run).await.map_err(unreadable)?;
+    Ok(found.map(|(first, is_over)| {
+        let scope = Scope { first, is_over, until: Until::EndOf(run.clone(), None) };
+        (copy, scope)
+    }))
 }
 
 /// `GET /tasks/{id}/events`: the events of a background task, to its end.
@@ -61,7 +93,7 @@ pub(crate) async fn of_task(
     let task = tasks::find(&caller, &id).await?;
     let session = app.session(&caller, task.root_session_id.as_str()).await?;
     let scope = Scope { first: 1, is_over: task.is_over(), until: Until::TaskIsOver(task.id) };
-    serve(&app, &caller, &session, Parts { params, prefix, headers }, scope).await
+    serve(&app, &caller, (&session).into(), Parts { params, prefix, headers }, scope).await
 }
 
 /// `GET /sessions/{id}/events/{seq}`: one event, however large it is.
@@ -88,6 +120,11 @@ struct Scope {
     until: Until,
 }
 
+impl Scope {
+    /// All events of a session.
+    const WHOLE: Self = Self { first: 1, is_over: false, until: Until::Never };
+}
+
 /// The parts of a request that decide its response.
 struct Parts {
     params: EventQuery,
@@ -98,7 +135,7 @@ struct Parts {
 async fn serve(
     app: &Arc<App>,
     caller: &Caller,
-    session: &Session,
+    source: Source,
     Parts { params, prefix, headers }: Parts,
     scope: Scope,
 ) -> Result<Response, Problem> {
@@ -117,14 +154,14 @@ async fn serve(
         follow: params.is_following(),
     };
     let after = last_event_id(&headers)?.or(params.after).unwrap_or(0);
-    Reading { session, first: scope.first, is_over: scope.is_over, after, subscription }
+    Reading { source, first: scope.first, is_over: scope.is_over, after, subscription }
         .respond(app, caller, encoder)
         .await
 }
 
 /// A part of a session, from after an event on.
-pub(crate) struct Reading<'a> {
-    pub(crate) session: &'a Session,
+pub(crate) struct Reading {
+    pub(crate) source: Source,
     /// The number of the part's first event, or of an earlier one.
     pub(crate) first: u64,
     /// Whether it gets no more events.
@@ -134,11 +171,11 @@ pub(crate) struct Reading<'a> {
     pub(crate) subscription: Subscription,
 }
 
-impl<'a> Reading<'a> {
+impl Reading {
     /// Returns the events of a run after one of them, to its end.
-    pub(crate) fn of_run(run: &'a FoundRun, after: u64) -> Self {
+    pub(crate) fn of_run(run: &FoundRun, after: u64) -> Self {
         let subscription = Subscription::to(runs::until(run));
-        Self { session: run.session(), first: run.first(), is_over: run.is_over(), after, subscription }
+        Self { source: run.session().into(), first: run.first(), is_over: run.is_over(), after, subscription }
     }
 
     /// Streams it.
@@ -152,8 +189,8 @@ impl<'a> Reading<'a> {
         caller: &Caller,
         encoder: Box<dyn Encoder>,
     ) -> Result<Response, Problem> {
-        let Self { session, first, is_over, after, subscription } = self;
-        let log = session.log();
+        let Self { source, first, is_over, after, subscription } = self;
+        let log = source.log().clone();
         if after > log.last_seq() {
             let detail = format!("there is no event {after} yet; the latest is {}", log.last_seq());
             return Err(Problem::new(Code::BadCursor, detail));
@@ -166,7 +203,7 @@ impl<'a> Reading<'a> {
             Available::Nothing => return Ok(StatusCode::NO_CONTENT.into_response()),
             Available::Something => {}
         }
-        let permit = ReaderPermit::acquire(app, caller, session)?;
+        let permit = ReaderPermit::acquire(app, caller, source)?;
         Ok(respond(app, log.committed_from(from), encoder, subscription, permit, None))
     }
 }

@@ -10,8 +10,11 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use mainstem::{journal::JobStore, session::jobs};
-use mainstem_api::{Code, Items, JobQuery, JobView, NewJob};
+use mainstem::{
+    journal::{JobStore, Part},
+    session::jobs,
+};
+use mainstem_api::{Code, JobQuery, JobView, NewJob, Page};
 
 pub(crate) use self::work::{OfJob, work};
 
@@ -30,11 +33,8 @@ pub(crate) const MAX_JOBS: usize = 10_000;
 pub(crate) async fn list(
     caller: Caller,
     Query(query): Query<JobQuery>,
-) -> Result<Json<Items<JobView>>, Problem> {
-    let mut found = jobs::list(&*store(&caller)?, query).await.map_err(problem)?;
-    // The harness without a tenant lists those of tenants, too.
-    found.retain(|job| job.id.tenant().is_none());
-    Ok(Json(Items { items: found }))
+) -> Result<Json<Page<JobView>>, Problem> {
+    Ok(Json(jobs::list(&*store(&caller)?, Part::Of(None), &query).await.map_err(problem)?))
 }
 
 pub(crate) async fn add(

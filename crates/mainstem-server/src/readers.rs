@@ -7,8 +7,10 @@ use std::sync::{
 
 use dashmap::DashMap;
 use mainstem::{
+    event::SessionLog,
     policy::{Share, Shares},
     prelude::Session,
+    session::SessionCopy,
 };
 use mainstem_api::Code;
 
@@ -42,11 +44,40 @@ impl Readers {
     }
 }
 
-/// The permit of a reader, which counts for its session and its tenant. The session stays open
-/// until it is dropped.
+/// Where the events of a session come from.
+#[derive(Clone)]
+pub(crate) enum Source {
+    /// From the session itself, which is open in this process.
+    Open(Session),
+    /// From the journal: another process writes it.
+    Elsewhere(SessionCopy),
+}
+
+impl Source {
+    pub(crate) fn log(&self) -> &Arc<SessionLog> {
+        match self {
+            Self::Open(session) => session.log(),
+            Self::Elsewhere(copy) => copy.log(),
+        }
+    }
+
+    /// Identifies the log among all of this process.
+    fn address(&self) -> usize {
+        Arc::as_ptr(self.log()).addr()
+    }
+}
+
+impl From<&Session> for Source {
+    fn from(session: &Session) -> Self {
+        Self::Open(session.clone())
+    }
+}
+
+/// The permit of a reader, which counts for its session and its tenant. The source stays open until
+/// it is dropped.
 pub(crate) struct ReaderPermit {
     app: Arc<App>,
-    session: Session,
+    source: Source,
     group: Arc<Group>,
     _share: Share,
 }
@@ -56,21 +87,26 @@ impl ReaderPermit {
     ///
     /// # Errors
     /// The session or the tenant has as many readers as it may have.
-    pub(crate) fn acquire(app: &Arc<App>, caller: &Caller, session: &Session) -> Result<Self, Problem> {
+    pub(crate) fn acquire(
+        app: &Arc<App>,
+        caller: &Caller,
+        source: impl Into<Source>,
+    ) -> Result<Self, Problem> {
+        let source = source.into();
         let refused = |detail: String| Problem::new(Code::TooManyReaders, detail).retry_after(2);
         let Readers { shares, max_per_session, groups } = &app.readers;
         let share = shares.take(&caller.tenant).ok_or_else(|| {
             let all = shares.most();
             refused(format!("your share of the {all} readers that this server has at once is in use"))
         })?;
-        let group = groups.entry(address(session)).or_default();
+        let group = groups.entry(source.address()).or_default();
         if group.count.load(Ordering::Acquire) >= *max_per_session {
             return Err(refused(format!(
                 "{max_per_session} readers follow this session, which is the limit"
             )));
         }
         group.count.fetch_add(1, Ordering::AcqRel);
-        Ok(Self { app: app.clone(), session: session.clone(), group: group.clone(), _share: share })
+        Ok(Self { app: app.clone(), source, group: group.clone(), _share: share })
     }
 
     /// Returns the frames that readers of the session share; `None` for its only reader.
@@ -82,10 +118,6 @@ impl ReaderPermit {
 impl Drop for ReaderPermit {
     fn drop(&mut self) {
         let is_last = |_: &usize, group: &Arc<Group>| group.count.fetch_sub(1, Ordering::AcqRel) == 1;
-        self.app.readers.groups.remove_if(&address(&self.session), is_last);
+        self.app.readers.groups.remove_if(&self.source.address(), is_last);
     }
-}
-
-fn address(session: &Session) -> usize {
-    Arc::as_ptr(session.log()).addr()
 }

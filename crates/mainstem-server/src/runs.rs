@@ -15,7 +15,7 @@ use mainstem::{
     event::{Clock, SystemClock},
     message::{Failure, RunId},
     prelude::{RunActive, RunOptions, RunRequest, Session},
-    session::FoundRun,
+    session::{FoundRun, RunStatus},
     tool::ToolSet,
 };
 use mainstem_api::{CancelQuery, Input, Items, NewRun, OnDisconnect, RunView, StreamForm};
@@ -175,7 +175,21 @@ impl NewRunOf<'_> {
                 (begin(app, caller, &session, request, run)?, true)
             }
         };
+        until_recorded(&run).await;
         Ok(BegunRun { run, is_new, reader })
+    }
+}
+
+/// Waits until a run that is not queued is recorded, so that a request at another node finds it.
+/// Dropping the wait does not stop the run.
+async fn until_recorded(run: &FoundRun) {
+    let Some(handle) = run.handle().filter(|handle| !matches!(handle.status(), RunStatus::Queued)) else {
+        return;
+    };
+    tokio::select! {
+        biased;
+        _ = run.session().log().until_committed(run.first()) => {}
+        () = handle.released() => {}
     }
 }
 

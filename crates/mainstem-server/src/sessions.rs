@@ -8,12 +8,17 @@ use axum::{
     http::{HeaderMap, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use mainstem::{event::FleetState, prelude::Session, session::view};
-use mainstem_api::{AnySession, Items, SessionView};
+use mainstem::{
+    event::FleetState,
+    journal::Part,
+    prelude::Session,
+    session::{listing, view},
+};
+use mainstem_api::{AnySession, Page, SessionQuery, SessionView};
 
 use crate::{
     app::{App, unrecorded},
-    body::Path,
+    body::{Path, Query},
     caller::Caller,
     problem::Problem,
 };
@@ -21,11 +26,10 @@ use crate::{
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
     caller: Caller,
-) -> Result<Json<Items<SessionView>>, Problem> {
-    let mut items = caller.harness.sessions().views().await.map_err(|error| app.unreadable(&error))?;
-    // The harness without a tenant lists those of tenants, too.
-    items.retain(|session| session.id.tenant().is_none());
-    Ok(Json(Items { items }))
+    Query(query): Query<SessionQuery>,
+) -> Result<Json<Page<SessionView>>, Problem> {
+    let listing = listing(&query, Part::Of(None))?;
+    Ok(Json(caller.harness.sessions().list(&listing).await.map_err(|error| app.unreadable(&error))?))
 }
 
 pub(crate) async fn get(

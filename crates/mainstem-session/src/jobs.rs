@@ -2,13 +2,16 @@
 
 use std::{sync::Arc, time::Duration};
 
-use mainstem_api::{Code, JobQuery, JobRunView, JobState, JobView, NewJob, NewRun, Problem, RunState};
+use mainstem_api::{Code, JobQuery, JobRunView, JobState, JobView, NewJob, NewRun, Page, Problem, RunState};
 use mainstem_event::{Clock, Ids, RandomIds, SystemClock, Timestamp};
-use mainstem_journal::{Job, JobChange, JobRun, JobStatus, JobStore, Journal};
+use mainstem_journal::{Job, JobChange, JobListing, JobRun, JobStatus, JobStore, Journal, Part};
 use mainstem_message::JobId;
 use serde_json::json;
 
-use crate::refusal::no_session;
+use crate::{
+    listing::{cut, place},
+    refusal::no_session,
+};
 
 /// The longest time until a job begins.
 const FARTHEST: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
@@ -39,14 +42,18 @@ pub async fn add(jobs: &dyn JobStore, new: NewJob) -> Result<JobView, Problem> {
     view(&job)
 }
 
-/// Returns the jobs, the one that is due first first.
+/// Returns a page of jobs; the one that is due first comes first.
 ///
 /// # Errors
-/// If they can't be read.
-pub async fn list(jobs: &dyn JobStore, query: JobQuery) -> Result<Vec<JobView>, Problem> {
+/// The query is not valid, or they can't be read.
+pub async fn list(jobs: &dyn JobStore, part: Part, query: &JobQuery) -> Result<Page<JobView>, Problem> {
     let live = [JobStatus::Waiting, JobStatus::Active];
-    let found = jobs.jobs(if query.all { &[] } else { &live }).await.map_err(|error| no_session(&error))?;
-    found.iter().map(view).collect()
+    let size = query.size()?;
+    let mut listing = JobListing::new(part, if query.all { &[][..] } else { &live }, size + 1);
+    listing.after = place(query.cursor.as_deref())?;
+    let mut found = jobs.list(&listing).await.map_err(|error| no_session(&error))?;
+    let next = cut(&mut found, size, Job::place);
+    Ok(Page { items: found.iter().map(view).collect::<Result<_, _>>()?, next })
 }
 
 /// Returns a job.

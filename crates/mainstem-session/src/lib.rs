@@ -6,10 +6,12 @@
 
 mod agents;
 mod checkpoints;
+mod copy;
 mod deferred;
 mod error;
 mod handle;
 pub mod jobs;
+mod listing;
 mod local;
 mod options;
 mod past;
@@ -28,8 +30,10 @@ pub mod view;
 mod wake;
 
 pub use agents::{AgentSource, RunAgents};
+pub use copy::SessionCopy;
 pub use error::{NothingToResume, RunActive, RunError};
 pub use handle::RunHandle;
+pub use listing::listing;
 pub use mainstem_subagent::{AnswerError, Background, Decision, SpawnOptions};
 pub use options::{RunOptions, RunRequest};
 pub use records::{Keep, Records};

@@ -4,22 +4,25 @@ mod keep;
 mod reader;
 mod session;
 
-use std::{cmp::Reverse, collections::HashMap, fmt, slice, sync::Arc, time::Duration};
+use std::{collections::HashMap, fmt, slice, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use mainstem_api::{
-    AnySession, Code, Error, Host, JobQuery, JobView, NewJob, Problem, SessionView, TaskQuery,
+    AnySession, Code, Error, Host, JobQuery, JobView, NewJob, Page, Problem, SessionQuery, SessionView,
+    TaskQuery,
 };
 use mainstem_event::Timestamp;
-use mainstem_journal::{JobStore, Journal, JournalError, SessionSummary};
+use mainstem_journal::{JobStore, Journal, JournalError, Part, SessionSummary};
 use mainstem_message::{JobId, SessionId, TaskId};
 use mainstem_task::{TaskRecord, TaskSet};
 use tokio::sync::oneshot;
 
 pub use self::keep::Keep;
+pub(crate) use self::reader::Reader;
 use self::session::RecordedSession;
 use crate::{
     DeleteError, jobs,
+    listing::{cut, listing},
     refusal::{no_session, no_tasks, not_deleted},
     view,
 };
@@ -134,15 +137,17 @@ impl Records {
 
 #[async_trait]
 impl Host for Records {
-    async fn sessions(&self) -> Result<Vec<SessionView>, Error> {
-        let Some(journal) = &self.journal else { return Ok(Vec::new()) };
-        let recorded = journal.sessions().await.map_err(|error| no_session(&error))?;
-        let mut sessions = Vec::with_capacity(recorded.len());
+    async fn sessions(&self, query: &SessionQuery) -> Result<Page<SessionView>, Error> {
+        let listing = listing(query, Part::All)?;
+        let Some(journal) = &self.journal else { return Ok(Page { items: Vec::new(), next: None }) };
+        let one_more = listing.clone().with_max(listing.max + 1);
+        let mut recorded = journal.list(&one_more).await.map_err(|error| no_session(&error))?;
+        let next = cut(&mut recorded, listing.max, |session| session.place.clone());
+        let mut items = Vec::with_capacity(recorded.len());
         for session in &recorded {
-            sessions.push(self.view(&**journal, session).await);
+            items.push(self.view(&**journal, session).await);
         }
-        sessions.sort_by_key(|session| Reverse(session.updated_at));
-        Ok(sessions)
+        Ok(Page { items, next })
     }
 
     fn session(&self, id: &SessionId) -> Arc<dyn AnySession> {
@@ -174,8 +179,8 @@ impl Host for Records {
         Ok(cancelled.map_err(|error| no_tasks(&error))?)
     }
 
-    async fn jobs(&self, query: JobQuery) -> Result<Vec<JobView>, Error> {
-        Ok(jobs::list(&*self.job_store()?, query).await?)
+    async fn jobs(&self, query: &JobQuery) -> Result<Page<JobView>, Error> {
+        Ok(jobs::list(&*self.job_store()?, Part::All, query).await?)
     }
 
     async fn job(&self, id: &JobId) -> Result<JobView, Error> {

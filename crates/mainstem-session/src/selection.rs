@@ -19,6 +19,11 @@ impl Selection {
         Ok(Self { filter: query.filter()?, run, is_brief: query.detail == Detail::Lifecycle })
     }
 
+    /// Selects all events.
+    pub(crate) fn all() -> Self {
+        Self { filter: EventFilter::new(), run: None, is_brief: false }
+    }
+
     /// A gap is always selected: events that the query selects may be missing.
     pub(crate) fn has(&self, event: &AgentEvent) -> bool {
         let is_of_run = self.run.as_ref().is_none_or(|run| event.run_id() == Some(run));

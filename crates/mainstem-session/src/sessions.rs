@@ -4,14 +4,10 @@ mod error;
 mod place;
 mod store;
 
-use std::{
-    collections::{BTreeMap, btree_map::Entry},
-    fmt,
-    sync::Arc,
-};
+use std::{fmt, sync::Arc};
 
-use mainstem_api::SessionView;
-use mainstem_journal::{Journal, JournalError};
+use mainstem_api::{Page, SessionView};
+use mainstem_journal::{Journal, JournalError, Listing, Place, SessionSummary};
 use mainstem_message::{IdError, RunId, SessionId};
 use mainstem_policy::Tenant;
 use mainstem_task::TaskSet;
@@ -21,7 +17,7 @@ pub use self::{
     error::{DeleteError, InUse, OpenError},
     store::Store,
 };
-use crate::{Records, Session, SessionBuilder, view};
+use crate::{Records, Session, SessionBuilder, SessionCopy, listing::merge, view};
 
 /// The sessions of one tenant: those that are open in this process, and those that its journal has.
 ///
@@ -49,6 +45,12 @@ pub struct Sessions {
     tenant: Tenant,
     records: Records,
     builder: Arc<dyn Fn() -> SessionBuilder + Send + Sync>,
+}
+
+/// A session of a page.
+enum Found {
+    Open(SessionView),
+    Recorded(SessionSummary),
 }
 
 impl Sessions {
@@ -121,6 +123,28 @@ impl Sessions {
         }
     }
 
+    /// Returns the events of a recorded session that another process writes, up to the last one
+    /// that is committed now; `None` if the session does not exist. All readers of a session share
+    /// one copy.
+    ///
+    /// # Errors
+    /// The journal can't be read.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub async fn copy(&self, id: &SessionId) -> Result<Option<SessionCopy>, JournalError> {
+        let Some(journal) = self.journal() else { return Ok(None) };
+        let key = self.key(id);
+        let copy = match self.store.copy(&key) {
+            Some(copy) => copy,
+            None => match SessionCopy::begin(journal, id).await? {
+                Some(copy) => self.store.add_copy(key, copy),
+                None => return Ok(None),
+            },
+        };
+        Ok(copy.caught_up().await?.then_some(copy))
+    }
+
     /// Opens a recorded session. One that was deleted after it was found does not begin anew.
     async fn load_recorded(&self, id: SessionId) -> Result<Session, JournalError> {
         let session = self.load(id.clone()).await?;
@@ -143,23 +167,36 @@ impl Sessions {
         self.store.of(&self.tenant)
     }
 
-    /// Returns all sessions as an API shows them, by id: those that are recorded, and those that
-    /// are open, which may be ahead of their records.
+    /// Returns a page of the sessions as an API shows them: of those that are recorded, and of
+    /// those that are open, which may be ahead of their records.
     ///
     /// # Errors
     /// The journal can't be read.
-    pub async fn views(&self) -> Result<Vec<SessionView>, JournalError> {
-        let opened = self.store.read(&self.tenant, |session| Some(view::open(session)));
-        let mut views: BTreeMap<_, _> =
-            opened.into_iter().map(|session| (session.id.to_string(), session)).collect();
-        if let Some(journal) = self.journal() {
-            for session in journal.sessions().await? {
-                if let Entry::Vacant(unknown) = views.entry(session.id.to_string()) {
-                    unknown.insert(self.records.view(&**journal, &session).await);
-                }
-            }
+    pub async fn list(&self, listing: &Listing) -> Result<Page<SessionView>, JournalError> {
+        let opened = self.store.read(&self.tenant, |session| {
+            let view = view::open(session);
+            let place = Place { at: view.last_run_at, name: view.id.as_str().to_owned() };
+            Some((place, Found::Open(view)))
+        });
+        let recorded = match self.journal() {
+            Some(journal) => journal.list(&listing.clone().with_max(listing.max.saturating_add(1))).await?,
+            None => Vec::new(),
+        };
+        let recorded = recorded.into_iter().map(|summary| (summary.place.clone(), Found::Recorded(summary)));
+        let (page, next) = merge(opened, recorded.collect(), listing);
+        let mut items = Vec::with_capacity(page.len());
+        for (_, found) in page {
+            items.push(self.view(found).await);
         }
-        Ok(views.into_values().collect())
+        Ok(Page { items, next })
+    }
+
+    async fn view(&self, found: Found) -> SessionView {
+        match (found, self.journal()) {
+            (Found::Open(view), _) => view,
+            (Found::Recorded(summary), Some(journal)) => self.records.view(&**journal, &summary).await,
+            (Found::Recorded(summary), None) => view::recorded(&summary, false),
+        }
     }
 
     /// Returns the id of the session that a run belongs to.

@@ -13,7 +13,7 @@ use std::{
 use futures_util::future::BoxFuture;
 use mainstem_event::{AgentEvent, Page, Position, Record, Timestamp};
 use mainstem_journal::{
-    Checkpoint, Claim, Claimed, Journal, JournalError, Retention, RunPlace, SessionSummary,
+    Checkpoint, Claim, Claimed, Journal, JournalError, Listing, Retention, RunPlace, SessionSummary,
 };
 use mainstem_message::{RunId, SessionId};
 use mainstem_tool::async_trait;
@@ -209,6 +209,7 @@ macro_rules! pass_on {
 pass_on! {
     is_open(session: &SessionId) -> bool;
     sessions() -> Vec<SessionSummary>;
+    list(listing: &Listing) -> Vec<SessionSummary>;
     session(id: &SessionId) -> Option<SessionSummary>;
     run(id: &RunId) -> Option<RunPlace>;
     claim(claim: Claim) -> Claimed;

@@ -44,6 +44,9 @@ pub(crate) enum JobsCommand {
         /// Also those that are over, for a week after their end.
         #[arg(long)]
         all: bool,
+        /// The maximum number of jobs.
+        #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+        limit: u32,
         /// The form of the list.
         #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
         output: Form,

@@ -40,7 +40,7 @@ pub(crate) struct Run {
     /// (`XDG_DATA_HOME`), or in --journal.
     #[arg(long, value_name = "ID", group = "recorded")]
     pub(crate) session: Option<SessionId>,
-    /// Continue the session that was active last.
+    /// Continue the session whose run began last.
     #[arg(short = 'c', long = "continue", conflicts_with = "session", group = "recorded")]
     pub(crate) is_continued: bool,
     /// Record the session in this file, or PostgreSQL database.

@@ -18,8 +18,13 @@ pub(crate) struct Sessions {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionsCommand {
-    /// List sessions, the latest activity first.
+    /// List sessions; the one whose run began last comes first.
     List {
+        /// Only sessions with this text in their ids.
+        search: Option<String>,
+        /// The maximum number of sessions.
+        #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+        limit: u32,
         /// The form of the list.
         #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
         output: Form,

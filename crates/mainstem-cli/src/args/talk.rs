@@ -59,7 +59,7 @@ pub(crate) struct Chat {
     /// Continue this session, or begin it; by default a new one.
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<SessionId>,
-    /// Continue the session that was active last.
+    /// Continue the session whose run began last.
     #[arg(short = 'c', long = "continue", conflicts_with = "session")]
     pub(crate) is_continued: bool,
     /// Record the session in this file or database instead of the user's.
@@ -171,7 +171,7 @@ pub(crate) enum TasksCommand {
 #[derive(Debug, Args)]
 pub(crate) struct Watch {
     /// A session, or a file of `mainstem run --record` or `mainstem sessions export`; by default
-    /// the session that was active last.
+    /// the session whose run began last.
     #[arg(value_name = "SESSION|FILE")]
     pub(crate) what: Option<String>,
     #[command(flatten)]
@@ -186,7 +186,7 @@ The tree of agents is on the left, what the selected one was told, said and did 
 Arrow keys select an agent and move in time; `?` lists all keys.
 
 Examples:
-  mainstem watch                                     the session that was active last
+  mainstem watch                                     the session whose run began last
   mainstem run -m demo --record demo.ndjson && mainstem watch demo.ndjson
   mainstem watch --server http://127.0.0.1:7878 my-session
 ";

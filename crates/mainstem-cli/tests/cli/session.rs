@@ -17,7 +17,13 @@ use crate::{
 
 /// A run of the session `s` in that journal.
 fn run(server: &Server, journal: &Path, prompt: &str) -> Cli {
-    let cli = mainstem("run -m openai:m --progress quiet --session s --journal").arg(journal).arg(prompt);
+    run_in("s", server, journal, prompt)
+}
+
+fn run_in(session: &str, server: &Server, journal: &Path, prompt: &str) -> Cli {
+    let cli =
+        mainstem("run -m openai:m --progress quiet --journal").arg(journal).arg("--session").arg(session);
+    let cli = cli.arg(prompt);
     cli.env("OPENAI_BASE_URL", &server.url()).env("OPENAI_API_KEY", "sk-secret-123456")
 }
 
@@ -134,6 +140,16 @@ fn sessions_are_listed_exported_and_deleted() {
         (&json[0]["active_run"], &json[0]["last_seq"]),
         (&Value::Null, &recorded(&journal).len().into())
     );
+
+    assert_eq!(run_in("t", &server, &journal, "Hi").run().code, Some(0));
+    let first = sessions("list --limit 1");
+    let rows: Vec<_> = first.stdout.lines().skip(1).collect();
+    assert!(rows.len() == 1 && rows[0].starts_with("t "), "{first:?}");
+    assert_eq!(first.stderr, "there are more sessions; `--limit N` lists N of them\n");
+    assert_eq!(sessions("list --limit 2").stderr, "");
+    let found = sessions("list S").stdout;
+    assert!(found.lines().count() == 2 && found.lines().nth(1).unwrap().starts_with("s "), "{found}");
+    assert_eq!(sessions("rm t").code, Some(0));
 
     let shown = sessions("show s").stdout;
     let lines: Vec<_> = shown.lines().collect();

@@ -218,6 +218,26 @@ impl SessionLog {
         if let Some(metadata) = metadata {
             event = event.with_metadata(metadata);
         }
+        self.push(state, event);
+        (seq, at)
+    }
+
+    /// Adds an event that another log has numbered. For a copy of a session that another process
+    /// writes; a log with events of its own has other numbers.
+    ///
+    /// Returns `false`, and adds nothing, if it is not the next event.
+    #[must_use]
+    pub fn copy(&self, event: AgentEvent) -> bool {
+        let state = self.lock();
+        let is_next = event.seq == state.last + 1;
+        if is_next {
+            self.push(state, event);
+        }
+        is_next
+    }
+
+    fn push(&self, mut state: MutexGuard<'_, State>, event: AgentEvent) {
+        let seq = event.seq;
         self.ahead.appended(&event);
         let mut woken = Wakers::new();
         match &self.recorded {
@@ -231,7 +251,6 @@ impl SessionLog {
         }
         drop(state);
         woken.into_iter().for_each(Waker::wake);
-        (seq, at)
     }
 
     /// Returns how far the record reaches.

@@ -13,16 +13,21 @@ pub struct Head {
     pub runs: u64,
     /// The time of the first event.
     pub created_at: Timestamp,
+    /// When the last run began; the time of the first event if none has.
+    pub begun_at: Timestamp,
 }
 
 impl Head {
     /// Advances by the next event.
     pub fn apply(&mut self, event: &AgentEvent) {
         if self.position.last == 0 {
-            self.created_at = event.at;
+            (self.created_at, self.begun_at) = (event.at, event.at);
         }
         self.position.apply(event);
-        self.runs += u64::from(begins_run(event));
+        if begins_run(event) {
+            self.runs += 1;
+            self.begun_at = event.at;
+        }
     }
 }
 

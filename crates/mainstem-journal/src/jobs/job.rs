@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Cron, CronError};
+use crate::Place;
 
 /// A request for a run at a time, or again and again.
 ///
@@ -204,6 +205,11 @@ impl Job {
     pub fn with_created_at(mut self, at: Timestamp) -> Self {
         (self.created_at, self.updated_at) = (at, at);
         self
+    }
+
+    /// Returns its place in the list of jobs.
+    pub fn place(&self) -> Place {
+        Place { at: self.due_at, name: self.id.as_str().to_owned() }
     }
 
     /// Returns the key of its next run, the same for each process that takes the job: a run that is

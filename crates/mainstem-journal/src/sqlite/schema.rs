@@ -76,6 +76,15 @@ const JOBS: &str = "
     CREATE INDEX IF NOT EXISTS jobs_by_status ON jobs (status, due_at);
 ";
 
+/// The columns of the list of sessions. Programs before them do not write `begun_at`: a session
+/// that such a program goes on with keeps its place.
+const LIST: &str = "
+    ALTER TABLE sessions ADD COLUMN begun_at INTEGER NOT NULL DEFAULT 0 CHECK (begun_at >= 0);
+    ALTER TABLE sessions ADD COLUMN tenant TEXT AS (iif(instr(name, '/'), substr(name, 1, instr(name, '/') - 1), ''));
+    CREATE INDEX sessions_listed ON sessions (tenant, begun_at, name);
+    UPDATE sessions SET begun_at = updated_at WHERE typeof(updated_at) = 'integer' AND updated_at > 0;
+";
+
 /// Opens a file for writing, and creates what is missing.
 pub(super) fn open(path: &Path, max_bytes: Option<u64>) -> Result<Connection, JournalError> {
     create(path).map_err(JournalError::store("create", path))?;
@@ -130,6 +139,7 @@ fn prepare(connection: &mut Connection, max_bytes: Option<u64>) -> rusqlite::Res
             change.execute_batch(TABLES)?;
             change.execute_batch(LATER_TABLES)?;
             change.execute_batch(JOBS)?;
+            change.execute_batch(LIST)?;
             change.pragma_update(None, "application_id", APPLICATION)?;
             change.pragma_update(None, "user_version", FORMAT)?;
             change.execute("INSERT INTO about VALUES ('written by', ?1)", [PROGRAM])?;
@@ -149,7 +159,7 @@ fn complete(connection: &mut Connection) -> rusqlite::Result<()> {
         let sql = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = ?1)";
         connection.query_row(sql, [table], |row| row.get::<_, bool>(0))
     };
-    if has(connection, "runs")? && has(connection, "jobs")? {
+    if has(connection, "runs")? && has(connection, "jobs")? && has(connection, "sessions_listed")? {
         return Ok(());
     }
     let change = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -157,6 +167,9 @@ fn complete(connection: &mut Connection) -> rusqlite::Result<()> {
         change.execute_batch(LATER_TABLES)?;
     }
     change.execute_batch(JOBS)?;
+    if !has(&change, "sessions_listed")? {
+        change.execute_batch(LIST)?;
+    }
     change.commit()
 }
 

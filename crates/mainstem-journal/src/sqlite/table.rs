@@ -3,13 +3,16 @@
 mod ids;
 
 use mainstem_event::{AgentEvent, Position, Timestamp};
-use mainstem_message::{RunId, SessionId};
-use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params, types::ValueRef};
+use mainstem_message::{RunId, SessionId, TenantName};
+use rusqlite::{
+    Connection, OptionalExtension, Row as SqlRow, params,
+    types::{Value, ValueRef},
+};
 
 pub(super) use self::ids::invalid;
 use self::ids::{run, session_id};
 use crate::{
-    Checkpoint, Claim, RunPlace, SessionSummary,
+    Checkpoint, Claim, Listing, Part, Place, RunPlace, SessionSummary,
     backend::{self, Found, Row, begins_run, nearest_id},
 };
 
@@ -31,15 +34,14 @@ fn time(row: &SqlRow<'_>, index: usize) -> rusqlite::Result<Timestamp> {
 
 /// Returns the session of this name, if there is one.
 pub(super) fn head(connection: &Connection, session: &SessionId) -> rusqlite::Result<Option<Head>> {
-    let sql =
-        "SELECT id, epoch, last, updated_at, run, streams, runs, created_at FROM sessions WHERE name = ?1";
+    let sql = "SELECT id, epoch, last, updated_at, run, streams, runs, created_at, begun_at FROM sessions WHERE name = ?1";
     let head = |row: &SqlRow<'_>| {
         let mut state = backend::Head::default();
         state.position.last = number(row, 2)?;
         state.position.at = time(row, 3)?;
         state.position.run = run(row, 4)?;
         state.position.streams = number(row, 5)?;
-        (state.runs, state.created_at) = (number(row, 6)?, time(row, 7)?);
+        (state.runs, state.created_at, state.begun_at) = (number(row, 6)?, time(row, 7)?, time(row, 8)?);
         Ok(Head { row: row.get(0)?, epoch: row.get(1)?, state })
     };
     connection.prepare_cached(sql)?.query_row([session.as_str()], head).optional()
@@ -84,7 +86,7 @@ pub(super) fn insert(connection: &Connection, row: i64, event: &AgentEvent) -> r
 }
 
 pub(super) fn update(connection: &Connection, head: &Head) -> rusqlite::Result<()> {
-    let sql = "UPDATE sessions SET last = ?2, updated_at = ?3, run = ?4, streams = ?5, runs = ?6, created_at = ?7 WHERE id = ?1";
+    let sql = "UPDATE sessions SET last = ?2, updated_at = ?3, run = ?4, streams = ?5, runs = ?6, created_at = ?7, begun_at = ?8 WHERE id = ?1";
     let Position { last, at, run, streams, .. } = &head.state.position;
     connection.prepare_cached(sql)?.execute(params![
         head.row,
@@ -94,6 +96,7 @@ pub(super) fn update(connection: &Connection, head: &Head) -> rusqlite::Result<(
         *streams as i64,
         head.state.runs as i64,
         head.state.created_at.as_micros() as i64,
+        head.state.begun_at.as_micros() as i64,
     ])?;
     Ok(())
 }
@@ -195,7 +198,7 @@ pub(super) fn sign(connection: &Connection, program: &str) -> rusqlite::Result<(
 }
 
 const SUMMARY: &str =
-    "SELECT name, first, last, runs, run, created_at, updated_at FROM sessions WHERE last > 0";
+    "SELECT name, first, last, runs, run, created_at, updated_at, begun_at FROM sessions WHERE last > 0";
 
 /// Reads a row; fields that can't be read are empty, and `damage` is the first reason.
 fn summary(row: &SqlRow<'_>) -> rusqlite::Result<SessionSummary> {
@@ -210,7 +213,10 @@ fn summary(row: &SqlRow<'_>) -> rusqlite::Result<SessionSummary> {
     let (first, last) = (readable(number(row, 1), &mut damage), readable(number(row, 2), &mut damage));
     let (runs, unfinished) = (readable(number(row, 3), &mut damage), readable(run(row, 4), &mut damage));
     let (created_at, updated_at) = (readable(time(row, 5), &mut damage), readable(time(row, 6), &mut damage));
-    Ok(SessionSummary { id, first, last, runs, unfinished, created_at, updated_at, damage })
+    // One that can't be read sorts before all numbers: the next page begins with the first number.
+    let begun_at = time(row, 7).unwrap_or(Timestamp::from_micros(i64::MAX.cast_unsigned()));
+    let place = Place { at: begun_at, name };
+    Ok(SessionSummary { id, first, last, runs, unfinished, created_at, updated_at, place, damage })
 }
 
 /// Returns a value, or an empty one if it can't be read; the first reason stays.
@@ -224,6 +230,27 @@ fn readable<T: Default>(value: rusqlite::Result<T>, damage: &mut Option<String>)
 pub(super) fn sessions(connection: &Connection) -> rusqlite::Result<Vec<SessionSummary>> {
     let sql = format!("{SUMMARY} ORDER BY updated_at DESC, id DESC");
     connection.prepare_cached(&sql)?.query_map([], summary)?.collect()
+}
+
+pub(super) fn list(connection: &Connection, listing: &Listing) -> rusqlite::Result<Vec<SessionSummary>> {
+    let tenant = match &listing.part {
+        Part::All => None,
+        Part::Of(tenant) => Some(tenant.as_ref().map_or("", TenantName::as_str)),
+    };
+    // Not one statement with conditions that may be off: it would read all sessions.
+    let of_part = if tenant.is_some() { "tenant = ?1" } else { "?1 IS NULL" };
+    let sql = format!(
+        "{SUMMARY} AND {of_part} AND (begun_at, name) < (?2, ?3)
+            AND instr(lower(substr(name, instr(name, '/') + 1)), lower(?4))
+        ORDER BY begun_at DESC, name DESC LIMIT ?5"
+    );
+    // The first page comes after a blob, which sorts before all times, readable ones or not.
+    let at = listing.after.as_ref().map(|after| i64::try_from(after.at.as_micros()).unwrap_or(i64::MAX));
+    let at = at.map_or_else(|| Value::Blob(vec![0xff; 64]), Value::Integer);
+    let name = listing.after.as_ref().map_or("", |after| &after.name);
+    let max = i64::try_from(listing.max).unwrap_or(i64::MAX);
+    let mut rows = connection.prepare_cached(&sql)?;
+    rows.query_map(params![tenant, at, name, listing.search, max], summary)?.collect()
 }
 
 pub(super) fn session(connection: &Connection, id: &SessionId) -> rusqlite::Result<Option<SessionSummary>> {

@@ -2,11 +2,11 @@
 
 use deadpool_postgres::{Object as Client, Transaction};
 use mainstem_event::Timestamp;
-use mainstem_journal::{Candidate, JOB_KEPT, Job, JobChange, JobFault, JobStatus, Take, choose};
+use mainstem_journal::{Candidate, JOB_KEPT, Job, JobChange, JobFault, JobListing, JobStatus, Take, choose};
 use mainstem_message::{JobId, SessionId};
 use tokio_postgres::{Row, types::ToSql};
 
-use super::{query, query_opt, session_id, signed, time};
+use super::{query, query_opt, session_id, signed, tenant_of, time};
 use crate::error::{Failure, Result};
 
 /// Held by the node that takes jobs, so that limits of all nodes are kept.
@@ -49,6 +49,24 @@ pub(crate) async fn list(client: &Client, statuses: &[JobStatus]) -> Result<Vec<
     let words: Vec<_> = statuses.iter().map(|status| status.as_str()).collect();
     let sql = "SELECT record FROM jobs WHERE status = ANY($1) ORDER BY due_at, id";
     query(client, sql, &[&words]).await?.iter().map(record).collect()
+}
+
+/// Returns a page of jobs.
+pub(crate) async fn page(client: &Client, listing: &JobListing) -> Result<Vec<Job>> {
+    let statuses = if listing.statuses.is_empty() { &JobStatus::ALL } else { &*listing.statuses };
+    let words: Vec<_> = statuses.iter().map(|status| status.as_str()).collect();
+    let tenant = tenant_of(&listing.part);
+    let of_part = if tenant.is_some() { "tenant = $1" } else { "$1::text IS NULL" };
+    let sql = format!(
+        "SELECT record FROM jobs WHERE {of_part} AND status = ANY($2) AND (due_at, id) > ($3, $4)
+        ORDER BY due_at, id LIMIT $5"
+    );
+    let (at, id) = match &listing.after {
+        Some(after) => (signed(after.at.as_micros()), &*after.name),
+        None => (-1, ""),
+    };
+    let values: [&(dyn ToSql + Sync); 5] = [&tenant, &words, &at, &id, &signed(listing.max as u64)];
+    query(client, &sql, &values).await?.iter().map(record).collect()
 }
 
 /// Returns how many jobs of a tenant are not over; those without a tenant have an empty name.

@@ -58,7 +58,13 @@ async fn the_idlest_sessions_are_closed_when_there_are_too_many() {
         assert_eq!(run["status"], "success", "{run}");
         assert!(rig.figure("sessions_open").await <= 6, "{number}");
     }
-    assert_eq!(rig.get_json("/v1/sessions").await["items"].as_array().unwrap().len(), 20);
+    let expected: Vec<_> = (0..20).rev().map(|number| format!("s-{number}")).collect();
+    assert_eq!(
+        pages_of(&rig, "/v1/sessions?limit=7").await,
+        [&expected[..7], &expected[7..14], &expected[14..]]
+    );
+    assert_eq!(pages_of(&rig, "/v1/sessions?limit=20").await, [&expected[..]]);
+    assert_eq!(pages_of(&rig, "/v1/sessions?search=S-7").await, [["s-7"]]);
     // Each has a file of its own open as long as it is open; nothing else keeps one.
     #[cfg(target_os = "linux")]
     {
@@ -279,4 +285,19 @@ async fn an_input_is_what_a_user_can_say() {
     }
     assert_eq!(rig.get_json("/v1/sessions").await["items"], json!([]), "nothing has begun");
     assert_eq!(run(json!([text])).await.status(), 200);
+}
+
+/// Returns the ids of each page of a list.
+pub(crate) async fn pages_of(rig: &Rig, path: &str) -> Vec<Vec<String>> {
+    let (mut pages, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let page = rig.get_json(&format!("{path}{cursor}")).await;
+        let ids =
+            page["items"].as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap().to_owned());
+        pages.push(ids.collect());
+        match page["next"].as_str() {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => return pages,
+        }
+    }
 }

@@ -154,7 +154,7 @@ async fn what_is_not_read_is_refused() {
     let get = |path: &str| rig.ask(Method::GET, path);
     check(get("/v1/sessions/s/events?kind=AGENT_STRAT"), 400, "bad_query").await;
     check(get("/v1/sessions/s/events?kinds=AGENT_START"), 400, "bad_query").await;
-    check(get("/v1/sessions?limit=3"), 400, "bad_query").await;
+    check(get("/v1/tools?limit=3"), 400, "bad_query").await;
     check(get("/v1/sessions/s/fleet?depth=1"), 400, "bad_query").await;
     let run = rig.ask(Method::POST, "/v1/sessions/s/runs").json(&json!({ "input": "go" }));
     check(run.header("content-encoding", "gzip"), 415, "encoded_body").await;

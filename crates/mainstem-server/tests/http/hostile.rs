@@ -100,6 +100,12 @@ async fn every_hostile_request_is_answered_with_its_code() {
         ),
         get("/v1/tasks/task-1", &[other], 404, "not_found"),
         // Names of strangers.
+        // Pages.
+        get("/v1/sessions?limit=0", &[me], 400, "bad_query"),
+        get("/v1/sessions?limit=1001", &[me], 400, "bad_query"),
+        get("/v1/sessions?cursor=x", &[me], 400, "bad_query"),
+        get("/v1/sessions?search=%00", &[me], 400, "bad_query"),
+        get("/v1/sessions?page=2", &[me], 400, "bad_query"),
         get("/v1/sessions", &[me, ("host", "evil.example")], 403, "host_not_allowed"),
         get("/healthz", &[("host", "evil.example")], 403, "host_not_allowed"),
         get("/v1/sessions", &[me, ("host", "127.0.0.1.evil.example")], 403, "host_not_allowed"),

@@ -13,7 +13,10 @@ use mainstem_server::{Server, Tokens};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::rig::{Rig, TOKEN, fleet, ms};
+use crate::{
+    bounds::pages_of,
+    rig::{Rig, TOKEN, fleet, ms},
+};
 
 fn says(count: usize) -> ScriptedModel {
     ScriptedModel::new().agent("main", (0..count).map(|number| Turn::new().text(format!("{number}"))))
@@ -80,6 +83,11 @@ async fn a_job_waits_for_its_time_and_can_be_cancelled() {
     assert_eq!((&later["status"], &hourly["status"]), (&json!("waiting"), &json!("waiting")));
     let listed = rig.get_json("/v1/jobs").await;
     assert_eq!((&listed["items"][0]["id"], &listed["items"][1]["id"]), (&hourly["id"], &later["id"]));
+    let ids = [&hourly, &later].map(|job| [job["id"].as_str().unwrap().to_owned()]);
+    assert_eq!(pages_of(&rig, "/v1/jobs?limit=1").await, ids);
+    for query in ["limit=0", "limit=1001", "cursor=-1.x", "page=2"] {
+        assert_eq!(rig.get(&format!("/v1/jobs?{query}")).await.status(), 400, "{query}");
+    }
     let path = |job: &Value| format!("/v1/jobs/{}/cancel", job["id"].as_str().unwrap());
     for job in [&later, &hourly] {
         let response = rig.post(&path(job), json!({})).await;

@@ -307,7 +307,7 @@ async fn a_session_whose_row_is_damaged_is_listed_beside_the_others_and_deleted(
             .map(|item| item["id"].as_str().unwrap().to_owned())
             .collect::<Vec<_>>()
     };
-    assert_eq!(ids().await, ["s", "t"]);
+    assert_eq!(ids().await, ["t", "s"]);
     let opened = rig.get("/v1/sessions/s").await;
     let (status, text) = (opened.status().as_u16(), opened.text().await.unwrap());
     assert!(status == 503 && !text.contains("j.db"), "{status} {text}");

@@ -238,7 +238,7 @@ async fn lines_that_are_cut_end_with_an_error() {
         let rig = Rig::start(harness, |builder| builder).await;
         journal.fill_after(room);
         let request = rig.ask(Method::POST, "/v1/sessions/s/runs").header("accept", "application/x-ndjson");
-        request.json(&json!({ "input": "go" })).send().await.unwrap().text().await
+        request.json(&json!({ "input": "go" })).send().await?.text().await
     };
     lines(u64::MAX).await.expect("all lines");
     lines(5).await.expect_err("the record has room for five events");

@@ -23,7 +23,7 @@ const LONGEST: Duration = Duration::from_secs(1);
 /// What a reader gets in the place of events that retention has deleted.
 const DELETED: &str = "these events are no longer stored";
 
-pub(super) struct Reader {
+pub(crate) struct Reader {
     journal: Arc<dyn Journal>,
     id: SessionId,
     selection: Selection,
@@ -38,7 +38,7 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    pub(super) fn new(
+    pub(crate) fn new(
         journal: Arc<dyn Journal>,
         id: SessionId,
         query: &EventQuery,
@@ -51,7 +51,7 @@ impl Reader {
     }
 
     /// The next selected event. Dropping the wait loses nothing.
-    pub(super) async fn next(&mut self) -> Result<Option<AgentEvent>, Error> {
+    pub(crate) async fn next(&mut self) -> Result<Option<AgentEvent>, Error> {
         while !self.is_over {
             let Some(event) = self.page.pop_front() else {
                 if !self.read().await? && !self.is_following {

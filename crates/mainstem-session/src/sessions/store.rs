@@ -15,7 +15,10 @@ use mainstem_message::SessionId;
 use mainstem_policy::{Share, Shares, Tenant};
 
 use super::{InUse, OpenError, place::Place};
-use crate::Session;
+use crate::{
+    Session,
+    copy::{SessionCopy, WeakCopy},
+};
 
 /// Callers choose the ids of their sessions, so a tenant may use another one's.
 pub(super) type Key = (Tenant, SessionId);
@@ -28,6 +31,8 @@ pub(super) type Key = (Tenant, SessionId);
 pub struct Store {
     places: DashMap<Key, Arc<Place>>,
     limit: OnceLock<Arc<Shares>>,
+    /// The copies of sessions that other processes write, as long as they have readers.
+    copies: DashMap<Key, WeakCopy>,
     evicted: AtomicU64,
 }
 
@@ -125,6 +130,22 @@ impl Store {
     fn keys(&self, which: impl Fn(&Key, &Arc<Place>) -> bool) -> Vec<Key> {
         let which = self.places.iter().filter(|place| which(place.key(), place.value()));
         which.map(|place| place.key().clone()).collect()
+    }
+
+    /// Returns the copy of a session, if it has readers.
+    pub(super) fn copy(&self, key: &Key) -> Option<SessionCopy> {
+        self.copies.get(key)?.upgrade()
+    }
+
+    /// Adds a copy; returns the one that was added first by concurrent callers.
+    pub(super) fn add_copy(&self, key: Key, copy: SessionCopy) -> SessionCopy {
+        self.copies.retain(|_, copy| !copy.has_ended());
+        let mut known = self.copies.entry(key).or_insert_with(|| copy.downgrade());
+        if let Some(first) = known.upgrade() {
+            return first;
+        }
+        *known = copy.downgrade();
+        copy
     }
 
     pub(super) fn has(&self, key: &Key) -> bool {

@@ -1,6 +1,7 @@
 //! The contract of `Journal`: sessions, their writer and their readers.
 
 pub(super) mod jobs;
+pub(super) mod pages;
 mod stored;
 
 use std::sync::Arc;

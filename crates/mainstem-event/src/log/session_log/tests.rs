@@ -6,7 +6,7 @@ use std::{
     task::{Context, Wake, Waker},
 };
 
-use futures_util::{StreamExt, future::poll_immediate};
+use futures_util::{FutureExt, StreamExt, future::poll_immediate};
 use proptest::prelude::*;
 use tokio_test::{assert_pending, assert_ready, task};
 
@@ -42,6 +42,24 @@ fn events_are_numbered_and_stamped() {
     // Session-level events belong to the active run, if there is one.
     assert_eq!(origins[3], Origin::session("s".parse().unwrap(), fixture::origin("").run_id));
     assert_eq!(origins[5], Origin::session("s".parse().unwrap(), None));
+}
+
+#[test]
+fn a_copy_has_the_events_under_their_numbers() {
+    let (log, copy) = (fixture::log(8, 8), fixture::log(2, 8));
+    let root = fixture::root(&log);
+    root.emit(fixture::start("go"));
+    let mut reader = copy.subscribe();
+    (0..3).for_each(|_| _ = root.emit(kind()));
+    let events: Vec<_> = log.subscribe_from(1).take(4).collect::<Vec<_>>().now_or_never().unwrap();
+    assert!(!copy.copy(events[1].clone()), "the first is missing");
+    assert_eq!(copy.last_seq(), 0);
+    for event in &events {
+        assert!(copy.copy(event.clone()));
+        assert!(!copy.copy(event.clone()), "once");
+        assert_eq!(reader.try_next().as_ref(), Some(event));
+    }
+    assert_eq!((copy.last_seq(), reader.try_next()), (4, None));
 }
 
 /// Runs a script against a log with a ring of this size and returns what is read.

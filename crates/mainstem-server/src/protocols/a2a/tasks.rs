@@ -5,6 +5,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use mainstem::{
     event::{CancelReason, Cursor},
+    journal::{Listing, Part},
     session::FoundRun,
 };
 use mainstem_a2a::{
@@ -12,7 +13,7 @@ use mainstem_a2a::{
     extension::Extension,
     sdk::{A2AError, GetTaskRequest, ListTasksRequest, ListTasksResponse, Task},
 };
-use mainstem_api::{Code, SessionView};
+use mainstem_api::Code;
 use tokio::time::timeout;
 
 use super::{Call, messages, refusal::Refusal, rpc::Answer};
@@ -181,10 +182,8 @@ async fn contexts(call: &Call, context: Option<String>) -> Result<Vec<String>, R
     if let Some(context) = context {
         return Ok(vec![context]);
     }
-    let views = call.caller.harness.sessions().views().await;
-    let mut views: Vec<SessionView> = views.map_err(|error| call.app.unreadable(&error))?;
-    // The harness without a tenant lists those of tenants, too.
-    views.retain(|session| session.id.tenant().is_none());
-    views.sort_by_key(|session| std::cmp::Reverse(session.updated_at));
-    Ok(views.iter().take(MAX_SESSIONS).map(|view| view.id.as_str().to_owned()).collect())
+    let listing = Listing::new(Part::Of(None), MAX_SESSIONS);
+    let page = call.caller.harness.sessions().list(&listing).await;
+    let page = page.map_err(|error| call.app.unreadable(&error))?;
+    Ok(page.items.iter().map(|view| view.id.as_str().to_owned()).collect())
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::{Json, extract::State, http::StatusCode};
 use mainstem::{
     event::{Ids, RandomIds},
+    journal::{Listing, Part},
     prelude::Session,
     session::view,
 };
@@ -22,6 +23,9 @@ use crate::{
     caller::Caller,
     problem::Problem,
 };
+
+/// How many sessions are read at once.
+const PAGE: usize = 100;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -69,13 +73,20 @@ pub(super) async fn search(
     caller: Caller,
     Body(search, _): Body<Search>,
 ) -> Result<Json<Vec<Value>>, Problem> {
-    let mut all = caller.harness.sessions().views().await.map_err(|error| app.unreadable(&error))?;
-    // The harness without a tenant lists those of tenants, too.
-    all.retain(|session| session.id.tenant().is_none());
-    let threads = all.iter().map(|session| thread(session, status(session), json!({}), &[]));
+    let (skipped, limit) = (search.offset.unwrap_or(0), search.limit.unwrap_or(10));
     let wanted = |thread: &Value| search.status.as_ref().is_none_or(|status| thread["status"] == **status);
-    let page = threads.filter(wanted).skip(search.offset.unwrap_or(0)).take(search.limit.unwrap_or(10));
-    Ok(Json(page.collect()))
+    let mut listing = Listing::new(Part::Of(None), PAGE);
+    let mut found = Vec::new();
+    loop {
+        let page = caller.harness.sessions().list(&listing).await.map_err(|error| app.unreadable(&error))?;
+        let threads = page.items.iter().map(|session| thread(session, status(session), json!({}), &[]));
+        found.extend(threads.filter(wanted));
+        // A page's `next` is a place.
+        listing.after = page.next.and_then(|next| next.parse().ok());
+        if listing.after.is_none() || found.len() >= skipped.saturating_add(limit) {
+            return Ok(Json(found.into_iter().skip(skipped).take(limit).collect()));
+        }
+    }
 }
 
 pub(super) async fn get(

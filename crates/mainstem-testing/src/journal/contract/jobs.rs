@@ -4,7 +4,9 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use futures_util::future::join_all;
 use mainstem_event::{Clock, Outcome, SystemClock};
-use mainstem_journal::{Job, JobChange, JobFault, JobRun, JobStatus, JobStore, Journal, Scoped, Take};
+use mainstem_journal::{
+    Job, JobChange, JobFault, JobListing, JobRun, JobStatus, JobStore, Journal, Part, Scoped, Take,
+};
 use mainstem_message::JobId;
 use serde_json::json;
 
@@ -151,6 +153,26 @@ async fn what_was_taken_and_is_not_held_is_taken_again(jobs: &dyn JobStore) {
     end(jobs, &second).await;
 }
 
+async fn each_is_on_one_page(acme: &dyn JobStore, whole: &dyn JobStore) {
+    let pages = async |jobs: &dyn JobStore, part: Part| {
+        let mut listing = JobListing::new(part, [JobStatus::Waiting], 2);
+        let mut ids = Vec::new();
+        loop {
+            let page = jobs.list(&listing).await.unwrap();
+            ids.extend(page.iter().map(|job| job.id.to_string()));
+            match page.last() {
+                Some(last) => listing.after = Some(last.place()),
+                None => return ids,
+            }
+        }
+    };
+    assert_eq!(pages(acme, Part::Of(None)).await, ["1", "2", "3"]);
+    assert_eq!(pages(whole, Part::Of(Some("acme".parse().unwrap()))).await, ["acme/1", "acme/2", "acme/3"]);
+    assert_eq!(pages(whole, Part::Of(None)).await, [""; 0]);
+    assert_eq!(pages(whole, Part::All).await, ["acme/1", "acme/2", "acme/3", "other/1"]);
+    assert_eq!(acme.list(&JobListing::new(Part::All, [JobStatus::Ended], 9)).await.unwrap(), []);
+}
+
 async fn tenants_take_turns_and_see_their_own(journal: &Arc<dyn Journal>) {
     let whole = journal.jobs().unwrap();
     let part = |tenant: &str| Scoped::new(journal.clone(), tenant.parse().unwrap()).jobs().unwrap();
@@ -165,6 +187,7 @@ async fn tenants_take_turns_and_see_their_own(journal: &Arc<dyn Journal>) {
     assert_eq!(names(&other.jobs(&[]).await.unwrap()), ["1"].into());
     let counts = (acme.count(None).await.unwrap(), other.count(None).await.unwrap());
     assert_eq!((counts, whole.count(None).await.unwrap()), ((3, 1), 0));
+    each_is_on_one_page(&*acme, &*whole).await;
     assert_eq!(other.job(&id("2")).await.unwrap(), None);
     assert!(other.change(&id("2"), JobChange::Cancel).await.unwrap().is_none());
     assert_eq!(acme.take(take(9)).await.unwrap(), [], "jobs are taken from the whole store");
