@@ -102,7 +102,7 @@ async function isAnElement() {
   await fleet.locator(".banner", { hasText: "RECORD at event 150" }).waitFor(patience);
   await fleet.evaluate((element) => (element.record = undefined));
   await page.waitForFunction(() => document.querySelector("mainstem-fleet").shadowRoot.querySelector(".replay output")?.textContent.startsWith("366 of 366"));
-  const closed = new Promise((done) => page.on("requestfailed", (request) => request.url().endsWith("embedded/events") && done()));
+  const closed = page.waitForEvent("requestfailed", { predicate: (request) => request.url().endsWith("embedded/events"), ...patience });
   await fleet.evaluate((element) => element.remove());
   await closed;
   await context.close();

@@ -14,7 +14,7 @@ const ACCEPTED = path.resolve(import.meta.dirname, "../screens");
 const SIZES = [[1440, 900], [1000, 800], [390, 844]];
 /** So large a part of the pixels may differ in a channel by more than `CHANNEL` of 255. */
 const CHANNEL = 40;
-const MOST = 0.001;
+const MOST = 0.0002;
 
 const AGENTS = { runs: "main", items: [
   { id: "main", description: "Reviews a change with the help of others.", runnable: true, spawnable: false },
