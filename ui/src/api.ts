@@ -631,10 +631,12 @@ export interface components {
          * @example unknown_agent
          */
         Code: string;
-        /** @description A list. */
-        Items: {
-            /** @description The items. */
+        /** @description A page of a list. */
+        Page: {
+            /** @description The items; a page in the middle of the list may have fewer than the limit. */
             items: components["schemas"]["SessionView"][];
+            /** @description The cursor of the next page; absent if this is the last one. */
+            next?: string | null;
         };
         /** @description A session. */
         SessionView: {
@@ -656,6 +658,8 @@ export interface components {
             last_seq: number;
             /** @description When its latest event happened. */
             updated_at: components["schemas"]["Timestamp"];
+            /** @description When its last run began; the time of its first event if none has. */
+            last_run_at: components["schemas"]["Timestamp"];
             /** @description The active run, or the unfinished one. */
             active_run?: components["schemas"]["RunId"] | null;
             /** @description The runs that wait for the end of the active one, in order. */
@@ -688,7 +692,7 @@ export interface components {
          */
         RunId: string;
         /** @description A list. */
-        Items2: {
+        Items: {
             /** @description The items. */
             items: components["schemas"]["RunView"][];
         };
@@ -1720,7 +1724,7 @@ export interface components {
             window: number;
         };
         /** @description A list. */
-        Items3: {
+        Items2: {
             /** @description The items. */
             items: components["schemas"]["ChildSummary"][];
         };
@@ -1801,7 +1805,7 @@ export interface components {
             is_error: boolean;
         };
         /** @description A list. */
-        Items4: {
+        Items3: {
             /** @description The items. */
             items: components["schemas"]["TaskRecord"][];
         };
@@ -1868,10 +1872,12 @@ export interface components {
             /** @description When it was requested. */
             at: components["schemas"]["Timestamp"];
         };
-        /** @description A list. */
-        Items5: {
-            /** @description The items. */
+        /** @description A page of a list. */
+        Page2: {
+            /** @description The items; a page in the middle of the list may have fewer than the limit. */
             items: components["schemas"]["JobView"][];
+            /** @description The cursor of the next page; absent if this is the last one. */
+            next?: string | null;
         };
         /** @description A job. */
         JobView: {
@@ -1986,7 +1992,7 @@ export interface components {
             runnable: boolean;
         };
         /** @description A list. */
-        Items6: {
+        Items4: {
             /** @description The items. */
             items: components["schemas"]["ModelView"][];
         };
@@ -1998,7 +2004,7 @@ export interface components {
             agents: string[];
         };
         /** @description A list. */
-        Items7: {
+        Items5: {
             /** @description The items. */
             items: components["schemas"]["ToolSpec"][];
         };
@@ -2038,13 +2044,13 @@ export interface components {
 }
 export type Problem = components['schemas']['Problem'];
 export type Code = components['schemas']['Code'];
-export type Items = components['schemas']['Items'];
+export type Page = components['schemas']['Page'];
 export type SessionView = components['schemas']['SessionView'];
 export type SessionId = components['schemas']['SessionId'];
 export type SessionState = components['schemas']['SessionState'];
 export type Timestamp = components['schemas']['Timestamp'];
 export type RunId = components['schemas']['RunId'];
-export type Items2 = components['schemas']['Items2'];
+export type Items = components['schemas']['Items'];
 export type RunView = components['schemas']['RunView'];
 export type RunState = components['schemas']['RunState'];
 export type Message = components['schemas']['Message'];
@@ -2096,7 +2102,7 @@ export type AgentState = components['schemas']['AgentState'];
 export type Phase = components['schemas']['Phase'];
 export type ToolActivity = components['schemas']['ToolActivity'];
 export type ContextFill = components['schemas']['ContextFill'];
-export type Items3 = components['schemas']['Items3'];
+export type Items2 = components['schemas']['Items2'];
 export type ChildSummary = components['schemas']['ChildSummary'];
 export type ChildStatus = components['schemas']['ChildStatus'];
 export type Transcript = components['schemas']['Transcript'];
@@ -2105,11 +2111,11 @@ export type CancelledAgent = components['schemas']['CancelledAgent'];
 export type Approved = components['schemas']['Approved'];
 export type Approval = components['schemas']['Approval'];
 export type NewToolResult = components['schemas']['NewToolResult'];
-export type Items4 = components['schemas']['Items4'];
+export type Items3 = components['schemas']['Items3'];
 export type TaskRecord = components['schemas']['TaskRecord'];
 export type ExecutorId = components['schemas']['ExecutorId'];
 export type CancelRequest = components['schemas']['CancelRequest'];
-export type Items5 = components['schemas']['Items5'];
+export type Page2 = components['schemas']['Page2'];
 export type JobView = components['schemas']['JobView'];
 export type JobId = components['schemas']['JobId'];
 export type JobState = components['schemas']['JobState'];
@@ -2117,9 +2123,9 @@ export type JobRunView = components['schemas']['JobRunView'];
 export type NewJob = components['schemas']['NewJob'];
 export type Agents = components['schemas']['Agents'];
 export type AgentView = components['schemas']['AgentView'];
-export type Items6 = components['schemas']['Items6'];
+export type Items4 = components['schemas']['Items4'];
 export type ModelView = components['schemas']['ModelView'];
-export type Items7 = components['schemas']['Items7'];
+export type Items5 = components['schemas']['Items5'];
 export type ToolSpec = components['schemas']['ToolSpec'];
 export type Login = components['schemas']['Login'];
 export type ResponseProblem = components['responses']['Problem'];
@@ -2127,20 +2133,27 @@ export type $defs = Record<string, never>;
 export interface operations {
     get_sessions: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Only sessions with this text in their ids, in upper or lower case. */
+                search?: string | null;
+                /** @description The maximum number of sessions, at most 1000. Default 100. */
+                limit?: number | null;
+                /** @description The [`next`](Page::next) of the page before. */
+                cursor?: string | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The caller's sessions. */
+            /** @description A page; the session whose run began last comes first. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Items"];
+                    "application/json": components["schemas"]["Page"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -2207,7 +2220,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Items2"];
+                    "application/json": components["schemas"]["Items"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -2389,7 +2402,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Items3"];
+                    "application/json": components["schemas"]["Items2"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -2624,7 +2637,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Items4"];
+                    "application/json": components["schemas"]["Items3"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -2775,6 +2788,10 @@ export interface operations {
             query?: {
                 /** @description Also those that are over, for a week after their end. */
                 all?: boolean;
+                /** @description The maximum number of jobs, at most 1000. Default 100. */
+                limit?: number | null;
+                /** @description The [`next`](crate::Page::next) of the page before. */
+                cursor?: string | null;
             };
             header?: never;
             path?: never;
@@ -2782,13 +2799,13 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The caller's jobs; the one that is due first comes first. */
+            /** @description A page; the job that is due first comes first. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Items5"];
+                    "application/json": components["schemas"]["Page2"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -2901,7 +2918,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Items6"];
+                    "application/json": components["schemas"]["Items4"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -2922,7 +2939,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Items7"];
+                    "application/json": components["schemas"]["Items5"];
                 };
             };
             default: components["responses"]["Problem"];
