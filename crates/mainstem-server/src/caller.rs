@@ -29,6 +29,21 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
+    /// The caller of this tenant, in a request whose caller is known.
+    pub(crate) fn of(app: &App, tenant: Tenant) -> Result<Self, Problem> {
+        let harness = match &tenant {
+            None => app.harness.clone(),
+            // It was opened when the server was built, so nothing blocks here.
+            Some(name) => app.harness.tenant(name.as_str()).map_err(|error| {
+                // The cause may name files, which are the operator's to know.
+                tracing::error!(%error, "a tenant can't be opened");
+                let detail = "your tenant can't be opened at the moment; the server's log says why";
+                Problem::new(Code::TenantUnusable, detail)
+            })?,
+        };
+        Ok(Self { tenant, harness, permit: RequestPermit::default() })
+    }
+
     /// Releases the permit of this request, which waits for something or is answered, so that
     /// another request of the tenant can be handled.
     pub(crate) fn release_permit(&self) {
@@ -82,17 +97,7 @@ fn identify(app: &App, parts: &Parts) -> Result<Caller, Problem> {
         Some(tenant) => tenant,
         None => tenant(app, &parts.headers)?,
     };
-    let harness = match tenant {
-        None => app.harness.clone(),
-        // It was opened when the server was built, so nothing blocks here.
-        Some(tenant) => app.harness.tenant(tenant.as_str()).map_err(|error| {
-            // The cause may name files, which are the operator's to know.
-            tracing::error!(%error, "a tenant can't be opened");
-            let detail = "your tenant can't be opened at the moment; the server's log says why";
-            Problem::new(Code::TenantUnusable, detail)
-        })?,
-    };
-    Ok(Caller { tenant: tenant.clone(), harness, permit: RequestPermit::default() })
+    Caller::of(app, tenant.clone())
 }
 
 /// Returns the tenant whose token the request has.

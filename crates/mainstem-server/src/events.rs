@@ -16,7 +16,7 @@ use mainstem::{
     prelude::Session,
     session::{FoundRun, SessionCopy},
 };
-use mainstem_api::{Code, Detail, EventQuery, Format, StreamForm};
+use mainstem_api::{Code, Detail, EventQuery, Format, RunView, StreamForm};
 
 use crate::{
     app::App,
@@ -109,6 +109,22 @@ pub(crate) async fn one(
     let found = log.committed_from(wanted).at_hand().await;
     let found = found.filter(|event| event.seq == wanted && !matches!(event.kind, EventKind::Gap { .. }));
     found.map(|event| Json(event.without_spec())).ok_or_else(|| gone(wanted + 1))
+}
+
+/// Streams a run that another process has begun, to its end.
+pub(crate) async fn of_run_elsewhere(
+    app: &Arc<App>,
+    caller: &Caller,
+    run: &RunView,
+    encoder: Box<dyn Encoder>,
+) -> Result<Response, Problem> {
+    let found = elsewhere(app, caller, &run.session_id, Some(&run.id)).await?;
+    let (copy, scope) = found.ok_or_else(|| Problem::not_found("run", run.id.as_str()))?;
+    let Scope { first, is_over, until } = scope;
+    let subscription = Subscription::to(until);
+    Reading { source: Source::Elsewhere(copy), first, is_over, after: 0, subscription }
+        .respond(app, caller, encoder)
+        .await
 }
 
 /// The requested part of a session.

@@ -11,12 +11,19 @@ use axum::{
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Prefix(pub(crate) Arc<str>);
 
+impl Prefix {
+    /// Returns the prefix of a request.
+    pub(crate) fn of(parts: &Parts) -> Self {
+        let whole = parts.extensions.get::<OriginalUri>().map(|OriginalUri(uri)| uri.path());
+        let prefix = whole.and_then(|whole| whole.strip_suffix(parts.uri.path()));
+        Self(prefix.unwrap_or_default().into())
+    }
+}
+
 impl<S: Send + Sync> FromRequestParts<S> for Prefix {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        let whole = parts.extensions.get::<OriginalUri>().map(|OriginalUri(uri)| uri.path());
-        let prefix = whole.and_then(|whole| whole.strip_suffix(parts.uri.path()));
-        Ok(Self(prefix.unwrap_or_default().into()))
+        Ok(Self::of(parts))
     }
 }

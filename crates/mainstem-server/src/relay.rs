@@ -9,7 +9,7 @@ use std::{
 
 use axum::{
     Router,
-    body::{Body, Bytes},
+    body::{Body, Bytes, to_bytes},
     extract::{Request, State},
     http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header, request},
     middleware::Next,
@@ -23,18 +23,21 @@ use mainstem::{
     message::{SessionId, TenantName},
     policy::Tenant,
 };
-use mainstem_api::Code;
+use mainstem_api::{Code, NewRun, OnDisconnect, RunView, StreamForm};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::TaskTracker;
 
-use crate::{app::App, problem::Problem};
+use crate::{app::App, caller::Caller, events, feed::encoder, jobs::OfJob, prefix::Prefix, problem::Problem};
 
 /// How many requests of other nodes are answered at once.
 const ANSWERED: usize = 256;
 
 /// How many bytes of a body make a part of an answer, if as many are there.
 const PART: usize = 64 << 10;
+
+/// The maximum size of a run as another node describes it, with its reply.
+const RUN: usize = 64 << 20;
 
 /// How often a request is tried again here if the node that had the session has ended.
 const ATTEMPTS: usize = 3;
@@ -81,6 +84,9 @@ struct RequestHead {
     uri: String,
     headers: Vec<(String, String)>,
     tenant: Option<TenantName>,
+    /// Whether a job of the other node asks, and not a caller.
+    #[serde(default)]
+    is_of_job: bool,
 }
 
 /// The first part of an answer, as JSON; the parts of its body follow.
@@ -107,14 +113,70 @@ pub(crate) async fn relay(State(app): State<Arc<App>>, mut request: Request, nex
         let Some(session) = elsewhere(&response) else { break };
         // A session is refused to a caller who is known.
         let (Some(tenant), body) = known.get() else { break };
-        match pass_on(&*relay, &session, &parts, tenant, &body).await {
-            Ok(Some(answer)) => return answer,
+        let form = form_of_new_run(&parts, &body);
+        let asked = if form.is_some() { without_form(&parts) } else { parts.clone() };
+        match pass_on(&*relay, &session, &asked, tenant.clone(), &body).await {
+            Ok(Some(answer)) => {
+                return match form {
+                    Some(form) => read_here(&app, tenant, &parts, form, answer).await,
+                    None => answer,
+                };
+            }
             // No node has it open now: it can be opened here.
             Ok(None) => {
                 response = next.clone().run(Request::from_parts(parts.clone(), Body::from(body))).await;
             }
             Err(error) => return app.unreadable(&error).into_response(),
         }
+    }
+    response
+}
+
+/// Returns the form in which a request reads the run that it begins, if this node can read the run
+/// from the journal. A run that waits for its turn, or that ends with its reader, is read at the
+/// node of its session.
+fn form_of_new_run(parts: &request::Parts, body: &[u8]) -> Option<StreamForm> {
+    let path: Vec<_> = parts.uri.path().split('/').skip(1).collect();
+    let is_new_run = parts.method == Method::POST && matches!(*path, ["v1", "sessions", _, "runs"]);
+    let run: NewRun = is_new_run.then(|| serde_json::from_slice(body).ok()).flatten()?;
+    let is_there = run.queue || run.options.on_disconnect == OnDisconnect::Cancel;
+    let accept = parts.headers.get(header::ACCEPT)?.to_str().ok()?;
+    StreamForm::accepted(accept).filter(|_| !is_there)
+}
+
+/// Returns a request whose response is the run, not its events.
+fn without_form(parts: &request::Parts) -> request::Parts {
+    let mut parts = parts.clone();
+    parts.headers.remove(header::ACCEPT);
+    parts.headers.remove("prefer");
+    parts
+}
+
+/// Streams a run that another node has begun.
+async fn read_here(
+    app: &Arc<App>,
+    tenant: Tenant,
+    parts: &request::Parts,
+    form: StreamForm,
+    begun: Response,
+) -> Response {
+    if !begun.status().is_success() {
+        return begun;
+    }
+    let (head, body) = begun.into_parts();
+    let prefix = Prefix::of(parts);
+    let read = async {
+        let body = to_bytes(body, RUN).await.map_err(|error| unanswered(&error.to_string()))?;
+        let run: RunView = serde_json::from_slice(&body).map_err(|error| unanswered(&error.to_string()))?;
+        let caller = Caller::of(app, tenant)?;
+        events::of_run_elsewhere(app, &caller, &run, encoder(form, prefix)).await
+    };
+    let mut response = read.await.unwrap_or_else(IntoResponse::into_response);
+    for name in [header::LOCATION, HeaderName::from_static("idempotent-replayed")] {
+        head.headers
+            .get(&name)
+            .into_iter()
+            .for_each(|value| _ = response.headers_mut().insert(&name, value.clone()));
     }
     response
 }
@@ -139,6 +201,7 @@ async fn pass_on(
         uri: parts.uri.to_string(),
         headers: texts(&parts.headers, &SECRET),
         tenant,
+        is_of_job: parts.extensions.get::<OfJob>().is_some(),
     };
     let mut message = serde_json::to_vec(&head).unwrap_or_default();
     message.push(b'\n');
@@ -235,6 +298,9 @@ fn relayed_request(message: &[u8]) -> Result<Request, String> {
     *request.method_mut() = head.method.parse::<Method>().map_err(|error| error.to_string())?;
     *request.uri_mut() = head.uri.parse::<Uri>().map_err(|error| error.to_string())?;
     *request.headers_mut() = headers(&head.headers);
+    if head.is_of_job {
+        request.extensions_mut().insert(OfJob(head.tenant.clone()));
+    }
     request.extensions_mut().insert(Relayed(head.tenant));
     Ok(request)
 }

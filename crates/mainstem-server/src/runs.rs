@@ -175,6 +175,8 @@ impl NewRunOf<'_> {
                 (begin(app, caller, &session, request, run)?, true)
             }
         };
+        // What waits for the journal keeps no other request of the tenant from being handled.
+        caller.release_permit();
         until_recorded(&run).await;
         Ok(BegunRun { run, is_new, reader })
     }
