@@ -111,6 +111,9 @@ pub struct JobView {
     /// The last of its runs that has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_run: Option<JobRunView>,
+    /// Why its next run could not begin yet, although it was due.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub postponed: Option<String>,
     /// When it was added.
     pub created_at: Timestamp,
     /// When it last changed.

@@ -97,6 +97,9 @@ fn show(job: &JobView) -> Result<(), Fault> {
         let _ = line("cron", cron);
     }
     let _ = line("due", &job.due_at.to_string());
+    if let Some(why) = &job.postponed {
+        let _ = line("postponed", why);
+    }
     let _ = line("priority", &job.priority.to_string());
     if let Some(session) = &job.session_id {
         let _ = line("session", session.as_str());

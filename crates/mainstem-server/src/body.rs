@@ -15,7 +15,7 @@ use serde_path_to_error::{Path as JsonPath, Segment};
 use sha2::{Digest as _, Sha256};
 use tokio::time::timeout;
 
-use crate::{app::App, caller::Identified, problem::Problem, relay::Known};
+use crate::{app::App, caller::Identified, jobs::OfJob, problem::Problem, relay::Known};
 use mainstem_api::Code;
 
 /// The most that a body may have, in bytes.
@@ -114,12 +114,15 @@ pub(crate) async fn read(request: Request, app: &Arc<App>) -> Result<ReadBody, R
     }
     // A body may be large and slow, so each tenant has a share. Bodies without a caller are
     // small.
-    let caller = request.extensions().get::<Identified>().cloned();
+    // Neither is taken by a request of this server's own jobs, which have a limit of their own:
+    // callers who send without a pause would keep them from beginning.
+    let is_of_job = request.extensions().get::<OfJob>().is_some();
+    let caller = request.extensions().get::<Identified>().filter(|_| !is_of_job).cloned();
     let share = match &caller {
         Some(caller) => Some(app.body_shares.take(&caller.tenant).ok_or_else(crowded)?),
         None => None,
     };
-    let most = if share.is_some() { MAX } else { MAX_UNKNOWN };
+    let most = if share.is_some() || is_of_job { MAX } else { MAX_UNKNOWN };
     if announced(&request).is_some_and(|length| length > most) {
         return Err(too_large(most).into_response());
     }

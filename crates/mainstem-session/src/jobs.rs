@@ -125,6 +125,7 @@ fn view(job: &Job) -> Result<JobView, Problem> {
         due_at: job.due_at,
         runs: job.runs,
         last_run: job.last_run.as_ref().map(run_view),
+        postponed: job.postponed.clone().filter(|_| !job.status.is_over()),
         created_at: job.created_at,
         updated_at: job.updated_at,
     })

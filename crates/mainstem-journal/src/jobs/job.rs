@@ -57,6 +57,9 @@ pub struct Job {
     /// How often it was taken. A process with a lower number can't change it.
     #[serde(default)]
     pub attempt: u64,
+    /// Why the last attempt to begin its next run had to be put off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub postponed: Option<String>,
     /// When it was added.
     pub created_at: Timestamp,
     /// When it last changed.
@@ -132,6 +135,8 @@ pub enum JobChange {
         attempt: u64,
         /// When it is due again.
         until: Timestamp,
+        /// Why it could not begin.
+        why: String,
     },
     /// Its run has ended.
     Finish {
@@ -169,6 +174,7 @@ impl Job {
             runs: 0,
             is_cancelling: false,
             last_run,
+            postponed: None,
             attempt: 0,
             created_at: due_at,
             updated_at: due_at,
@@ -254,10 +260,10 @@ impl Job {
             }
             JobChange::Take => return Err(JobFault::Overtaken),
             JobChange::Lose => self.status = JobStatus::Waiting,
-            JobChange::Postpone { attempt, until } => {
+            JobChange::Postpone { attempt, until, why } => {
                 self.check(attempt)?;
                 self.status = if self.is_cancelling { JobStatus::Cancelled } else { JobStatus::Waiting };
-                self.due_at = until;
+                (self.due_at, self.postponed) = (until, Some(why));
             }
             JobChange::Finish { attempt, run } => {
                 self.check(attempt)?;
@@ -276,7 +282,7 @@ impl Job {
     /// What was missed meanwhile is not made up for: the next run is the next one from now on.
     fn finish(&mut self, run: JobRun, now: Timestamp) {
         self.runs += 1;
-        self.last_run = Some(run);
+        (self.last_run, self.postponed) = (Some(run), None);
         let cron = self.cron.as_ref().and_then(|text| text.parse::<Cron>().ok());
         let next = cron.and_then(|cron| cron.next_after(now));
         self.status = match next {
@@ -327,7 +333,7 @@ mod tests {
             assert_eq!(last.map(|()| job.status), expected, "{changes:?}");
         }
         let finish = |attempt| Finish { attempt, run: run() };
-        let postpone = |attempt| Postpone { attempt, until: at(7) };
+        let postpone = |attempt| Postpone { attempt, until: at(7), why: "busy".to_owned() };
         let (hourly, once) = (Some("0 * * * *"), None);
         check(once, &[Take], Ok(JobStatus::Active));
         check(once, &[Take, Take], Err(JobFault::Overtaken));

@@ -116,8 +116,9 @@ impl Work<'_> {
         let change = if self.app.serves(&tenant) {
             self.attempt(&job, &tenant, &cancel).await
         } else {
-            tracing::warn!(job = %id, "a job is postponed: this server has no token of its tenant");
-            postpone(&job)
+            let why = "the server that took it has no token of its tenant";
+            tracing::warn!(job = %id, why, "a job is postponed");
+            postpone(&job, why.to_owned())
         };
         // What can't be recorded now is recorded later, unless another process has the job by then.
         while let Err(error) = self.jobs.change(&id, change.clone()).await {
@@ -135,7 +136,7 @@ impl Work<'_> {
             Answer::Ok(run) => run,
             Answer::Later(problem) => {
                 tracing::info!(job = %job.id, why = problem.detail, "a job is postponed");
-                return postpone(job);
+                return postpone(job, problem.detail);
             }
             Answer::Refused(problem) => {
                 let failure = Failure::new(problem.code.as_str(), problem.detail);
@@ -268,8 +269,8 @@ fn lost(mut run: RunView, problem: &Problem) -> RunView {
     run
 }
 
-fn postpone(job: &Job) -> JobChange {
-    JobChange::Postpone { attempt: job.attempt, until: SystemClock.now().after(POSTPONED) }
+fn postpone(job: &Job, why: String) -> JobChange {
+    JobChange::Postpone { attempt: job.attempt, until: SystemClock.now().after(POSTPONED), why }
 }
 
 fn finish(job: &Job, run_id: Option<RunId>, outcome: Outcome, error: Option<Failure>) -> JobChange {

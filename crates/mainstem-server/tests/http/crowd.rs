@@ -17,12 +17,12 @@ fn says() -> ScriptedModel {
     ScriptedModel::new().agent("main", [Turn::new().text("Hi."), Turn::new().text("Ho.")])
 }
 
-async fn connect(rig: &Rig) -> TcpStream {
+pub(crate) async fn connect(rig: &Rig) -> TcpStream {
     TcpStream::connect(rig.url.strip_prefix("http://").unwrap()).await.unwrap()
 }
 
 /// A request that begins, with more to come.
-fn request(rig: &Rig, line: &str, more: &str) -> String {
+pub(crate) fn request(rig: &Rig, line: &str, more: &str) -> String {
     format!("{line} HTTP/1.1\r\nHost: {}\r\n{more}\r\n", rig.url.strip_prefix("http://").unwrap())
 }
 

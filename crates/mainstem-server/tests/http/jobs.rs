@@ -12,9 +12,11 @@ use mainstem::{
 use mainstem_server::{Server, Tokens};
 use reqwest::Method;
 use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt;
 
 use crate::{
     bounds::pages_of,
+    crowd::{connect, request},
     rig::{Rig, TOKEN, fleet, ms},
 };
 
@@ -297,6 +299,56 @@ async fn a_tenant_has_only_so_many_jobs() {
     assert_eq!(refused.json::<Value>().await.unwrap()["code"], "too_many_jobs");
     assert_eq!(rig.post("/v1/jobs/last/cancel", json!({})).await.status(), 202);
     assert_eq!(rig.post("/v1/jobs", json!({ "run": { "input": "go" } })).await.status(), 201);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_begins_though_callers_use_up_their_share() {
+    let rig = rig(says(2), &Arc::default(), 1).await;
+    let soon = SystemClock.now().after(ms(1_500)).to_string();
+    let job = add(&rig, json!({ "run_at": soon, "run": { "input": "go" } })).await;
+    let more = format!(
+        "Authorization: Bearer {TOKEN}\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n"
+    );
+    let half = request(&rig, "POST /v1/sessions/s/runs", &more);
+    let mut held = Vec::new();
+    loop {
+        let refused = rig.post("/v1/sessions/s/runs", json!({ "resume": true })).await.status() == 429;
+        if refused {
+            break;
+        }
+        assert!(held.len() < 1000, "bodies have a limit");
+        for _ in 0..10 {
+            let mut stream = connect(&rig).await;
+            stream.write_all(half.as_bytes()).await.unwrap();
+            held.push(stream);
+        }
+    }
+    let job = until(&rig, &job, "ended").await;
+    assert_eq!(job["last_run"]["status"], "success", "{job}");
+    assert_eq!(rig.post("/v1/sessions/s/runs", json!({ "resume": true })).await.status(), 429, "still");
+    drop(held);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_that_is_put_off_says_why() {
+    let journal = Arc::<MemoryJournal>::default();
+    let rig = rig(says(1), &journal, 1).await;
+    // Another process has the session open.
+    let held = journal.open(&"s".parse().unwrap()).await.unwrap();
+    let job = add(&rig, json!({ "session_id": "s", "run": { "input": "go" } })).await;
+    let path = format!("/v1/jobs/{}", job["id"].as_str().unwrap());
+    let mut why = Value::Null;
+    for _ in 0..200 {
+        why = rig.get_json(&path).await["postponed"].clone();
+        if !why.is_null() {
+            break;
+        }
+        tokio::time::sleep(ms(20)).await;
+    }
+    assert!(why.as_str().is_some_and(|why| why.contains("session s is open elsewhere")), "{why}");
+    drop(held);
+    let job = until(&rig, &job, "ended").await;
+    assert_eq!((&job["last_run"]["status"], &job["postponed"]), (&json!("success"), &Value::Null), "{job}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -104,9 +104,10 @@ async fn what_is_due_is_taken_and_finished(jobs: &dyn JobStore) {
     let second = jobs.take(take(9)).await.unwrap();
     assert_eq!(names(&second), ["second"].into());
     // A job that is given back is due later.
-    let postpone = JobChange::Postpone { attempt: 1, until: later };
+    let postpone = JobChange::Postpone { attempt: 1, until: later, why: "busy".to_owned() };
     let back = jobs.change(&id("second"), postpone).await.unwrap().unwrap().unwrap();
     assert_eq!((back.status, back.due_at), (JobStatus::Waiting, later));
+    assert_eq!(jobs.job(&back.id).await.unwrap().unwrap().postponed.as_deref(), Some("busy"));
     assert_eq!(jobs.take(take(9)).await.unwrap(), []);
     for name in ["second", "later"] {
         jobs.change(&id(name), JobChange::Cancel).await.unwrap().unwrap().unwrap();
