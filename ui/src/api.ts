@@ -1905,6 +1905,8 @@ export interface components {
             runs: number;
             /** @description The last of its runs that has ended. */
             last_run?: components["schemas"]["JobRunView"] | null;
+            /** @description Why its next run could not begin yet, although it was due. */
+            postponed?: string | null;
             /** @description When it was added. */
             created_at: components["schemas"]["Timestamp"];
             /** @description When it last changed. */

@@ -91,7 +91,7 @@ function Choice({ label, value, runs, set }: { label: string; value: string; run
 function Others({ value, set }: { value: string | undefined; set: (id: string | undefined) => void }) {
   const { session } = useDesk();
   const sessions = useSessions(session.server);
-  const ids = new Set([...(sessions ?? []).map(({ id }) => id), ...(value ? [value] : [])]);
+  const ids = new Set([...(sessions?.items ?? []).map(({ id }) => id), ...(value ? [value] : [])]);
   ids.delete(session.id);
   if (ids.size === 0) return null;
   return (

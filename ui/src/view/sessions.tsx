@@ -1,4 +1,5 @@
-// The sessions of the server: found by id, with their state; and a new one.
+// The sessions of the server, those whose run began last: found by id, with their state; and a new
+// one.
 import { useEffect, useState } from "preact/hooks";
 import type { SessionView } from "../api";
 import type { Server } from "../server";
@@ -8,28 +9,32 @@ import { visible } from "./text";
 
 const EVERY = 3000;
 
-/** Reads the sessions, the latest first. */
-async function read(server: Server, signal?: AbortSignal): Promise<SessionView[]> {
-  const { items } = await server.get<{ items: SessionView[] }>("sessions", signal);
-  return items.toSorted((a, b) => b.updated_at.localeCompare(a.updated_at));
+interface Page {
+  items: SessionView[];
+  /** The cursor of the next page, if there is one. */
+  next?: string;
 }
 
-/** The latest session; a new one if there is none. */
-export const latest = (server: Server): Promise<string> => read(server).then(([first]) => first?.id ?? newName(), newName);
+/** Reads the first page of the sessions with this text in their ids. */
+const read = (server: Server, search: string, signal?: AbortSignal): Promise<Page> =>
+  server.get(`sessions${search && `?search=${encodeURIComponent(search)}`}`, signal);
 
-export function useSessions(server: Server): readonly SessionView[] | undefined {
-  const [sessions, setSessions] = useState<readonly SessionView[]>();
+/** The latest session; a new one if there is none. */
+export const latest = (server: Server): Promise<string> => read(server, "").then(({ items: [first] }) => first?.id ?? newName(), newName);
+
+export function useSessions(server: Server, search = ""): Page | undefined {
+  const [sessions, setSessions] = useState<Page>();
   useEffect(() => {
     const stop = new AbortController();
     // A list that can't be read stays as it is; the session's own state tells why.
-    const look = () => read(server, stop.signal).then(setSessions, () => undefined);
+    const look = () => read(server, search, stop.signal).then(setSessions, () => undefined);
     void look();
     const timer = setInterval(() => !document.hidden && void look(), EVERY);
     return () => {
       clearInterval(timer);
       stop.abort();
     };
-  }, [server]);
+  }, [server, search]);
   return sessions;
 }
 
@@ -38,13 +43,13 @@ const newName = (): string => `page-${new Date().toISOString().slice(0, 19).repl
 
 export function Sessions() {
   const { id: current, server } = useDesk().session;
-  const sessions = useSessions(server);
   const [search, setSearch] = useState("");
-  const found = (sessions ?? []).filter(({ id, state }) => `${id} ${state}`.toLowerCase().includes(search.toLowerCase()));
+  const sessions = useSessions(server, search.trim());
+  const found = sessions?.items ?? [];
   return (
     <>
       <div class="row pad">
-        <input type="search" aria-label="find a session" placeholder="Find a session" value={search} onInput={(event) => setSearch(event.currentTarget.value)} />
+        <input type="search" aria-label="find a session" placeholder="Find a session" maxLength={200} value={search} onInput={(event) => setSearch(event.currentTarget.value)} />
         <button type="button" onClick={() => (location.hash = writeRoute({ session: newName() }))}>New</button>
       </div>
       <ul class="sessions" aria-label="sessions">
@@ -56,6 +61,7 @@ export function Sessions() {
           </li>
         ))}
       </ul>
+      {sessions?.next && <p class="muted pad">There are more: find them by id.</p>}
       {found.length === 0 && <p class="muted pad">{sessions === undefined ? "Loading." : "No session."}</p>}
     </>
   );

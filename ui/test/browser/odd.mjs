@@ -89,3 +89,23 @@ export async function forgetsWhatTheServerHasForgotten() {
   await page.locator(".chip", { hasText: "new" }).waitFor(patience);
   await page.close();
 }
+
+/** The list has the first page of the server's sessions; the server finds the others. */
+export async function findsSessionsOfLaterPages() {
+  const page = await open("#hostile");
+  const view = (id) => ({ id, state: "idle", runs: 1, created_at: "", updated_at: "", last_run_at: "", first_seq: 1, last_seq: 1, active_run: null, queued_runs: [] });
+  await page.route(/\/v1\/sessions(\?.*)?$/, (route) => {
+    const search = new URL(route.request().url()).searchParams.get("search");
+    const items = search ? [view(`old-${search}`)] : [view("new-1"), view("new-2")];
+    return route.fulfill({ json: search ? { items } : { items, next: "1.new-2" } });
+  });
+  const list = page.getByRole("list", { name: "sessions" });
+  const more = page.getByText("There are more: find them by id.");
+  await list.getByText("new-2").waitFor(patience);
+  await more.waitFor();
+  await page.getByLabel("find a session").fill("a&b");
+  await list.getByText("old-a&b").waitFor(patience);
+  assert.equal(await list.getByRole("listitem").count(), 1);
+  assert.equal(await more.count(), 0);
+  await page.close();
+}

@@ -7,7 +7,7 @@ import { close, timed, trouble } from "./harness.mjs";
 import { runsAreCompared, runsAreTabsOnSmallScreens, runsOfOtherSessionsAreCompared } from "./compare.mjs";
 import { isFiltered } from "./filter.mjs";
 import { keepsUpWithFiftyAgents, opensLargeSessions } from "./load.mjs";
-import { beginsWhereTheRecordDoes, forgetsWhatTheServerHasForgotten, showsHostileText } from "./odd.mjs";
+import { beginsWhereTheRecordDoes, findsSessionsOfLaterPages, forgetsWhatTheServerHasForgotten, showsHostileText } from "./odd.mjs";
 import { isInstalledAndUsed } from "./packages.mjs";
 import { opensWithoutAServer, savesExcerpts } from "./saved.mjs";
 import { movesOnlyWhereItMay, screensAreAsAccepted } from "./screens.mjs";
@@ -27,7 +27,7 @@ try {
     inOrder(screensAreAsAccepted),
     inOrder(movesOnlyWhereItMay, opensWithoutAServer, savesExcerpts, beginsWhereTheRecordDoes, forgetsWhatTheServerHasForgotten),
   ]);
-  await inOrder(survivesARestart, showsHostileText, keepsUpWithFiftyAgents, opensLargeSessions);
+  await inOrder(survivesARestart, showsHostileText, findsSessionsOfLaterPages, keepsUpWithFiftyAgents, opensLargeSessions);
   assert.deepEqual(trouble, []);
 } finally {
   await close();
