@@ -47,6 +47,8 @@ mod tools;
 mod trust;
 mod trusted;
 mod watch;
+#[cfg(feature = "page")]
+mod web;
 
 use std::{
     io::{self, Write},

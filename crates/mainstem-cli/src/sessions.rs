@@ -15,6 +15,8 @@ use mainstem::{
 use serde_json::json;
 
 use self::conversation::Conversation;
+#[cfg(feature = "page")]
+use crate::web;
 use crate::{
     args::{Form, JournalAt, Sessions, SessionsCommand, Source, WorkspaceFlag},
     exit::{Exit, Fault, OrExit},
@@ -61,7 +63,14 @@ pub(crate) fn run(args: &Sessions, source: &Source, terminal: Terminal) -> Resul
                 show(&view, &session.fleet().await.advise().or_exit(Exit::Failed)?)?;
                 print_conversation(&*session, terminal).await?;
             }
-            SessionsCommand::Export { id } => export(&*host.session(id)).await?,
+            #[cfg(feature = "page")]
+            SessionsCommand::Export { id, html: true } => {
+                let session = host.session(id);
+                // Reports an unknown session before the first line.
+                session.view().await.advise().or_exit(Exit::Failed)?;
+                web::print_document(host::stored(&*session)).await?;
+            }
+            SessionsCommand::Export { id, .. } => export(&*host.session(id)).await?,
             SessionsCommand::Rm { ids, .. } => remove(&*host, ids).await.or_exit(Exit::Failed)?,
             SessionsCommand::Prune { .. } => {}
         }

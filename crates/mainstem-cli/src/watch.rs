@@ -28,6 +28,8 @@ use self::{
     stall::stall,
     state::{Action, State},
 };
+#[cfg(feature = "page")]
+use crate::web;
 use crate::{
     args::Watch,
     exit::{Exit, Fault, OrExit},
@@ -50,6 +52,10 @@ const AT_ONCE: usize = 20_000;
 pub(crate) fn run(args: &Watch, terminal: Terminal) -> Result<Exit, Fault> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
     let exit = runtime.block_on(async {
+        #[cfg(feature = "page")]
+        if args.web {
+            return in_browser(args, terminal).await;
+        }
         let check = || {
             ensure!(
                 is_possible(terminal),
@@ -120,6 +126,22 @@ impl Watched {
             .then_some("another process runs this session; one on a server can be steered (--server)");
         Ok(Self { title: id.to_string(), events, session: Some(session), fixed })
     }
+}
+
+/// Shows it in a browser.
+#[cfg(feature = "page")]
+async fn in_browser(args: &Watch, terminal: Terminal) -> Result<Exit, Fault> {
+    let watched = Watched::open(args).await?;
+    let session = match (watched.session, &args.at.server) {
+        (None, _) => return web::open_record(&watched.title, watched.events, terminal).await,
+        (Some(session), None) => {
+            return web::open_record(&watched.title, host::stored(&*session), terminal).await;
+        }
+        (Some(session), Some(_)) => session,
+    };
+    let server = host::server(args.at.server.as_deref()).or_exit(Exit::Usage)?;
+    let address = server.as_ref().map(|server| server.address().trim_end_matches("/v1")).unwrap_or_default();
+    web::open(&format!("{address}/#{}", session.id()), terminal)
 }
 
 fn unknown(what: &str) -> anyhow::Error {

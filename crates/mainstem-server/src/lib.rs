@@ -49,6 +49,8 @@ mod tokens;
 
 pub use hosts::Hosts;
 pub use limits::{Bound, bounds};
+#[cfg(feature = "page")]
+pub use page::PageDocument;
 pub use protocols::{Protocol, UnknownProtocol};
 pub use runtime::runtime;
 pub use server::{Builder, Server, ServerError};

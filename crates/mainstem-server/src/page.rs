@@ -1,6 +1,8 @@
 //! `GET /`: the page on which a fleet is watched, steered and replayed. `cargo xtask ui` builds it
 //! from `ui/` and compares it with the files in `page/`.
 
+mod document;
+
 use std::{io::Write as _, sync::LazyLock};
 
 use axum::{
@@ -14,12 +16,16 @@ use bytes::Bytes;
 use flate2::{Compression, write::GzEncoder};
 use sha2::{Digest as _, Sha256};
 
+pub use self::document::PageDocument;
+
 const INDEX: &str = include_str!("../page/index.html");
+const SCRIPT: &str = include_str!("../page/page/page.js");
+const STYLE: &str = include_str!("../page/page/page.css");
 
 /// The other files: a path, a media type, and the content.
 const FILES: [(&str, &str, &str); 4] = [
-    ("/page/page.js", "text/javascript; charset=utf-8", include_str!("../page/page/page.js")),
-    ("/page/page.css", "text/css; charset=utf-8", include_str!("../page/page/page.css")),
+    ("/page/page.js", "text/javascript; charset=utf-8", SCRIPT),
+    ("/page/page.css", "text/css; charset=utf-8", STYLE),
     ("/page/icon.svg", "image/svg+xml", include_str!("../page/page/icon.svg")),
     ("/page/licences.md", "text/plain; charset=utf-8", include_str!("../page/page/licences.md")),
 ];

@@ -41,6 +41,10 @@ pub(crate) enum SessionsCommand {
         /// The session.
         #[arg(value_parser = SessionId::parse_scoped)]
         id: SessionId,
+        /// Write one HTML document instead, which shows them in a browser without a server.
+        #[cfg(feature = "page")]
+        #[arg(long)]
+        html: bool,
     },
     /// Delete sessions with all their events, and the records of their tasks in the workspace. This
     /// can't be undone.

@@ -174,6 +174,11 @@ pub(crate) struct Watch {
     /// the session whose run began last.
     #[arg(value_name = "SESSION|FILE")]
     pub(crate) what: Option<String>,
+    /// Show it in a browser: a session of a server on the server's page; a file, or what is
+    /// recorded of another session, in a document that opens without a server.
+    #[cfg(feature = "page")]
+    #[arg(long)]
+    pub(crate) web: bool,
     #[command(flatten)]
     pub(crate) at: At,
     /// The file or database with the session; by default the user's.

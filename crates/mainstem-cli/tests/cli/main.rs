@@ -47,3 +47,5 @@ mod telemetry;
 #[cfg(unix)]
 mod terminal;
 mod trust;
+#[cfg(target_os = "linux")]
+mod web;
