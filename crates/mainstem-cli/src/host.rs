@@ -3,10 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use anyhow::anyhow;
-use futures_util::{StreamExt, TryStreamExt};
 use mainstem::client::Server;
 use mainstem::{
-    api::{AnySession, Code, Error, EventQuery, Host, MAX_LIMIT, Page, SessionQuery},
+    api::{Code, Error, Host, MAX_LIMIT, Page, SessionQuery},
     event::{Ids, RandomIds, SystemClock},
     message::SessionId,
     session::Records,
@@ -18,7 +17,6 @@ use crate::{
     config::{Settings, var},
     exit::{Exit, Fault, OrExit},
     harness::workspace,
-    replay::source::Source as Recorded,
     store::{self, Store},
     terminal::Terminal,
     trust::{self, Reads},
@@ -109,11 +107,6 @@ pub(crate) async fn latest(address: Option<&str>, journal: Option<&JournalAt>) -
     let sessions = host.sessions(&query).await.advise().or_exit(Exit::Failed)?;
     let none = || anyhow!("there is no session yet; `mainstem run --session ID` begins one");
     sessions.items.into_iter().next().map(|session| session.id).ok_or_else(none).or_exit(Exit::Usage)
-}
-
-/// Returns what is recorded of a session.
-pub(crate) fn stored(session: &dyn AnySession) -> Recorded {
-    session.events(EventQuery::stored()).map_err(advised).boxed_local()
 }
 
 /// Returns at most this number of items, from as many pages as that takes, and whether there are

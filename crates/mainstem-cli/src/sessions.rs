@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Sessions, source: &Source, terminal: Terminal) -> Resul
                 let session = host.session(id);
                 // Reports an unknown session before the first line.
                 session.view().await.advise().or_exit(Exit::Failed)?;
-                web::print_document(host::stored(&*session)).await?;
+                web::print_document(web::stored(&*session)).await?;
             }
             SessionsCommand::Export { id, .. } => export(&*host.session(id)).await?,
             SessionsCommand::Rm { ids, .. } => remove(&*host, ids).await.or_exit(Exit::Failed)?,

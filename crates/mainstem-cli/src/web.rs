@@ -4,16 +4,23 @@
 use std::io::{BufWriter, Write, stdout};
 
 use anyhow::Context;
-use futures_util::StreamExt;
+use futures_util::{StreamExt, TryStreamExt};
+use mainstem::api::{AnySession, EventQuery};
 use mainstem_server::PageDocument;
 
 use crate::{
     exit::{Exit, Fault, OrExit},
+    host::advised,
     print::print,
     progress,
     replay::source::Source,
     terminal::Terminal,
 };
+
+/// Returns what is recorded of a session.
+pub(crate) fn stored(session: &dyn AnySession) -> Source {
+    session.events(EventQuery::stored()).map_err(advised).boxed_local()
+}
 
 /// Writes recorded events as a document that shows them on the page.
 ///
