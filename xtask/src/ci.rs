@@ -20,7 +20,7 @@ pub(crate) fn run(root: &Path, slow: bool) -> Result<()> {
         plain(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])
     })?;
     step("features", || {
-        // A build of single layers has no warnings either, nor has the binary without what is optional.
+        // Neither the binary without its features nor a build of single layers has warnings.
         plain(&[
             "clippy",
             "-p",
