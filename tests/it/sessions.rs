@@ -337,12 +337,51 @@ async fn a_session_that_another_process_writes_is_read_from_its_journal() {
     let run = session.runs().pop().unwrap();
     assert_eq!(copy.run(&run.id).await.unwrap(), Some((run.first, true)));
     assert_eq!(copy.run(&"run-x".parse().unwrap()).await.unwrap(), None);
-    // Readers of a session that is deleted are told.
+    // Readers of a session that is deleted are told, and do not go on with the next of its id.
     let mut tail = copy.log().committed_from(last + 1);
     drop(session);
     writer.delete_session(&id).await.unwrap();
+    let session = writer.open_session("s").await.unwrap();
+    for _ in 0..3 {
+        say(&session).await;
+    }
+    let (from_start, begun_anew) = (copy.log().committed_from(1), other.sessions().copy(&id).await.unwrap());
     assert_eq!(tail.next().await, None);
     let why = copy.log().failure().unwrap().to_string();
     assert_eq!(why, "session s can't be followed: there is no session \"s\"");
-    assert!(other.sessions().copy(&id).await.unwrap().is_none());
+    let begun_anew = begun_anew.unwrap();
+    assert!(!Arc::ptr_eq(copy.log(), begun_anew.log()));
+    let recorded = journal.read(&id, 1, 999).await.unwrap();
+    let read: Vec<_> = begun_anew.log().committed_from(1).take(recorded.len()).collect().await;
+    assert_eq!(read, recorded);
+    let old: Vec<_> = from_start.collect().await;
+    assert!(old.iter().all(|event| matches!(event.kind, EventKind::Gap { .. }) || !recorded.contains(event)));
+}
+
+#[tokio::test]
+async fn all_processes_have_the_same_pages() {
+    let journal = journal();
+    let processes = [process(&journal), process(&journal)];
+    let mut open = Vec::new();
+    for number in 0..12 {
+        let session = processes[number % 2].open_session(format!("s-{number}")).await.unwrap();
+        say(&session).await;
+        open.push(session);
+    }
+    // A page of one process, the next of the other.
+    let mut listing = Listing::new(Part::Of(None), 1);
+    let mut seen = Vec::new();
+    for number in 0.. {
+        let page = processes[number % 2].sessions().list(&listing).await.unwrap();
+        seen.extend(page.items.iter().map(|session| session.id.to_string()));
+        match page.next {
+            Some(next) => listing.after = Some(next.parse().unwrap()),
+            None => break,
+        }
+    }
+    let whole = async |process: &Harness| {
+        listed(process).await.iter().map(|session| session.id.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!((seen.len(), &seen), (12, &whole(&processes[0]).await));
+    assert_eq!(seen, whole(&processes[1]).await);
 }

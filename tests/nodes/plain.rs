@@ -115,6 +115,21 @@ async fn readers_at_another_server_follow_a_run_while_it_works() {
     let unknown = EventQuery { run: Some("run-x".parse().unwrap()), ..EventQuery::default() };
     let error = remote(1).events(unknown).next().await.unwrap().unwrap_err();
     assert_eq!(error.problem().map(|problem| problem.code.clone()), Some(Code::NotFound), "{error}");
+    // As many readers as a session may have: a run that one more would read does not begin.
+    let mut held = Vec::new();
+    loop {
+        let mut reader = remote(1).events(EventQuery::default());
+        match reader.next().await.unwrap() {
+            Ok(_) => held.push(reader),
+            Err(_) => break,
+        }
+        assert!(held.len() < 99, "readers have a limit");
+    }
+    let request = reqwest::Client::new().post(format!("{}/v1/sessions/s/runs", cluster.address_of(1)));
+    let request = request.header("accept", "text/event-stream").json(&NewRun::new("one more"));
+    assert_eq!(request.send().await.unwrap().status(), 429);
+    assert_eq!(remote(1).view().await.unwrap().runs, 1);
+    drop(held);
     // The owner ends; the reader goes on at the same server, which takes the session over.
     let mut tail = remote(1).events(EventQuery { after: Some(end.seq), ..EventQuery::default() });
     cluster.servers[0].kill();

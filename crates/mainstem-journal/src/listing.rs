@@ -141,7 +141,7 @@ impl FromStr for Place {
     type Err = PlaceError;
 
     fn from_str(text: &str) -> Result<Self, PlaceError> {
-        let (micros, name) = text.split_once('.').ok_or(PlaceError)?;
+        let (micros, name) = text.split_once('.').filter(|_| !text.contains('\0')).ok_or(PlaceError)?;
         let at = Timestamp::from_micros(micros.parse().map_err(|_| PlaceError)?);
         Ok(Self { at, name: name.to_owned() })
     }
@@ -159,7 +159,7 @@ mod tests {
             let place = Place { at: Timestamp::from_micros(7), name: name.to_owned() };
             assert_eq!(place.to_string().parse(), Ok(place));
         }
-        for text in ["", "7", "x.s", "-1.s", "99999999999999999999.s"] {
+        for text in ["", "7", "x.s", "7.a\0b", "-1.s", "99999999999999999999.s"] {
             assert_eq!(text.parse::<Place>(), Err(PlaceError), "{text}");
         }
     }

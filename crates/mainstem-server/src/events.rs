@@ -44,9 +44,11 @@ pub(crate) async fn get(
         Ok(session) => session,
         Err(problem) if problem.body().code == Code::SessionBusy => {
             let id = id.parse()?;
-            return match elsewhere(&app, &caller, &id, run).await? {
-                Some((copy, scope)) => serve(&app, &caller, Source::Elsewhere(copy), parts, scope).await,
-                None => Err(problem),
+            return match (elsewhere(&app, &caller, &id, run).await?, run) {
+                (Some((copy, scope)), _) => serve(&app, &caller, Source::Elsewhere(copy), parts, scope).await,
+                // No other process can be asked.
+                (None, Some(run)) if !has_relay(&caller) => Err(Problem::not_found("run", run.as_str())),
+                (None, _) => Err(problem),
             };
         }
         Err(problem) => return Err(problem),
@@ -59,6 +61,10 @@ pub(crate) async fn get(
         None => Scope::WHOLE,
     };
     serve(&app, &caller, (&session).into(), parts, scope).await
+}
+
+fn has_relay(caller: &Caller) -> bool {
+    caller.harness.journal().is_some_and(|journal| journal.relay().is_some())
 }
 
 /// Returns a copy of a session that another process writes, and the part that is read; `None` if
@@ -111,20 +117,17 @@ pub(crate) async fn one(
     found.map(|event| Json(event.without_spec())).ok_or_else(|| gone(wanted + 1))
 }
 
-/// Streams a run that another process has begun, to its end.
+/// Streams a run that another process has begun, to its end; `None` if it can't be read.
 pub(crate) async fn of_run_elsewhere(
     app: &Arc<App>,
-    caller: &Caller,
+    copy: &SessionCopy,
     run: &RunView,
     encoder: Box<dyn Encoder>,
-) -> Result<Response, Problem> {
-    let found = elsewhere(app, caller, &run.session_id, Some(&run.id)).await?;
-    let (copy, scope) = found.ok_or_else(|| Problem::not_found("run", run.id.as_str()))?;
-    let Scope { first, is_over, until } = scope;
-    let subscription = Subscription::to(until);
-    Reading { source: Source::Elsewhere(copy), first, is_over, after: 0, subscription }
-        .respond(app, caller, encoder)
-        .await
+    permit: ReaderPermit,
+) -> Option<Response> {
+    let (first, _) = copy.run(&run.id).await.ok()??;
+    let subscription = Subscription::to(Until::EndOf(run.id.clone(), None));
+    Some(respond(app, copy.log().committed_from(first), encoder, subscription, permit, None))
 }
 
 /// The requested part of a session.

@@ -22,13 +22,23 @@ use mainstem::{
     journal::{Asked, JournalError, Parts, Relay},
     message::{SessionId, TenantName},
     policy::Tenant,
+    session::SessionCopy,
 };
 use mainstem_api::{Code, NewRun, OnDisconnect, RunView, StreamForm};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::TaskTracker;
 
-use crate::{app::App, caller::Caller, events, feed::encoder, jobs::OfJob, prefix::Prefix, problem::Problem};
+use crate::{
+    app::App,
+    caller::Caller,
+    events,
+    feed::encoder,
+    jobs::OfJob,
+    prefix::Prefix,
+    problem::Problem,
+    readers::{ReaderPermit, Source},
+};
 
 /// How many requests of other nodes are answered at once.
 const ANSWERED: usize = 256;
@@ -113,12 +123,19 @@ pub(crate) async fn relay(State(app): State<Arc<App>>, mut request: Request, nex
         let Some(session) = elsewhere(&response) else { break };
         // A session is refused to a caller who is known.
         let (Some(tenant), body) = known.get() else { break };
-        let form = form_of_new_run(&parts, &body);
-        let asked = if form.is_some() { without_form(&parts) } else { parts.clone() };
-        match pass_on(&*relay, &session, &asked, tenant.clone(), &body).await {
+        // Before the run begins: it must not be refused when it has begun.
+        let reader = match form_of_new_run(&parts, &body) {
+            Some(form) => match Reader::of(&app, tenant.clone(), &session, form).await {
+                Ok(reader) => reader,
+                Err(problem) => return problem.into_response(),
+            },
+            None => None,
+        };
+        let asked = if reader.is_some() { without_form(&parts) } else { parts.clone() };
+        match pass_on(&*relay, &session, &asked, tenant, &body).await {
             Ok(Some(answer)) => {
-                return match form {
-                    Some(form) => read_here(&app, tenant, &parts, form, answer).await,
+                return match reader {
+                    Some(reader) => reader.read(&app, &parts, answer).await,
                     None => answer,
                 };
             }
@@ -152,33 +169,55 @@ fn without_form(parts: &request::Parts) -> request::Parts {
     parts
 }
 
-/// Streams a run that another node has begun.
-async fn read_here(
-    app: &Arc<App>,
-    tenant: Tenant,
-    parts: &request::Parts,
+/// What reads a run here that another node begins.
+struct Reader {
+    copy: SessionCopy,
+    permit: ReaderPermit,
     form: StreamForm,
-    begun: Response,
-) -> Response {
-    if !begun.status().is_success() {
-        return begun;
-    }
-    let (head, body) = begun.into_parts();
-    let prefix = Prefix::of(parts);
-    let read = async {
-        let body = to_bytes(body, RUN).await.map_err(|error| unanswered(&error.to_string()))?;
-        let run: RunView = serde_json::from_slice(&body).map_err(|error| unanswered(&error.to_string()))?;
+}
+
+impl Reader {
+    /// Returns a reader; `None` if nothing of the session is recorded yet.
+    ///
+    /// # Errors
+    /// There are too many readers, or the journal can't be read.
+    async fn of(
+        app: &Arc<App>,
+        tenant: Tenant,
+        session: &SessionId,
+        form: StreamForm,
+    ) -> Result<Option<Self>, Problem> {
         let caller = Caller::of(app, tenant)?;
-        events::of_run_elsewhere(app, &caller, &run, encoder(form, prefix)).await
-    };
-    let mut response = read.await.unwrap_or_else(IntoResponse::into_response);
-    for name in [header::LOCATION, HeaderName::from_static("idempotent-replayed")] {
-        head.headers
-            .get(&name)
-            .into_iter()
-            .for_each(|value| _ = response.headers_mut().insert(&name, value.clone()));
+        let copy = caller.harness.sessions().copy(session).await.map_err(|error| app.unreadable(&error))?;
+        let Some(copy) = copy else { return Ok(None) };
+        let permit = ReaderPermit::acquire(app, &caller, Source::Elsewhere(copy.clone()))?;
+        Ok(Some(Self { copy, permit, form }))
     }
-    response
+
+    /// Streams the run that has begun. If it can't be read, the response is the run.
+    async fn read(self, app: &Arc<App>, parts: &request::Parts, begun: Response) -> Response {
+        if !begun.status().is_success() {
+            return begun;
+        }
+        let Self { copy, permit, form } = self;
+        let (head, body) = begun.into_parts();
+        let body = match to_bytes(body, RUN).await {
+            Ok(body) => body,
+            Err(error) => return unanswered(&error.to_string()).into_response(),
+        };
+        let encoder = encoder(form, Prefix::of(parts));
+        let read = match serde_json::from_slice::<RunView>(&body) {
+            Ok(run) => events::of_run_elsewhere(app, &copy, &run, encoder, permit).await,
+            Err(_) => None,
+        };
+        let Some(mut response) = read else { return Response::from_parts(head, Body::from(body)) };
+        for name in [header::LOCATION, HeaderName::from_static("idempotent-replayed")] {
+            if let Some(value) = head.headers.get(&name) {
+                response.headers_mut().insert(name, value.clone());
+            }
+        }
+        response
+    }
 }
 
 /// Returns the session that another node has open, if that is why a request is refused.

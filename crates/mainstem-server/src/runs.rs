@@ -73,10 +73,11 @@ pub(crate) async fn post(
     let request = NewRunOf { session: &id, run: request, key, is_read: form.is_some() };
     let BegunRun { run: found, is_new, reader } = request.begin(&app, &caller).await?;
     caller.release_permit();
+    let tied = found.handle().filter(|_| is_tied && is_new && reader.is_some());
+    let tied = tied.cloned().map(CancelOnDrop::new);
+    until_recorded(&found).await;
     let mut response = match form.zip(reader) {
-        Some((form, permit)) => {
-            follow(&app, &found, encoder(form, prefix.clone()), permit, is_tied && is_new)
-        }
+        Some((form, permit)) => respond_with(&app, &found, encoder(form, prefix.clone()), permit, tied),
         None => wait_and_describe(&found, &headers).await,
     };
     if let Ok(location) = HeaderValue::from_str(&format!("{}/v1/runs/{}", prefix.0, found.id())) {
@@ -175,9 +176,6 @@ impl NewRunOf<'_> {
                 (begin(app, caller, &session, request, run)?, true)
             }
         };
-        // What waits for the journal keeps no other request of the tenant from being handled.
-        caller.release_permit();
-        until_recorded(&run).await;
         Ok(BegunRun { run, is_new, reader })
     }
 }
@@ -277,6 +275,16 @@ pub(crate) fn follow(
     is_tied: bool,
 ) -> Response {
     let tied = found.handle().filter(|_| is_tied).cloned().map(CancelOnDrop::new);
+    respond_with(app, found, encoder, permit, tied)
+}
+
+fn respond_with(
+    app: &Arc<App>,
+    found: &FoundRun,
+    encoder: Box<dyn Encoder>,
+    permit: ReaderPermit,
+    tied: Option<CancelOnDrop>,
+) -> Response {
     let cursor = found.session().log().committed_from(found.first());
     respond(app, cursor, encoder, Subscription::to(until(found)), permit, tied)
 }

@@ -3,6 +3,7 @@
 
 use std::{
     fmt,
+    pin::pin,
     sync::{
         Arc, Mutex, OnceLock, PoisonError, Weak,
         atomic::{AtomicU64, Ordering},
@@ -14,12 +15,15 @@ use std::{
 use futures_util::{FutureExt, future::BoxFuture};
 use mainstem_api::EventQuery;
 use mainstem_event::{AgentEvent, LogOptions, Page, Position, Record, SessionLog, SystemClock, Timestamp};
-use mainstem_journal::{Journal, JournalError};
+use mainstem_journal::{Journal, JournalError, SessionSummary};
 use mainstem_message::{RunId, SessionId};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::{records::Reader, selection::Selection};
+
+/// After this time without an event, the process of the session may have ended.
+const IDLE: Duration = Duration::from_secs(1);
 
 /// How long to wait before a page that can't be read is read again.
 const AGAIN: Duration = Duration::from_millis(500);
@@ -31,7 +35,7 @@ pub struct SessionCopy(Arc<Inner>);
 
 struct Inner {
     log: Arc<SessionLog>,
-    journal: Arc<dyn Journal>,
+    record: Arc<Copied>,
     _driver: AbortOnDropHandle<()>,
 }
 
@@ -51,14 +55,16 @@ impl SessionCopy {
         let mut position = Position::default();
         (position.last, position.at, position.run) = (session.last, session.updated_at, session.unfinished);
         let after = Some(position.last);
-        let record = Arc::new(Copied::new(journal.clone(), id.clone(), position));
+        let created_at = session.created_at;
+        let record = Arc::new(Copied::new(journal.clone(), id.clone(), position, created_at));
         let (clock, options) = (Arc::new(SystemClock), LogOptions::default());
         let log = SessionLog::with_record(id.clone(), clock, options, record.clone());
         let query = EventQuery { after, ..EventQuery::default() };
-        let reader = Reader::new(journal.clone(), id.clone(), &query, Selection::all());
+        let reader = Reader::new(journal.clone(), id.clone(), &query, Selection::all()).of(created_at);
         #[expect(clippy::disallowed_methods, reason = "it is aborted when the copy is dropped")]
-        let driver = AbortOnDropHandle::new(tokio::spawn(drive(reader, Arc::downgrade(&log), record)));
-        Ok(Some(Self(Arc::new(Inner { log, journal: journal.clone(), _driver: driver }))))
+        let driver =
+            AbortOnDropHandle::new(tokio::spawn(drive(reader, Arc::downgrade(&log), record.clone())));
+        Ok(Some(Self(Arc::new(Inner { log, record, _driver: driver }))))
     }
 
     /// Returns its log. All its events are committed, and it emits none. It has failed when the
@@ -73,9 +79,8 @@ impl SessionCopy {
     /// # Errors
     /// The journal can't be read.
     pub(crate) async fn caught_up(&self) -> Result<bool, JournalError> {
-        let Inner { log, journal, .. } = &*self.0;
-        let Some(session) = journal.session(log.session_id()).await? else { return Ok(false) };
-        Ok(log.until_committed(session.last).await)
+        let Some(session) = self.0.record.session().await? else { return Ok(false) };
+        Ok(self.log().until_committed(session.last).await)
     }
 
     /// Returns the number of a run's first event, and whether the run is over; `None` if the
@@ -84,11 +89,9 @@ impl SessionCopy {
     /// # Errors
     /// The journal can't be read.
     pub async fn run(&self, id: &RunId) -> Result<Option<(u64, bool)>, JournalError> {
-        let Inner { log, journal, .. } = &*self.0;
-        let place = journal.run(id).await?.filter(|place| place.session == *log.session_id());
-        let (Some(place), Some(session)) = (place, journal.session(log.session_id()).await?) else {
-            return Ok(None);
-        };
+        let Inner { log, record, .. } = &*self.0;
+        let place = record.journal.run(id).await?.filter(|place| place.session == *log.session_id());
+        let (Some(place), Some(session)) = (place, record.session().await?) else { return Ok(None) };
         let is_over = session.unfinished.as_ref() != Some(id);
         Ok(log.until_committed(session.last).await.then_some((place.first, is_over)))
     }
@@ -121,15 +124,28 @@ impl WeakCopy {
 /// Copies events until the log is dropped, or one is missing.
 async fn drive(mut reader: Reader, log: Weak<SessionLog>, record: Arc<Copied>) {
     loop {
-        let next = reader.next().await;
+        let next = next_of(&mut reader, &record).await;
         let Some(log) = log.upgrade() else { return };
         let why = match next {
-            Ok(Some(event)) if log.copy(event.clone()) => continue,
-            Ok(Some(event)) => format!("event {} follows event {}", event.seq, log.last_seq()),
-            Ok(None) => "the journal has no further events".to_owned(),
-            Err(error) => error.to_string(),
+            Ok(event) if log.copy(event.clone()) => continue,
+            Ok(event) => format!("event {} follows event {}", event.seq, log.last_seq()),
+            Err(why) => why,
         };
-        return record.fail(&format!("session {} can't be followed: {why}", log.session_id()));
+        return record.fail(&why);
+    }
+}
+
+/// Returns the next event, or why there is none.
+async fn next_of(reader: &mut Reader, record: &Copied) -> Result<AgentEvent, String> {
+    let mut next = pin!(reader.next());
+    loop {
+        match timeout(IDLE, &mut next).await {
+            Ok(Ok(Some(event))) => return Ok(event),
+            Ok(Ok(None)) => return Err("the journal has no further events".to_owned()),
+            Ok(Err(error)) => return Err(error.to_string()),
+            Err(_) if record.is_left().await => return Err("the process that ran it has ended".to_owned()),
+            Err(_) => {}
+        }
     }
 }
 
@@ -138,19 +154,43 @@ struct Copied {
     journal: Arc<dyn Journal>,
     id: SessionId,
     position: Position,
+    /// The time of the session's first event, by which it is told from a later one of the same id.
+    created_at: Timestamp,
     committed: AtomicU64,
     failure: OnceLock<Arc<str>>,
     waker: Mutex<Option<Waker>>,
 }
 
 impl Copied {
-    fn new(journal: Arc<dyn Journal>, id: SessionId, position: Position) -> Self {
+    fn new(journal: Arc<dyn Journal>, id: SessionId, position: Position, created_at: Timestamp) -> Self {
         let committed = AtomicU64::new(position.last);
-        Self { journal, id, position, committed, failure: OnceLock::new(), waker: Mutex::new(None) }
+        let (failure, waker) = (OnceLock::new(), Mutex::new(None));
+        Self { journal, id, position, created_at, committed, failure, waker }
+    }
+
+    /// Returns the session; `None`, and the copy fails, if it was deleted.
+    async fn session(&self) -> Result<Option<SessionSummary>, JournalError> {
+        let session = self.journal.session(&self.id).await?;
+        let session = session.filter(|session| session.created_at == self.created_at);
+        if session.is_none() {
+            self.fail(&format!("there is no session {:?}", self.id.as_str()));
+        }
+        Ok(session)
+    }
+
+    /// Returns `true` if the session's process has ended within a run, and no other process goes on
+    /// with it by itself: it has to be opened.
+    async fn is_left(&self) -> bool {
+        let is_unfinished = |session: SessionSummary| session.unfinished.is_some();
+        self.journal.relay().is_none()
+            && self.journal.session(&self.id).await.is_ok_and(|session| session.is_some_and(is_unfinished))
+            && self.journal.is_open(&self.id).await.is_ok_and(|is_open| !is_open)
     }
 
     fn fail(&self, why: &str) {
-        self.failure.get_or_init(|| why.into());
+        let said = || format!("session {} can't be followed: {why}", self.id).into();
+        tracing::info!(session = %self.id, why, "a session of another process is no longer followed");
+        self.failure.get_or_init(said);
         let waker = self.waker.lock().unwrap_or_else(PoisonError::into_inner).clone();
         waker.into_iter().for_each(Waker::wake);
     }
@@ -179,10 +219,19 @@ impl Record for Copied {
 
     fn read(&self, from: u64, through: u64) -> BoxFuture<'static, Page> {
         let (journal, id, at) = (self.journal.clone(), self.id.clone(), self.position.at);
+        let created_at = self.created_at;
         async move {
             let max = usize::try_from((through + 1).saturating_sub(from)).unwrap_or(usize::MAX);
             loop {
-                match journal.read(&id, from, max).await {
+                let read = journal.read(&id, from, max).await;
+                // After the page: it may be of a later session of the same id.
+                let session = journal.session(&id).await;
+                let is_other = |session: &SessionSummary| session.created_at != created_at;
+                match read {
+                    _ if session.is_err() => sleep(AGAIN).await,
+                    _ if session.is_ok_and(|session| session.is_none_or(|session| is_other(&session))) => {
+                        return Page { events: Vec::new(), through };
+                    }
                     Ok(events) => return page(events, through),
                     Err(JournalError::Damaged { seq, through, why, .. }) => {
                         return damaged(&id, seq, through, at, why);

@@ -4,7 +4,7 @@ mod error;
 mod place;
 mod store;
 
-use std::{fmt, sync::Arc};
+use std::{collections::HashMap, fmt, sync::Arc};
 
 use mainstem_api::{Page, SessionView};
 use mainstem_journal::{Journal, JournalError, Listing, Place, SessionSummary};
@@ -135,14 +135,20 @@ impl Sessions {
     pub async fn copy(&self, id: &SessionId) -> Result<Option<SessionCopy>, JournalError> {
         let Some(journal) = self.journal() else { return Ok(None) };
         let key = self.key(id);
-        let copy = match self.store.copy(&key) {
-            Some(copy) => copy,
-            None => match SessionCopy::begin(journal, id).await? {
-                Some(copy) => self.store.add_copy(key, copy),
-                None => return Ok(None),
-            },
-        };
-        Ok(copy.caught_up().await?.then_some(copy))
+        // A copy of a session that was deleted, and has begun anew, fails: the second one is right.
+        for _ in 0..2 {
+            let copy = match self.store.copy(&key) {
+                Some(copy) => copy,
+                None => match SessionCopy::begin(journal, id).await? {
+                    Some(copy) => self.store.add_copy(key.clone(), copy),
+                    None => return Ok(None),
+                },
+            };
+            if copy.caught_up().await? {
+                return Ok(Some(copy));
+            }
+        }
+        Ok(None)
     }
 
     /// Opens a recorded session. One that was deleted after it was found does not begin anew.
@@ -168,22 +174,32 @@ impl Sessions {
     }
 
     /// Returns a page of the sessions as an API shows them: of those that are recorded, and of
-    /// those that are open, which may be ahead of their records.
+    /// those that are open, which may be ahead of their records. A recorded session has its place
+    /// in the journal, which is the same for all processes.
     ///
     /// # Errors
     /// The journal can't be read.
     pub async fn list(&self, listing: &Listing) -> Result<Page<SessionView>, JournalError> {
-        let opened = self.store.read(&self.tenant, |session| {
-            let view = view::open(session);
-            let place = Place { at: view.last_run_at, name: view.id.as_str().to_owned() };
-            Some((place, Found::Open(view)))
-        });
+        let opened = self.store.read(&self.tenant, |session| Some(view::open(session)));
+        let mut opened: HashMap<_, _> =
+            opened.into_iter().map(|view| (view.id.as_str().to_owned(), view)).collect();
         let recorded = match self.journal() {
             Some(journal) => journal.list(&listing.clone().with_max(listing.max.saturating_add(1))).await?,
             None => Vec::new(),
         };
-        let recorded = recorded.into_iter().map(|summary| (summary.place.clone(), Found::Recorded(summary)));
-        let (page, next) = merge(opened, recorded.collect(), listing);
+        let found = |summary: SessionSummary| {
+            let place = summary.place.clone();
+            match opened.remove(&place.name) {
+                Some(view) => (place.clone(), Found::Open(SessionView { last_run_at: place.at, ..view })),
+                None => (place, Found::Recorded(summary)),
+            }
+        };
+        let recorded: Vec<_> = recorded.into_iter().map(found).collect();
+        // Those that are recorded are on another page.
+        opened.retain(|_, view| self.journal().is_none() || view.last_seq == 0);
+        let place = |view: &SessionView| Place { at: view.last_run_at, name: view.id.as_str().to_owned() };
+        let opened = opened.into_values().map(|view| (place(&view), Found::Open(view))).collect();
+        let (page, next) = merge(opened, recorded, listing);
         let mut items = Vec::with_capacity(page.len());
         for (_, found) in page {
             items.push(self.view(found).await);

@@ -104,6 +104,7 @@ async fn every_hostile_request_is_answered_with_its_code() {
         get("/v1/sessions?limit=0", &[me], 400, "bad_query"),
         get("/v1/sessions?limit=1001", &[me], 400, "bad_query"),
         get("/v1/sessions?cursor=x", &[me], 400, "bad_query"),
+        get("/v1/sessions?cursor=5.a%00b", &[me], 400, "bad_query"),
         get("/v1/sessions?search=%00", &[me], 400, "bad_query"),
         get("/v1/sessions?page=2", &[me], 400, "bad_query"),
         get("/v1/sessions", &[me, ("host", "evil.example")], 403, "host_not_allowed"),

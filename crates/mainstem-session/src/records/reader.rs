@@ -5,7 +5,7 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 use futures_util::StreamExt;
 use mainstem_api::{Error, EventQuery, Problem};
 use mainstem_event::{AgentEvent, Timestamp};
-use mainstem_journal::{Changes, Journal, JournalError};
+use mainstem_journal::{Changes, Journal, JournalError, SessionSummary};
 use mainstem_message::SessionId;
 use tokio::time::{sleep, timeout};
 
@@ -35,6 +35,8 @@ pub(crate) struct Reader {
     at: Option<Timestamp>,
     page: VecDeque<AgentEvent>,
     changes: Option<Changes>,
+    /// The time of the session's first event, by which it is told from a later one of the same id.
+    created_at: Option<Timestamp>,
 }
 
 impl Reader {
@@ -46,8 +48,13 @@ impl Reader {
     ) -> Self {
         let next = query.after.unwrap_or(0) + 1;
         let (is_following, is_over) = (query.is_following(), false);
-        let (page, changes) = (VecDeque::new(), None);
-        Self { journal, id, selection, is_following, is_over, next, at: None, page, changes }
+        let (page, changes, created_at) = (VecDeque::new(), None, None);
+        Self { journal, id, selection, is_following, is_over, next, at: None, page, changes, created_at }
+    }
+
+    /// Reads the session that began at this time, and no later one of the same id.
+    pub(crate) fn of(self, created_at: Timestamp) -> Self {
+        Self { created_at: Some(created_at), ..self }
     }
 
     /// The next selected event. Dropping the wait loses nothing.
@@ -83,6 +90,9 @@ impl Reader {
             page => page.map_err(|error| no_session(&error))?,
         };
         if let Some(last) = page.last() {
+            if self.is_following {
+                self.same_session().await?;
+            }
             (self.next, self.at) = (last.seq.saturating_add(1), Some(last.at));
             self.page.extend(page);
             return Ok(true);
@@ -101,10 +111,21 @@ impl Reader {
         }
     }
 
+    /// Returns the session, unless it was deleted, also if another one has its id now.
+    async fn same_session(&mut self) -> Result<SessionSummary, Error> {
+        let session = self.journal.session(&self.id).await.map_err(|error| no_session(&error))?;
+        let is_same = |session: &SessionSummary| {
+            self.created_at.is_none_or(|created_at| created_at == session.created_at)
+        };
+        let session =
+            session.filter(is_same).ok_or_else(|| Problem::not_found("session", self.id.as_str()))?;
+        self.created_at = Some(session.created_at);
+        Ok(session)
+    }
+
     /// Finds the first stored event.
     async fn begin(&mut self) -> Result<Timestamp, Error> {
-        let session = self.journal.session(&self.id).await.map_err(|error| no_session(&error))?;
-        let session = session.ok_or_else(|| Problem::not_found("session", self.id.as_str()))?;
+        let session = self.same_session().await?;
         if self.is_following {
             self.changes = self.journal.changes(&self.id).await.map_err(|error| no_session(&error))?;
         }
