@@ -1,9 +1,10 @@
 // What the page saves: a document that opens without a server, and excerpts.
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import fs from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
-import { accessibleInBoth, between, browser, card, folder, linesIn, open, patience, picture, saved, tabTo, timeline, watched } from "./harness.mjs";
+import { accessibleInBoth, api, between, binary, browser, card, folder, linesIn, open, patience, picture, saved, tabTo, timeline, watched } from "./harness.mjs";
 import { Script, snapshot } from "./between.mjs";
 
 /** Text that would end a script, or begin a comment in which nothing ends it. */
@@ -36,6 +37,23 @@ export function play(id, events) {
   });
 }
 
+/** What a document has around its record. */
+const frameOf = (document) => [document.slice(0, document.indexOf('id="record">')), document.slice(document.indexOf("</script>"))];
+
+/** The binary writes the same document, by the contract. */
+async function isWrittenByTheBinary(document) {
+  await api("sessions/exported/runs", "POST", { input: "Review the discount change" });
+  const written = execFileSync(binary, ["sessions", "export", "exported", "--html", "--journal", path.join(folder, "journal.db")], { encoding: "utf8" });
+  // A page that is served instead of the binary's own is another one.
+  if (!process.env.MAINSTEM_PAGE) assert.deepEqual(frameOf(written), frameOf(document));
+  const file = path.join(folder, "exported.html");
+  fs.writeFileSync(file, written);
+  const page = await openFile(file);
+  await page.locator(".banner", { hasText: "Nothing can be sent to it." }).waitFor(patience);
+  await page.getByText("Review the discount change").first().waitFor(patience);
+  await page.close();
+}
+
 /** Opens a file without a network; every request but that for the file itself is trouble. */
 async function openFile(file) {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, offline: true });
@@ -61,6 +79,7 @@ export async function opensWithoutAServer() {
   assert.equal(text.split("</script>").length - 1, 2, "no text of the record ends an element");
   assert.ok(!/[\u2028\u2029]/.test(text));
   assert.match(text, /content="default-src 'none'; script-src 'sha256-[^' ]+'; style-src 'sha256-[^' ]+'; img-src data:;/);
+  await isWrittenByTheBinary(text);
 
   const opened = await openFile(file);
   await opened.locator(".said", { hasText: "the last text" }).waitFor(patience);

@@ -458,3 +458,31 @@ async fn requests_that_wait_leave_their_turn_to_others() {
     }
     assert!(begun.elapsed() < ms(2_500), "{:?}", begun.elapsed());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_is_tied_to_its_reader_before_it_is_recorded() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("j.db");
+    let wait = Turn::new().text("Well.").wait(ms(60_000));
+    let model = ScriptedModel::new().agent("main", [Turn::new().text("Quick."), wait]);
+    let harness = fleet(model).with_journal(SqliteJournal::open(&path).unwrap()).build().unwrap();
+    let rig = Rig::start(harness, |builder| builder).await;
+    rig.run("s", "before").await;
+    // While nothing can be recorded, the reader asks for a run and leaves.
+    let other = rusqlite::Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let body = json!({ "input": "go", "options": { "on_disconnect": "cancel" } });
+    let request =
+        rig.ask(Method::POST, "/v1/sessions/s/runs").header("accept", "text/event-stream").json(&body);
+    let left = tokio::time::timeout(ms(500), request.send()).await;
+    assert!(left.is_err(), "it waits for the record");
+    other.execute_batch("ROLLBACK").unwrap();
+    for _ in 0..200 {
+        let runs = rig.get_json("/v1/sessions/s/runs").await;
+        if runs["items"][1]["status"] == "cancelled" {
+            return;
+        }
+        tokio::time::sleep(ms(20)).await;
+    }
+    panic!("{}", rig.get_json("/v1/sessions/s/runs").await);
+}
