@@ -124,6 +124,19 @@ impl JobListing {
     }
 }
 
+impl Place {
+    /// Returns the place in a store of several tenants for this one in a tenant's part.
+    pub(crate) fn scoped(&self, tenant: &TenantName) -> Self {
+        Self { name: format!("{tenant}/{}", self.name), ..*self }
+    }
+
+    /// Returns the place within a tenant's part; `None` if it is not in that part.
+    pub(crate) fn unscoped(&self, tenant: &TenantName) -> Option<Self> {
+        let name = self.name.strip_prefix(tenant.as_str())?.strip_prefix('/')?.to_owned();
+        Some(Self { name, ..*self })
+    }
+}
+
 /// Microseconds, a dot, and the name.
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

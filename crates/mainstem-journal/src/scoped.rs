@@ -7,8 +7,8 @@ use mainstem_event::{AgentEvent, Record, Timestamp};
 use mainstem_message::{RunId, SessionId, TenantName};
 
 use crate::{
-    Changes, Checkpoint, Claim, Claimed, JobStore, Journal, JournalError, Listing, Part, Place, Retention,
-    RunPlace, ScopedJobs, SessionSummary,
+    Changes, Checkpoint, Claim, Claimed, JobStore, Journal, JournalError, Listing, Part, Retention, RunPlace,
+    ScopedJobs, SessionSummary,
 };
 
 /// A tenant's part of a journal, whose sessions and claims other parts can't read. In the journal
@@ -53,8 +53,7 @@ impl Scoped {
     /// Returns a summary as it is within the part; `None` if it belongs to another part.
     fn own(&self, summary: SessionSummary) -> Option<SessionSummary> {
         let id = self.outer(&summary.id)?;
-        let name = summary.place.name.strip_prefix(self.tenant.as_str())?.strip_prefix('/')?.to_owned();
-        let place = Place { name, ..summary.place };
+        let place = summary.place.unscoped(&self.tenant)?;
         Some(SessionSummary { id, place, ..summary })
     }
 
@@ -88,8 +87,7 @@ impl Journal for Scoped {
     }
 
     async fn list(&self, listing: &Listing) -> Result<Vec<SessionSummary>, JournalError> {
-        let name = |place: &Place| format!("{}/{}", self.tenant, place.name);
-        let after = listing.after.as_ref().map(|place| Place { name: name(place), ..*place });
+        let after = listing.after.as_ref().map(|place| place.scoped(&self.tenant));
         let part = Part::Of(Some(self.tenant.clone()));
         let found = self.whole.list(&Listing { part, after, ..listing.clone() }).await?;
         Ok(found.into_iter().filter_map(|summary| self.own(summary)).collect())

@@ -38,53 +38,53 @@ pub(crate) async fn get(
     prefix: Prefix,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let parts = Parts { params, prefix, headers };
-    let run = parts.params.run.as_ref();
-    let session = match app.session(&caller, &id).await {
-        Ok(session) => session,
-        Err(problem) if problem.body().code == Code::SessionBusy => {
-            let id = id.parse()?;
-            return match (elsewhere(&app, &caller, &id, run).await?, run) {
-                (Some((copy, scope)), _) => serve(&app, &caller, Source::Elsewhere(copy), parts, scope).await,
-                // No other process can be asked.
-                (None, Some(run)) if !has_relay(&caller) => Err(Problem::not_found("run", run.as_str())),
-                (None, _) => Err(problem),
-            };
+    let run = params.run.as_ref();
+    let (source, scope) = match app.session(&caller, &id).await {
+        Ok(session) => (Source::from(&session), scope_of(&app, &caller, &session, run).await?),
+        Err(busy) if busy.body().code == Code::SessionBusy => {
+            elsewhere(&app, &caller, &id.parse()?, run, busy).await?
         }
         Err(problem) => return Err(problem),
     };
-    let scope = match run {
-        Some(id) => {
-            let run = run_of(&app, &caller, &session, id).await?;
-            Scope { first: run.first(), is_over: run.is_over(), until: runs::until(&run) }
-        }
-        None => Scope::WHOLE,
-    };
-    serve(&app, &caller, (&session).into(), parts, scope).await
+    serve(&app, &caller, source, Parts { params, prefix, headers }, scope).await
 }
 
-fn has_relay(caller: &Caller) -> bool {
-    caller.harness.journal().is_some_and(|journal| journal.relay().is_some())
+async fn scope_of(
+    app: &Arc<App>,
+    caller: &Caller,
+    session: &Session,
+    run: Option<&RunId>,
+) -> Result<Scope, Problem> {
+    let Some(id) = run else { return Ok(Scope::WHOLE) };
+    let run = run_of(app, caller, session, id).await?;
+    Ok(Scope { first: run.first(), is_over: run.is_over(), until: runs::until(&run) })
 }
 
-/// Returns a copy of a session that another process writes, and the part that is read; `None` if
-/// the journal has none of it.
+/// Returns a copy of a session that another process writes, and the part that is read.
+///
+/// # Errors
+/// `busy`, so that the other process is asked, if the journal has none of it; that there is no such
+/// run, if the journal can't ask; or the journal can't be read.
 async fn elsewhere(
     app: &App,
     caller: &Caller,
     id: &SessionId,
     run: Option<&RunId>,
-) -> Result<Option<(SessionCopy, Scope)>, Problem> {
+    busy: Problem,
+) -> Result<(Source, Scope), Problem> {
     let unreadable = |error: JournalError| app.unreadable(&error);
     let copy = caller.harness.sessions().copy(id).await.map_err(unreadable)?;
     let (Some(copy), Some(run)) = (copy.clone(), run) else {
-        return Ok(copy.map(|copy| (copy, Scope::WHOLE)));
+        return copy.map(|copy| (Source::Elsewhere(copy), Scope::WHOLE)).ok_or(busy);
     };
-    let found = copy.run(run).await.map_err(unreadable)?;
-    Ok(found.map(|(first, is_over)| {
-        let scope = Scope { first, is_over, until: Until::EndOf(run.clone(), None) };
-        (copy, scope)
-    }))
+    match copy.run(run).await.map_err(unreadable)? {
+        Some((first, is_over)) => {
+            let scope = Scope { first, is_over, until: Until::EndOf(run.clone(), None) };
+            Ok((Source::Elsewhere(copy), scope))
+        }
+        None if caller.harness.journal().is_some_and(|journal| journal.relay().is_some()) => Err(busy),
+        None => Err(Problem::not_found("run", run.as_str())),
+    }
 }
 
 /// `GET /tasks/{id}/events`: the events of a background task, to its end.

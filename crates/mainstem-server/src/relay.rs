@@ -125,7 +125,7 @@ pub(crate) async fn relay(State(app): State<Arc<App>>, mut request: Request, nex
         let (Some(tenant), body) = known.get() else { break };
         // Before the run begins: it must not be refused when it has begun.
         let reader = match form_of_new_run(&parts, &body) {
-            Some(form) => match Reader::of(&app, tenant.clone(), &session, form).await {
+            Some(form) => match RunReader::of(&app, tenant.clone(), &session, form).await {
                 Ok(reader) => reader,
                 Err(problem) => return problem.into_response(),
             },
@@ -170,13 +170,13 @@ fn without_form(parts: &request::Parts) -> request::Parts {
 }
 
 /// What reads a run here that another node begins.
-struct Reader {
+struct RunReader {
     copy: SessionCopy,
     permit: ReaderPermit,
     form: StreamForm,
 }
 
-impl Reader {
+impl RunReader {
     /// Returns a reader; `None` if nothing of the session is recorded yet.
     ///
     /// # Errors

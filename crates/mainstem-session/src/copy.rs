@@ -56,7 +56,8 @@ impl SessionCopy {
         (position.last, position.at, position.run) = (session.last, session.updated_at, session.unfinished);
         let after = Some(position.last);
         let created_at = session.created_at;
-        let record = Arc::new(Copied::new(journal.clone(), id.clone(), position, created_at));
+        let followed = Followed { journal: journal.clone(), id: id.clone(), created_at };
+        let record = Arc::new(Copied::new(followed, position));
         let (clock, options) = (Arc::new(SystemClock), LogOptions::default());
         let log = SessionLog::with_record(id.clone(), clock, options, record.clone());
         let query = EventQuery { after, ..EventQuery::default() };
@@ -90,7 +91,7 @@ impl SessionCopy {
     /// The journal can't be read.
     pub async fn run(&self, id: &RunId) -> Result<Option<(u64, bool)>, JournalError> {
         let Inner { log, record, .. } = &*self.0;
-        let place = record.journal.run(id).await?.filter(|place| place.session == *log.session_id());
+        let place = record.session.journal.run(id).await?.filter(|place| place.session == *log.session_id());
         let (Some(place), Some(session)) = (place, record.session().await?) else { return Ok(None) };
         let is_over = session.unfinished.as_ref() != Some(id);
         Ok(log.until_committed(session.last).await.then_some((place.first, is_over)))
@@ -143,54 +144,91 @@ async fn next_of(reader: &mut Reader, record: &Copied) -> Result<AgentEvent, Str
             Ok(Ok(Some(event))) => return Ok(event),
             Ok(Ok(None)) => return Err("the journal has no further events".to_owned()),
             Ok(Err(error)) => return Err(error.to_string()),
-            Err(_) if record.is_left().await => return Err("the process that ran it has ended".to_owned()),
+            Err(_) if record.session.is_abandoned().await => {
+                return Err("the process that ran it has ended".to_owned());
+            }
             Err(_) => {}
         }
     }
 }
 
-/// A record that only reads: the events were committed by another process.
-struct Copied {
+/// A session in its journal. A later one of the same id is another: it began at another time.
+#[derive(Clone)]
+struct Followed {
     journal: Arc<dyn Journal>,
     id: SessionId,
-    position: Position,
-    /// The time of the session's first event, by which it is told from a later one of the same id.
     created_at: Timestamp,
+}
+
+impl Followed {
+    /// Returns the session; `None` if it was deleted.
+    async fn session(&self) -> Result<Option<SessionSummary>, JournalError> {
+        let session = self.journal.session(&self.id).await?;
+        Ok(session.filter(|session| session.created_at == self.created_at))
+    }
+
+    /// Returns a page of committed events. A session that was deleted has none.
+    async fn page(&self, from: u64, through: u64) -> Result<Page, JournalError> {
+        let max = usize::try_from((through + 1).saturating_sub(from)).unwrap_or(usize::MAX);
+        let read = self.journal.read(&self.id, from, max).await;
+        // After the page, which may be of a later session.
+        if self.session().await?.is_none() {
+            return Ok(Page { events: Vec::new(), through });
+        }
+        match read {
+            Ok(mut events) => {
+                events.retain(|event| event.seq <= through);
+                // A journal returns at least one event if it has any.
+                let through = events.last().map_or(through, |last| last.seq);
+                Ok(Page { events, through })
+            }
+            Err(JournalError::Damaged { seq, through, why, .. }) => {
+                let gap = AgentEvent::unreadable(self.id.clone(), seq..=through, self.created_at, why);
+                Ok(Page { events: vec![gap], through })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns `true` if the session's process has ended within a run, and no other process goes on
+    /// with it by itself: it has to be opened.
+    async fn is_abandoned(&self) -> bool {
+        let is_unfinished = |session: SessionSummary| session.unfinished.is_some();
+        self.journal.relay().is_none()
+            && self.session().await.is_ok_and(|session| session.is_some_and(is_unfinished))
+            && self.journal.is_open(&self.id).await.is_ok_and(|is_open| !is_open)
+    }
+}
+
+/// A record that only reads: the events were committed by another process.
+struct Copied {
+    session: Followed,
+    position: Position,
     committed: AtomicU64,
     failure: OnceLock<Arc<str>>,
     waker: Mutex<Option<Waker>>,
 }
 
 impl Copied {
-    fn new(journal: Arc<dyn Journal>, id: SessionId, position: Position, created_at: Timestamp) -> Self {
+    fn new(session: Followed, position: Position) -> Self {
         let committed = AtomicU64::new(position.last);
         let (failure, waker) = (OnceLock::new(), Mutex::new(None));
-        Self { journal, id, position, created_at, committed, failure, waker }
+        Self { session, position, committed, failure, waker }
     }
 
     /// Returns the session; `None`, and the copy fails, if it was deleted.
     async fn session(&self) -> Result<Option<SessionSummary>, JournalError> {
-        let session = self.journal.session(&self.id).await?;
-        let session = session.filter(|session| session.created_at == self.created_at);
+        let session = self.session.session().await?;
         if session.is_none() {
-            self.fail(&format!("there is no session {:?}", self.id.as_str()));
+            self.fail(&format!("there is no session {:?}", self.session.id.as_str()));
         }
         Ok(session)
     }
 
-    /// Returns `true` if the session's process has ended within a run, and no other process goes on
-    /// with it by itself: it has to be opened.
-    async fn is_left(&self) -> bool {
-        let is_unfinished = |session: SessionSummary| session.unfinished.is_some();
-        self.journal.relay().is_none()
-            && self.journal.session(&self.id).await.is_ok_and(|session| session.is_some_and(is_unfinished))
-            && self.journal.is_open(&self.id).await.is_ok_and(|is_open| !is_open)
-    }
-
     fn fail(&self, why: &str) {
-        let said = || format!("session {} can't be followed: {why}", self.id).into();
-        tracing::info!(session = %self.id, why, "a session of another process is no longer followed");
-        self.failure.get_or_init(said);
+        let id = &self.session.id;
+        tracing::info!(session = %id, why, "a session of another process is no longer followed");
+        self.failure.get_or_init(|| format!("session {id} can't be followed: {why}").into());
         let waker = self.waker.lock().unwrap_or_else(PoisonError::into_inner).clone();
         waker.into_iter().for_each(Waker::wake);
     }
@@ -218,42 +256,16 @@ impl Record for Copied {
     }
 
     fn read(&self, from: u64, through: u64) -> BoxFuture<'static, Page> {
-        let (journal, id, at) = (self.journal.clone(), self.id.clone(), self.position.at);
-        let created_at = self.created_at;
+        let session = self.session.clone();
         async move {
-            let max = usize::try_from((through + 1).saturating_sub(from)).unwrap_or(usize::MAX);
             loop {
-                let read = journal.read(&id, from, max).await;
-                // After the page: it may be of a later session of the same id.
-                let session = journal.session(&id).await;
-                let is_other = |session: &SessionSummary| session.created_at != created_at;
-                match read {
-                    _ if session.is_err() => sleep(AGAIN).await,
-                    _ if session.is_ok_and(|session| session.is_none_or(|session| is_other(&session))) => {
-                        return Page { events: Vec::new(), through };
-                    }
-                    Ok(events) => return page(events, through),
-                    Err(JournalError::Damaged { seq, through, why, .. }) => {
-                        return damaged(&id, seq, through, at, why);
-                    }
-                    Err(JournalError::Unknown { .. } | JournalError::Closed) => {
-                        return Page { events: Vec::new(), through };
-                    }
+                match session.page(from, through).await {
+                    Ok(page) => return page,
+                    Err(JournalError::Closed) => return Page { events: Vec::new(), through },
                     Err(_) => sleep(AGAIN).await,
                 }
             }
         }
         .boxed()
     }
-}
-
-/// Returns the events up to a number as a page. A journal returns at least one event if it has any.
-fn page(mut events: Vec<AgentEvent>, through: u64) -> Page {
-    events.retain(|event| event.seq <= through);
-    let through = events.last().map_or(through, |last| last.seq);
-    Page { events, through }
-}
-
-fn damaged(id: &SessionId, seq: u64, through: u64, at: Timestamp, why: String) -> Page {
-    Page { events: vec![AgentEvent::unreadable(id.clone(), seq..=through, at, why)], through }
 }

@@ -1,7 +1,4 @@
-//! Pages of sessions: of those in the journal, and of those that are open, which may be ahead of
-//! it. Pure.
-
-use std::collections::HashSet;
+//! Pages of sessions: of those in the journal, and of those that are only open. Pure.
 
 use mainstem_api::{Code, Problem, SessionQuery};
 use mainstem_journal::{Listing, Part, Place};
@@ -35,7 +32,7 @@ pub(crate) fn cut<T>(items: &mut Vec<T>, max: usize, place: impl Fn(&T) -> Place
 /// A session's place, and the session.
 pub(crate) type Placed<T> = (Place, T);
 
-/// Returns a page of sessions that are only open and of recorded ones, and the cursor behind it if
+/// Returns a page of sessions that are only open and of other, recorded ones, and the cursor behind it if
 /// there are more. `recorded` has one session more than a page, if there are so many.
 pub(crate) fn merge<T>(
     open: Vec<Placed<T>>,
@@ -44,10 +41,9 @@ pub(crate) fn merge<T>(
 ) -> (Vec<Placed<T>>, Option<String>) {
     // Places behind what the journal has returned belong to later pages.
     let end = recorded.last().filter(|_| recorded.len() > listing.max).map(|(place, _)| place.clone());
-    let opened: HashSet<String> = open.iter().map(|(place, _)| place.name.clone()).collect();
-    let recorded = recorded.into_iter().filter(|(place, _)| !opened.contains(&place.name));
     let is_here = |place: &Place| listing.has(place) && end.as_ref().is_none_or(|end| place >= end);
-    let mut page: Vec<_> = recorded.chain(open.into_iter().filter(|(place, _)| is_here(place))).collect();
+    let mut page: Vec<_> =
+        recorded.into_iter().chain(open.into_iter().filter(|(place, _)| is_here(place))).collect();
     page.sort_by(|(one, _), (other, _)| other.cmp(one));
     let next = cut(&mut page, listing.max, |(place, _)| place.clone());
     (page, next.or_else(|| end.map(|end| end.to_string())))

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use mainstem_message::{JobId, SessionId, TenantName};
 
 use super::{Job, JobChange, JobFault, JobRun, JobStatus, JobStore, Take};
-use crate::{JobListing, JournalError, Part, Place};
+use crate::{JobListing, JournalError, Part};
 
 /// A tenant's jobs as a separate store: other tenants' can't be read or changed. In the store
 /// itself the ids of its jobs and their sessions begin with the tenant's name and a slash.
@@ -52,8 +52,7 @@ impl JobStore for ScopedJobs {
     }
 
     async fn list(&self, listing: &JobListing) -> Result<Vec<Job>, JournalError> {
-        let name = |place: &Place| format!("{}/{}", self.tenant, place.name);
-        let after = listing.after.as_ref().map(|place| Place { name: name(place), ..*place });
+        let after = listing.after.as_ref().map(|place| place.scoped(&self.tenant));
         let part = Part::Of(Some(self.tenant.clone()));
         let found = self.whole.list(&JobListing { part, after, ..listing.clone() }).await?;
         Ok(found.into_iter().filter_map(|job| self.outer(job)).collect())
