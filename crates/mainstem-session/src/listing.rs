@@ -32,8 +32,8 @@ pub(crate) fn cut<T>(items: &mut Vec<T>, max: usize, place: impl Fn(&T) -> Place
 /// A session's place, and the session.
 pub(crate) type Placed<T> = (Place, T);
 
-/// Returns a page of sessions that are only open and of other, recorded ones, and the cursor behind it if
-/// there are more. `recorded` has one session more than a page, if there are so many.
+/// Returns a page of sessions that are only open and of others that are recorded, and the cursor
+/// behind it if there are more. `recorded` has one session more than a page, if there are so many.
 pub(crate) fn merge<T>(
     open: Vec<Placed<T>>,
     recorded: Vec<Placed<T>>,
