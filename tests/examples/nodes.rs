@@ -77,8 +77,8 @@ async fn open_sessions() {
     let took = begun.elapsed();
     let each = (resident() - before) as f64 / OPEN as f64 / 1024.0;
     println!("{} sessions in {:.0} s, {each:.1} KiB each", sessions.len(), took.as_secs_f64());
-    // Idle: what is left are leases.
-    tokio::time::sleep(Duration::from_secs(2)).await;
+    // Idle: what is left are leases. The database counts what came before up to 10 s later.
+    tokio::time::sleep(Duration::from_secs(15)).await;
     let connections = server.sql(
         "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()",
     );

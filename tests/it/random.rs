@@ -9,7 +9,7 @@ use mainstem::{
     policy::{Budget, Cost, Price, Prices},
     prelude::*,
 };
-use mainstem_testing::{laws, render};
+use mainstem_testing::{Recording, laws, render};
 use proptest::{
     collection::vec,
     prelude::*,
@@ -65,6 +65,8 @@ struct Case {
     caller: Caller,
     ring: usize,
     buffer: usize,
+    /// How long each model waits before it answers, in milliseconds.
+    latency: u64,
 }
 
 fn node(children: impl Strategy<Value = Vec<Node>> + 'static) -> BoxedStrategy<Node> {
@@ -110,14 +112,16 @@ fn case() -> impl Strategy<Value = Case> {
         caller,
         ring,
         buffer,
+        latency: 0,
     })
 }
 
 /// Returns the scripts of all nodes; each is found by its name in the task.
-fn script(node: &Node, name: &str, model: ScriptedModel) -> ScriptedModel {
+fn script(node: &Node, name: &str, latency: u64, model: ScriptedModel) -> ScriptedModel {
     let agent = if name == "n;" { "main" } else { "worker" };
     let task = |index: usize| format!("{}-{index};", name.trim_end_matches(';'));
-    let mut first = Turn::new();
+    let begin = || if latency == 0 { Turn::new() } else { Turn::new().wait(ms(latency)) };
+    let mut first = begin();
     if node.thinks {
         first = first.thinking("hm, ").thinking("well");
     }
@@ -145,10 +149,13 @@ fn script(node: &Node, name: &str, model: ScriptedModel) -> ScriptedModel {
         all if node.fanout => first.call("agent_fanout", json!({ "spawns": all })),
         all => all.iter().fold(first, |turn, spawn| turn.call("agent_spawn", spawn.clone())),
     };
-    let last = Turn::new().text("the end");
+    let last = begin().text("the end");
     let last = if node.fault == Fault::CutInTheEnd { last.cut() } else { last };
     let own = model.agent_on(agent, name, [first, last]);
-    node.children.iter().enumerate().fold(own, |model, (index, child)| script(child, &task(index), model))
+    node.children
+        .iter()
+        .enumerate()
+        .fold(own, |model, (index, child)| script(child, &task(index), latency, model))
 }
 
 fn session(case: &Case) -> Session {
@@ -156,7 +163,7 @@ fn session(case: &Case) -> Session {
     (log.ring, log.buffer) = (case.ring, case.buffer);
     let mut policy = RetryPolicy::default();
     policy.jitter = false;
-    let model = Retry::with_policy(script(&case.root, "n;", ScriptedModel::new()), policy);
+    let model = Retry::with_policy(script(&case.root, "n;", case.latency, ScriptedModel::new()), policy);
     let worker =
         AgentSpec::new("worker", "Works").with_tools(["lookup", "flaky", "agent_spawn", "agent_fanout"]);
     // So that actual and reserved amounts must add up in any case.
@@ -223,7 +230,6 @@ fn check(case: &Case, coverage: &RefCell<Coverage>) -> TestCaseResult {
     no_gap(&whole)?;
     contained(&case.root, &whole)?;
     said_once(&whole)?;
-
     let seen = block_on(play(case, whole.len(), 0));
     let all = [&seen.events[..], &seen.rest].concat();
     laws(&all).map_err(|broken| fail(broken, &all))?;
@@ -235,6 +241,7 @@ fn check(case: &Case, coverage: &RefCell<Coverage>) -> TestCaseResult {
     }
     let watched = block_on(play(case, whole.len(), 3));
     prop_assert_eq!(render(&seen.events), render(&watched.events), "law 9: observers change nothing");
+    plays_again(case)?;
     coverage.borrow_mut().count(case, &whole);
     Ok(())
 }
@@ -287,6 +294,25 @@ fn said_once(events: &[AgentEvent]) -> TestCaseResult {
         prop_assert!(endings <= 1, "law 14: {} endings", endings);
     }
     Ok(())
+}
+
+/// A fleet that is run again from its record does what it did, if its models take a moment as all
+/// models do: what happens within one microsecond has no order of its own.
+fn plays_again(case: &Case) -> TestCaseResult {
+    let case = Case { latency: 1, ..case.clone() };
+    if matches!(case.caller, Caller::Drops(_)) {
+        return Ok(());
+    }
+    let undisturbed = Case { caller: Caller::Reads, ..case.clone() };
+    let whole = block_on(play(&undisturbed, 0, 0)).events;
+    let Seen { events, rest } = block_on(play(&case, whole.len(), 0));
+    let events = [events, rest].concat();
+    block_on(async {
+        let recording = Recording::new(events.clone()).map_err(|error| fail(error, &events))?;
+        let again = recording.play(&recording.harness().build().unwrap()).await;
+        let same = recording.compare(&again);
+        same.map_err(|difference| fail(format!("{difference}\n\nthe recording:"), &events))
+    })
 }
 
 /// How often the cases had each feature.

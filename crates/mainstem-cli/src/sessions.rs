@@ -8,6 +8,7 @@ use anyhow::ensure;
 use futures_util::TryStreamExt;
 use mainstem::{
     api::{AnySession, EventQuery, Host, SessionQuery, SessionView},
+    encode::TestFile,
     event::{AgentState, Clock, FleetState, SystemClock, fleet::Phase},
     message::{RateLimits, SessionId},
     session::Keep,
@@ -64,11 +65,17 @@ pub(crate) fn run(args: &Sessions, source: &Source, terminal: Terminal) -> Resul
                 print_conversation(&*session, terminal).await?;
             }
             #[cfg(feature = "page")]
-            SessionsCommand::Export { id, html: true } => {
+            SessionsCommand::Export { id, html: true, .. } => {
                 let session = host.session(id);
                 // Reports an unknown session before the first line.
                 session.view().await.advise().or_exit(Exit::Failed)?;
                 web::print_document(web::stored(&*session)).await?;
+            }
+            SessionsCommand::Export { id, test: true, .. } => {
+                let session = host.session(id);
+                // Reports an unknown session before the first line.
+                session.view().await.advise().or_exit(Exit::Failed)?;
+                print_test(id, &*session).await?;
             }
             SessionsCommand::Export { id, .. } => export(&*host.session(id)).await?,
             SessionsCommand::Rm { ids, .. } => remove(&*host, ids).await.or_exit(Exit::Failed)?,
@@ -167,6 +174,18 @@ async fn export(session: &dyn AnySession) -> Result<(), Fault> {
         };
         print_lines(&lines)?;
     }
+}
+
+/// Writes the test of a session to stdout.
+async fn print_test(id: &SessionId, session: &dyn AnySession) -> Result<(), Fault> {
+    let mut events = session.events(EventQuery::stored());
+    let mut test = TestFile::open(Vec::new(), id).or_exit(Exit::Failed)?;
+    while let Some(event) = events.try_next().await.advise().or_exit(Exit::Failed)? {
+        test.event(&event).or_exit(Exit::Failed)?;
+    }
+    let text = test.close().or_exit(Exit::Failed)?;
+    // It is JSON where it has control characters.
+    print_json(String::from_utf8_lossy(&text).trim_end())
 }
 
 fn print_lines(events: &[mainstem::event::AgentEvent]) -> Result<(), Fault> {

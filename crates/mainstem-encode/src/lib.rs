@@ -3,7 +3,8 @@
 //! An [`Encoder`] is a value with state: it [begins](Encoder::begin) a stream, encodes each
 //! [event](Encoder::event), and [ends](Encoder::end) it. [`Sse`] writes server-sent events,
 //! [`Ndjson`] lines of JSON, [`Fleet`] the streams of Arbiter; [`agui`] and other modules have the
-//! protocols of others. [`EncodeExt`] encodes any stream of events.
+//! protocols of others. [`EncodeExt`] encodes any stream of events. A [`TestFile`] is a recorded
+//! session as a test in Rust.
 
 pub mod agent_protocol;
 pub mod agui;
@@ -13,6 +14,7 @@ mod frames;
 mod langgraph;
 mod ndjson;
 mod sse;
+mod test_file;
 
 pub use encoder::{Encoder, WriteJson};
 pub use fleet::Fleet;
@@ -23,6 +25,7 @@ pub use langgraph::{
 };
 pub use ndjson::Ndjson;
 pub use sse::{RETRY, Sse};
+pub use test_file::TestFile;
 
 #[cfg(test)]
 mod tests;

@@ -17,6 +17,8 @@ const USUAL_OUTPUT: u64 = 4_096;
 pub struct ModelRequest {
     /// The id of the calling agent, for scripts and traces; vendors do not get it.
     pub agent: Arc<str>,
+    /// The key of the calling instance, `root` for the root, for scripts; vendors do not get it.
+    pub agent_key: Arc<str>,
     /// The session of the call, for the order of calls that wait
     /// ([`RateLimited`](crate::RateLimited)); vendors do not get it.
     pub session: Arc<str>,

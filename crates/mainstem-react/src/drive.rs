@@ -247,6 +247,7 @@ impl<'a> Work<'a> {
         let messages = self.cx.conversation(&self.history);
         ModelRequest {
             agent: agent.id.clone(),
+            agent_key: self.cx.key(),
             session: self.cx.root_session_id().as_str().into(),
             cache_key: Some(self.cache_key.clone()),
             system: self.system.clone(),

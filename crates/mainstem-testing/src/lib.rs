@@ -17,6 +17,8 @@ mod postgres_proxy;
 #[cfg(feature = "providers")]
 pub mod provider;
 pub mod raw;
+#[cfg(feature = "recording")]
+mod recording;
 #[cfg(feature = "remote")]
 pub mod remote;
 mod server;
@@ -36,6 +38,8 @@ pub use models::in_all_orders;
 pub use postgres::Postgres;
 #[cfg(all(unix, feature = "postgres"))]
 pub use postgres_proxy::Proxy;
+#[cfg(feature = "recording")]
+pub use recording::{Difference, Recording, RecordingError};
 pub use server::ModelServer;
 pub use timeline::{render, timeline};
 

@@ -1,4 +1,5 @@
-// Saves the record: as NDJSON, as a document that opens without a server, or an excerpt of it.
+// Saves the record: as NDJSON, as a document that opens without a server, as a test, or an excerpt
+// of it.
 import { useId, useState } from "preact/hooks";
 import { useAttempt, useDesk, useShown } from "../desk";
 import { documentOf, sources } from "../document";
@@ -8,6 +9,7 @@ import { keysBelow } from "../fleet/filter";
 import { nameOf, placeOf } from "../fleet/view";
 import { fileName, save } from "../save";
 import type { Session } from "../session";
+import { notATest, testOf } from "../test";
 import { Action } from "./action";
 import { visible } from "./text";
 
@@ -27,10 +29,16 @@ export function SaveButtons({ disabled }: { disabled: boolean }) {
   const saveDocument = () => attempt(async () => {
     save(fileName(session.id, ".html"), documentOf(shownEvents(session), await sources()), "text/html");
   }, "The document is saved. It opens without a server.");
+  const saveTest = () => attempt(async () => {
+    const refusal = notATest(session.events);
+    if (refusal) throw new Error(refusal);
+    save(fileName(session.id, ".rs"), testOf(session.id, session.events), "text/x-rust");
+  }, "The test is saved. Put it into the folder tests of a Rust project.");
   return (
     <>
       <Action run={saveLines} reason={reason}>NDJSON</Action>
       {isPage && <Action run={saveDocument} reason={reason}>HTML</Action>}
+      <Action run={saveTest} reason={reason}>Test</Action>
     </>
   );
 }

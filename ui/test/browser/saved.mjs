@@ -153,6 +153,9 @@ export async function savesExcerpts() {
   play("excerpt", events);
   const page = await open("#excerpt");
   await page.waitForFunction((count) => document.querySelector(".replay output")?.textContent.startsWith(`${count} of`), events.length);
+  const test = await saved(page, page.getByRole("button", { name: "Test", exact: true }));
+  assert.equal(test.name, "excerpt.rs");
+  assert.match(fs.readFileSync(test.path, "utf8"), /async fn session_excerpt\(\) \{[^]*const RECORD: &str = r#"\n\{"type":"AGENT_START"/);
   const toggle = page.getByRole("button", { name: "Excerpt" });
   await tabTo(page, toggle);
   await page.keyboard.press("Enter");

@@ -43,8 +43,12 @@ pub(crate) enum SessionsCommand {
         id: SessionId,
         /// Write one HTML document instead, which shows them in a browser without a server.
         #[cfg(feature = "page")]
-        #[arg(long)]
+        #[arg(long, conflicts_with = "test")]
         html: bool,
+        /// Write a test in Rust instead, which runs the session again from its record and checks
+        /// that each agent does what it did. Save it in `tests/` of a project.
+        #[arg(long)]
+        test: bool,
     },
     /// Delete sessions with all their events, and the records of their tasks in the workspace. This
     /// can't be undone.

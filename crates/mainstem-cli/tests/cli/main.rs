@@ -15,6 +15,7 @@ mod escapes;
 mod examples;
 mod exits;
 #[cfg(target_os = "linux")]
+mod exports;
 mod faults;
 mod files;
 mod jobs;

@@ -145,6 +145,7 @@ impl<'a> Compactor<'a> {
         options.on_cut = self.agent.options.on_cut;
         let request = ModelRequest {
             agent: self.agent.id.clone(),
+            agent_key: self.cx.key(),
             session: self.cx.root_session_id().as_str().into(),
             cache_key: None,
             system: Some(text::INSTRUCTIONS.into()),

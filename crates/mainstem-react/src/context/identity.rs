@@ -2,7 +2,7 @@
 
 use std::{future::Future, sync::Arc};
 
-use mainstem_event::EventSource;
+use mainstem_event::{EventSource, fold::ROOT};
 use mainstem_message::{AgentKey, RunId, SessionId, ToolCallId};
 use serde_json::{Map, Value};
 use tracing::Instrument;
@@ -29,6 +29,11 @@ impl RunContext {
     /// Returns the key of the instance; `None` for the root.
     pub fn agent_key(&self) -> Option<&AgentKey> {
         self.source().map(|source| &source.agent_key)
+    }
+
+    /// Returns the key of its instance as a request of its model has it: `root` for the root.
+    pub(crate) fn key(&self) -> Arc<str> {
+        self.agent_key().map_or(ROOT, AgentKey::as_str).into()
     }
 
     /// Returns the depth; 0 for the root.

@@ -1,0 +1,117 @@
+//! Tools that return the recorded results.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use futures_util::future::{self, BoxFuture};
+use mainstem::react::{Middleware, NextTool, PendingCall, RunContext};
+use mainstem_event::EventSource;
+use mainstem_message::{ToolCallId, ToolSpec, ToolState};
+use mainstem_tool::{Tool, ToolContext, ToolError, ToolOutput, async_trait};
+use serde_json::{Value, json};
+
+use super::{
+    schedule::Stage,
+    script::{Caller, Found, ROOT, Script},
+};
+
+/// The recorded results that are left, each of which is given once.
+#[derive(Clone)]
+pub(super) struct Results(Arc<Mutex<HashMap<Caller, Vec<Found>>>>);
+
+impl Results {
+    pub(super) fn new(script: &Script) -> Self {
+        let mut results = script.results.clone();
+        results.values_mut().for_each(|results| results.reverse());
+        Self(Arc::new(Mutex::new(results)))
+    }
+
+    /// Returns the next result of a call.
+    fn next(&self, source: Option<&EventSource>, call: &ToolCallId) -> Option<Found> {
+        self.with(source, call, |results| results.last().cloned())
+    }
+
+    /// Takes the next result of a call.
+    fn take(&self, source: Option<&EventSource>, call: &ToolCallId) -> Option<Found> {
+        self.with(source, call, Vec::pop)
+    }
+
+    fn with(
+        &self,
+        source: Option<&EventSource>,
+        call: &ToolCallId,
+        f: impl FnOnce(&mut Vec<Found>) -> Option<Found>,
+    ) -> Option<Found> {
+        let key = source.map_or(ROOT, |source| source.agent_key.as_str());
+        let mut results = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        f(results.get_mut(&(key.to_owned(), call.clone()))?)
+    }
+}
+
+/// A tool that returns the results that a tool of its name returned.
+pub(super) struct RecordedTool {
+    pub(super) name: Arc<str>,
+    pub(super) is_read_only: bool,
+    pub(super) results: Results,
+    pub(super) stage: Stage,
+}
+
+#[async_trait]
+impl Tool for RecordedTool {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec::new(&*self.name, "Returns what it returned in the recording", json!({ "type": "object" }))
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.is_read_only
+    }
+
+    async fn call(&self, cx: &ToolContext, _: Value) -> Result<ToolOutput, ToolError> {
+        let found = self.results.take(cx.source(), cx.call_id()).ok_or_else(|| {
+            ToolError::new(format!("the recording has no result of {} for {}", self.name, cx.call_id()))
+        })?;
+        if found.state == ToolState::Interrupted {
+            // Until it is stopped, as it was then.
+            return future::pending().await;
+        }
+        self.stage.until(found.at).await;
+        Ok(ToolOutput::new(found.content).with_state(found.state))
+    }
+}
+
+/// Begins each call when it began, so that children start in their order. Returns the results of
+/// the calls that were denied without a question: the rules are not in the record.
+pub(super) struct Calls {
+    pub(super) results: Results,
+    pub(super) stage: Stage,
+}
+
+#[async_trait]
+impl Middleware for Calls {
+    fn on_tool_call<'life0, 'life1, 'life2, 'async_trait>(
+        &'life0 self,
+        cx: &'life1 RunContext,
+        call: PendingCall,
+        next: NextTool<'life2>,
+    ) -> BoxFuture<'async_trait, Result<ToolOutput, ToolError>>
+    where
+        'life0: 'async_trait,
+        'life1: 'async_trait,
+        'life2: 'async_trait,
+        Self: 'async_trait,
+    {
+        Box::pin(async move {
+            let found = self.results.next(cx.source(), &call.id);
+            // A call that a person was asked about begins with the answer.
+            let Some(found) = found.filter(|found| !found.was_asked) else { return next.run(cx, call).await };
+            self.stage.until(found.began).await;
+            if found.state == ToolState::Denied {
+                self.results.take(cx.source(), &call.id);
+                return Ok(ToolOutput::new(found.content).with_state(found.state));
+            }
+            next.run(cx, call).await
+        })
+    }
+}

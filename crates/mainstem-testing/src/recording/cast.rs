@@ -1,0 +1,101 @@
+//! The recorded agents and tools.
+
+use std::sync::Arc;
+
+use mainstem::{Harness, HarnessBuilder, prelude::*};
+use serde_json::{Value, json};
+
+use super::{
+    Recording,
+    answers::{Calls, RecordedTool, Results},
+    schedule::Stage,
+    script::{Declared, Script},
+};
+use crate::FakeClock;
+
+/// The tools of the harness itself that begin or reach other agents. They run, and are not played.
+pub(super) const OF_HARNESS: [&str; 9] = [
+    "agent_spawn",
+    "agent_fanout",
+    "agent_send",
+    "agent_list",
+    "agent_close",
+    "task_output",
+    "task_wait",
+    "task_cancel",
+    "task_list",
+];
+
+/// More iterations than a model has recorded answers: an agent ends where its answers end.
+const MANY: u32 = 1_000_000;
+
+pub(super) fn harness(recording: &Recording) -> HarnessBuilder {
+    let (script, stage) = (&*recording.script, &recording.stage);
+    let results = Results::new(script);
+    let mut builder = Harness::builder(script.root.clone(), recording.model())
+        .with_ids(recording.ids())
+        .with_clock(FakeClock::default())
+        .with_max_iterations(script.max_iterations.unwrap_or(MANY))
+        .with_permissions(rules(script))
+        .with_middleware(Calls { results: results.clone(), stage: stage.clone() });
+    for tool in tools(script, stage, &results) {
+        builder = builder.with_tool(tool);
+    }
+    for name in script.external.iter() {
+        let tool = ExternalTool::new(&**name, "Is executed by the caller", json!({ "type": "object" }));
+        builder = builder.with_tool(tool.with_read_only(!script.changing.contains(name)));
+    }
+    for id in &script.agent_tools {
+        let agent = Agent::builder(id.clone(), recording.model());
+        let agent = tools(script, stage, &results).fold(agent, |agent, tool| agent.with_tool(tool));
+        #[expect(clippy::expect_used, reason = "the names of recorded tools are keys of a set")]
+        let agent = agent.build().expect("the tools have different names");
+        builder = builder.with_tool(agent.into_tool("Does what it did in the recording"));
+    }
+    let spawned = script.agents.iter().filter(|(id, _)| !script.agent_tools.contains(*id));
+    spawned.fold(builder, |builder, (id, declared)| builder.with_subagent(spec(id, declared)))
+}
+
+/// Returns the tools whose results are played.
+fn tools(script: &Script, stage: &Stage, results: &Results) -> impl Iterator<Item = RecordedTool> {
+    let names = script.tools.iter().filter(|name| {
+        let others = [&script.external, &script.agent_tools];
+        !OF_HARNESS.contains(&&***name) && others.iter().all(|others| !others.contains(*name))
+    });
+    names.map(|name| RecordedTool {
+        name: name.clone(),
+        is_read_only: !script.changing.contains(name),
+        results: results.clone(),
+        stage: stage.clone(),
+    })
+}
+
+/// Returns the rules that ask for the recorded approvals.
+fn rules(script: &Script) -> RuleSet {
+    let changes = if script.changing.is_empty() { Effect::Allow } else { Effect::Ask };
+    let rules = RuleSet::default().with_changes(changes);
+    script.asking.iter().fold(rules, |rules, pattern| {
+        // The word for a call that no rule is about is no pattern.
+        let asking = rules.clone().with_pattern(Effect::Ask, pattern);
+        asking.unwrap_or(rules)
+    })
+}
+
+/// Returns the declaration of an agent, without what reaches beyond the recording.
+fn spec(id: &Arc<str>, declared: &Declared) -> AgentSpec {
+    let recorded = declared.spec.as_ref().and_then(|spec| serde_json::from_value(Value::clone(spec)).ok());
+    let has_declaration = recorded.is_some();
+    let mut spec = recorded.unwrap_or_else(|| AgentSpec::new(&**id, "Does what it did in the recording"));
+    (spec.model, spec.url, spec.protocol, spec.mcp_servers) = (None, None, None, None);
+    spec.headers.clear();
+    spec.permissions.clear();
+    spec.disallowed_tools.clear();
+    spec.skills = None;
+    spec.workspace = Default::default();
+    let called = declared.tools.iter().filter(|name| OF_HARNESS.contains(&&***name));
+    spec.tools = Some(std::iter::once("*".to_owned()).chain(called.map(ToString::to_string)).collect());
+    if !has_declaration {
+        spec.steps = declared.max_iterations.unwrap_or(MANY);
+    }
+    spec
+}

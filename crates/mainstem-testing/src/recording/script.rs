@@ -1,0 +1,147 @@
+//! What a record says that each model, tool and person did, and when.
+
+mod read;
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use mainstem_event::{AgentEvent, RunSettings, SendMode};
+use mainstem_message::{AgentKey, ContentBlock, Failure, Message, ToolCallId, ToolState};
+use mainstem_model::ModelDelta;
+use serde_json::Value;
+
+use super::RecordingError;
+
+/// The key of the root among the instances.
+pub(super) const ROOT: &str = "root";
+
+/// An instance and one of its calls.
+pub(super) type Caller = (String, ToolCallId);
+
+/// All that is played.
+#[derive(Debug, Default)]
+pub(super) struct Script {
+    pub(super) events: Vec<AgentEvent>,
+    /// The id of the leading agent.
+    pub(super) root: Arc<str>,
+    /// The answers of each instance, in their order.
+    pub(super) answers: HashMap<String, Vec<Answer>>,
+    /// The instances whose last invocation was cancelled.
+    pub(super) cancelled: HashSet<String>,
+    /// The results of each call; a call has several if its id was given again.
+    pub(super) results: HashMap<Caller, Vec<Found>>,
+    /// The agents below the root.
+    pub(super) agents: BTreeMap<Arc<str>, Declared>,
+    /// The names of the called tools.
+    pub(super) tools: BTreeSet<Arc<str>>,
+    /// Those that the caller of the run executed.
+    pub(super) external: BTreeSet<Arc<str>>,
+    /// Those that needed approval because they may change something.
+    pub(super) changing: BTreeSet<Arc<str>>,
+    /// The patterns of the rules that asked for an approval.
+    pub(super) asking: BTreeSet<Arc<str>>,
+    /// The agents that were called as a tool of their own.
+    pub(super) agent_tools: BTreeSet<Arc<str>>,
+    /// The limit of iterations of the root, if it was reached.
+    pub(super) max_iterations: Option<u32>,
+    /// The ids of instances and tasks.
+    pub(super) ids: BTreeSet<String>,
+    /// The session of each instance.
+    pub(super) sessions: HashMap<String, String>,
+    /// What callers and people did, in order.
+    pub(super) acts: Vec<(Duration, Act)>,
+    /// When the last event was recorded.
+    pub(super) end: Duration,
+}
+
+/// A model's answer.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Answer {
+    pub(super) pieces: Vec<(Duration, ModelDelta)>,
+    pub(super) ending: Ending,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) enum Ending {
+    /// It is complete.
+    #[default]
+    Complete,
+    /// The call failed, at this time.
+    Failed(Duration, Option<Failure>),
+    /// The call was cancelled.
+    Cancelled,
+}
+
+/// A tool's result.
+#[derive(Clone, Debug)]
+pub(super) struct Found {
+    /// When its tool began.
+    pub(super) began: Duration,
+    /// When it was complete.
+    pub(super) at: Duration,
+    pub(super) content: Vec<ContentBlock>,
+    pub(super) state: ToolState,
+    /// Whether a person was asked first.
+    pub(super) was_asked: bool,
+}
+
+/// An agent below the root.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Declared {
+    /// Its declaration, as it was recorded.
+    pub(super) spec: Option<Arc<Value>>,
+    /// The limit of its iterations, if it was reached.
+    pub(super) max_iterations: Option<u32>,
+    /// The tools that it called.
+    pub(super) tools: BTreeSet<Arc<str>>,
+}
+
+/// What a caller or a person did.
+#[derive(Clone, Debug)]
+pub(super) enum Act {
+    Run {
+        input: Arc<Message>,
+        settings: Option<Arc<RunSettings>>,
+    },
+    Decide {
+        call: Caller,
+        decision: mainstem_event::Decision,
+    },
+    Submit {
+        call: ToolCallId,
+        content: Vec<ContentBlock>,
+        state: ToolState,
+    },
+    Send {
+        to: AgentKey,
+        text: String,
+        mode: SendMode,
+    },
+    /// Cancels an instance; the run, if it is the root.
+    Cancel {
+        key: String,
+        how: Option<String>,
+    },
+}
+
+impl Script {
+    /// Reads the events of a session, which keep the laws.
+    pub(super) fn of(events: Vec<AgentEvent>) -> Result<Self, RecordingError> {
+        read::read(events)
+    }
+}
+
+impl Answer {
+    /// Returns an answer that says nothing until it is cancelled.
+    pub(super) fn cancelled() -> Self {
+        Self { pieces: Vec::new(), ending: Ending::Cancelled }
+    }
+}
+
+/// Returns the key of the instance that an event is of.
+pub(super) fn key_of(event: &AgentEvent) -> &str {
+    event.agent_key().map_or(ROOT, AgentKey::as_str)
+}

@@ -1,0 +1,298 @@
+//! Recordings: a session that is run again from its record does what it did.
+
+use mainstem::{
+    encode::TestFile,
+    event::Origin,
+    model::{ErrorKind, ModelError, scripted::Turn},
+    prelude::*,
+};
+use mainstem_testing::{Recording, laws, render};
+use serde_json::{Value, json};
+
+use crate::support::{Spawns, harness, ms, spawn_args};
+
+/// What the caller does while it reads.
+type Caller = fn(&RunHandle, &AgentEvent);
+
+/// Runs a session, one input after the other, and returns its record.
+async fn record(harness: &Harness, inputs: &[&str], caller: Caller) -> Vec<AgentEvent> {
+    let session = harness.new_session();
+    let mut cursor = session.subscribe_from(1);
+    for input in inputs {
+        let mut run = session.run(*input).unwrap();
+        let handle = run.handle();
+        while let Some(event) = run.next().await {
+            caller(&handle, &event);
+        }
+        // A person's pause, in which background tasks end.
+        tokio::time::sleep(ms(60_000)).await;
+    }
+    let events: Vec<_> = std::iter::from_fn(|| cursor.try_next()).collect();
+    laws(&events).unwrap_or_else(|broken| panic!("{broken}\n{}", render(&events)));
+    events
+}
+
+fn lines(events: &[AgentEvent]) -> String {
+    events.iter().map(|event| event.to_json() + "\n").collect()
+}
+
+/// Records a session, and runs it again: with its declarations, and as a server's reader has it.
+async fn check(what: &str, harness: HarnessBuilder, inputs: &[&str], caller: Caller) {
+    let events = record(&harness.build().unwrap(), inputs, caller).await;
+    let public: Vec<_> = events.iter().map(AgentEvent::without_spec).collect();
+    for events in [&events, &public] {
+        let recording = Recording::parse(&lines(events)).unwrap_or_else(|error| panic!("{what}: {error}"));
+        let again = recording.play(&recording.harness().build().unwrap()).await;
+        if let Err(difference) = recording.compare(&again) {
+            panic!("{what}: {difference}\n\nthe recording:\n{}", render(events));
+        }
+    }
+}
+
+fn allow(handle: &RunHandle, event: &AgentEvent) {
+    decide(handle, event, |_| Decision::Allow);
+}
+
+fn decide(handle: &RunHandle, event: &AgentEvent, decision: impl Fn(&Value) -> Decision) {
+    if let EventKind::RequireUserConfirm { confirm_id, tool_calls, .. } = &event.kind {
+        let arguments = serde_json::from_str(&tool_calls[0].arguments).unwrap();
+        handle.confirm(confirm_id, decision(&arguments)).unwrap();
+    }
+}
+
+fn poke() -> impl Tool {
+    tool_fn("poke", "Pokes", |_, given: serde_json::Map<String, Value>| async move {
+        Ok::<_, ToolError>(Value::Object(given).to_string())
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_does_again_what_it_did() {
+    let lookup = |word: &str, takes: u64| json!({ "word": word, "takes": takes });
+    let end = || Turn::new().text("Done.");
+    let kid = || AgentSpec::new("kid", "Does things");
+
+    let model = ScriptedModel::new().agent(
+        "main",
+        [
+            Turn::new()
+                .thinking("Hm. ")
+                .pace(ms(7))
+                .say("Let me see. ")
+                .call("lookup", lookup("a", 30))
+                .call("lookup", lookup("b", 10))
+                .call("flaky", json!({ "how": "error" }))
+                .call("flaky", json!({ "how": "panic" }))
+                .call("nothing", json!({}))
+                .raw_call("lookup", "{")
+                .call("lookup", json!({ "word": 1 })),
+            end(),
+        ],
+    );
+    check("tools, and calls that never reach one", harness(model), &["go"], |_, _| ()).await;
+
+    let model = ScriptedModel::new()
+        .agent(
+            "main",
+            [
+                Turn::new()
+                    .text("I ask two. ")
+                    .spawn("kid", "left")
+                    .spawn("kid", "right")
+                    .call("lookup", lookup("c", 5)),
+                end(),
+            ],
+        )
+        .agent_on(
+            "kid",
+            "left",
+            [
+                Turn::new().pace(ms(3)).say("slowly left").call("lookup", lookup("d", 50)),
+                Turn::new().text("L"),
+            ],
+        )
+        .agent_on("kid", "right", [Turn::new().pace(ms(2)).say("and right")]);
+    check("children in parallel", harness(model).with_subagent(kid()), &["go"], |_, _| ()).await;
+
+    let spawns =
+        json!({ "spawns": [spawn_args("kid", "a"), spawn_args("kid", "b"), spawn_args("kid", "c")] });
+    let model = ScriptedModel::new()
+        .agent("main", [Turn::new().call("agent_fanout", spawns), end()])
+        .agent_on("kid", "a", [Turn::new().spawn("leaf", "deep"), Turn::new().wait(ms(9)).text("A")])
+        .agent_on("kid", "b", [Turn::new().fail(ModelError::new(ErrorKind::Auth, "the key is wrong"))])
+        .agent_on("kid", "c", [Turn::new().wait(ms(4)).text("C")])
+        .agent("leaf", [Turn::new().text("a leaf")]);
+    let nested = harness(model)
+        .with_subagent(kid().with_tools(["*", "agent_spawn"]))
+        .with_subagent(AgentSpec::new("leaf", "Is a leaf"));
+    check("a fan-out, nested, with a failure", nested, &["go"], |_, _| ()).await;
+
+    let late = json!({ "agent_id": "kid", "task": "slow", "timeout_seconds": 0, "label": "slow one" });
+    let model = ScriptedModel::new()
+        .agent(
+            "main",
+            [
+                Turn::new().call("agent_spawn", late),
+                Turn::new().wait(ms(50)).call("lookup", lookup("x", 200)),
+                Turn::new().wait(ms(50)).text("It is on its way."),
+                Turn::new().call("agent_send", json!({ "label": "slow one", "message": "and more?" })),
+                Turn::new().text("It said more."),
+            ],
+        )
+        .agent("kid", [Turn::new().wait(ms(1_000)).text("Late."), Turn::new().text("More.")]);
+    check(
+        "a background task, told in the next turn, and a further message",
+        harness(model).with_subagent(kid()),
+        &["go", "and?"],
+        |_, _| (),
+    )
+    .await;
+
+    let model = ScriptedModel::new()
+        .agent("main", [Turn::new().spawn("kid", "long"), Turn::new().wait(ms(5)).text("It goes on.")])
+        .agent("kid", [Turn::new().wait(ms(45_000)).text("At last.")]);
+    check("a child that becomes a background task", harness(model).with_subagent(kid()), &["go"], |_, _| ())
+        .await;
+
+    let asks = || {
+        let pokes = (0..4).fold(Turn::new(), |turn, at| turn.call("poke", json!({ "at": at })));
+        let model = ScriptedModel::new()
+            .agent("main", [pokes, Turn::new().spawn("kid", "poke"), end()])
+            .agent("kid", [Turn::new().call("poke", json!({ "at": 0 })), end()]);
+        let rules = RuleSet::default().with_pattern(Effect::Deny, "poke(at: 3)").unwrap();
+        harness(model)
+            .with_tool(poke())
+            .with_subagent(kid())
+            .with_permissions(rules.with_changes(Effect::Ask))
+    };
+    let answers: Caller = |handle, event| {
+        decide(handle, event, |arguments| match arguments["at"].as_i64() {
+            Some(0) => Decision::Allow,
+            Some(1) => Decision::AllowWith(json!({ "at": "one" })),
+            _ => Decision::Deny("not that".to_owned()),
+        });
+    };
+    check("approvals, at two depths", asks(), &["go"], answers).await;
+
+    let model = ScriptedModel::new().agent("main", [Turn::new().call("poke", json!({ "at": "x" })), end()]);
+    let rules = RuleSet::default().with_pattern(Effect::Ask, "poke(at: x)").unwrap();
+    check("a rule that asks", harness(model).with_tool(poke()).with_permissions(rules), &["go"], allow).await;
+
+    let model = ScriptedModel::new().agent("main", [Turn::new().call("ask", json!({ "what": "?" })), end()]);
+    let ask = ExternalTool::new("ask", "Asks", json!({ "type": "object" })).with_read_only(true);
+    let submits: Caller = |handle, event| {
+        if let EventKind::RequireExternalExecution { tool_calls, .. } = &event.kind {
+            handle.submit_tool_result(&tool_calls[0].id, "An answer.").unwrap();
+        }
+    };
+    check("a tool that the caller executes", harness(model).with_tool(ask), &["go"], submits).await;
+
+    let model = ScriptedModel::new()
+        .agent("main", [Turn::new().spawn("kid", "slow"), end(), Turn::new().text("Again.")])
+        .agent("kid", [Turn::new().text("I begin. ").wait(ms(20_000)).text("never")]);
+    let cancels: Caller = |handle, event| {
+        if event.depth() == 1 && matches!(event.kind, EventKind::TextBlockDelta { .. }) {
+            handle.cancel_because(CancelReason::user("Ctrl-C"));
+        }
+    };
+    check(
+        "a run that is cancelled, and the next one",
+        harness(model.clone()).with_subagent(kid()),
+        &["go", "again"],
+        cancels,
+    )
+    .await;
+    let cancels: Caller = |handle, event| {
+        if let (Some(key), EventKind::TextBlockDelta { .. }) = (event.agent_key(), &event.kind) {
+            assert!(handle.cancel_agent(key));
+        }
+    };
+    check("a child that is cancelled", harness(model).with_subagent(kid()), &["go"], cancels).await;
+
+    let model = ScriptedModel::new().agent("main", [Turn::new().spawn("kid", "slow"), end()]).agent(
+        "kid",
+        [Turn::new().text("I begin. ").call("lookup", lookup("x", 500)), Turn::new().text("As you say.")],
+    );
+    let steers: Caller = |handle, event| {
+        if let (Some(key), EventKind::TextBlockDelta { delta, .. }) = (event.agent_key(), &event.kind)
+            && delta == "I begin. "
+        {
+            handle.send(key, "be brief", SendMode::Steer).unwrap();
+        }
+    };
+    check("a message from a person", harness(model).with_subagent(kid()), &["go"], steers).await;
+
+    let again = || Turn::new().call("lookup", lookup("x", 1));
+    let model = ScriptedModel::new()
+        .agent("main", [again(), Turn::new().spawn("kid", "go"), Turn::new().text("I sum up.")])
+        .agent("kid", [again(), again(), Turn::new().text("Too long.")]);
+    let limited = harness(model).with_subagent(kid().with_steps(2)).with_max_iterations(2);
+    check("limits of iterations", limited, &["go"], |_, _| ()).await;
+
+    let kid_model = ScriptedModel::new().agent("kid", [Turn::new().text("Hi.")]);
+    let tool = Agent::builder("kid", kid_model).build().unwrap().into_tool("A kid");
+    let model = ScriptedModel::new().agent("main", [Turn::new().call("kid", json!({ "task": "go" })), end()]);
+    check("an agent that is a tool", harness(model).with_tool(tool), &["go"], |_, _| ()).await;
+}
+
+/// A recording fails when the agents do something else, and says what and where.
+#[tokio::test(start_paused = true)]
+async fn a_difference_is_shown_with_its_place() {
+    let model = || {
+        ScriptedModel::new()
+            .agent("main", [Turn::new().call("lookup", json!({ "word": "a" })), Turn::new().text("Done.")])
+    };
+    let events = record(&harness(model()).build().unwrap(), &["go"], |_, _| ()).await;
+    let recording = Recording::new(events).unwrap();
+    let tool = tool_fn("lookup", "Looks up", |_, _: serde_json::Map<String, Value>| async {
+        Ok::<_, ToolError>("lost")
+    });
+    let changed = Harness::builder("main", recording.model()).with_ids(recording.ids()).with_tool(tool);
+    let again = recording.play(&changed.build().unwrap()).await;
+    let text = recording.compare(&again).unwrap_err().to_string();
+    insta::assert_snapshot!(text.split("\n\n").next().unwrap());
+}
+
+/// A record that can't be played says which event it is.
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_played_is_refused() {
+    let refused = |lines: &str| Recording::parse(lines).unwrap_err().to_string();
+    assert_eq!(refused(""), "the record has no run");
+    assert!(refused("{}\n").starts_with("line 1 of the record is not an event: "), "{}", refused("{}\n"));
+    let model = ScriptedModel::new().agent("main", [Turn::new().text("Hello.")]);
+    let events = record(&harness(model).build().unwrap(), &["go"], |_, _| ()).await;
+    let cut = refused(&lines(&events[..3]));
+    assert!(cut.contains("a recording needs all events of a session whose runs have ended"), "{cut}");
+    let unplayable = |kind: EventKind| {
+        let mut events = events.clone();
+        let (seq, origin) = (events.len() as u64 + 1, events[0].origin.clone());
+        let origin = Origin::session(origin.session_id.clone(), None);
+        events.push(AgentEvent::new(seq, events[0].at, origin.into(), kind));
+        refused(&lines(&events))
+    };
+    let key = || "root".parse().unwrap();
+    let cases = [
+        (EventKind::PlanModeChanged { active: true }, "plan mode"),
+        (
+            EventKind::state_checkpoint(key(), Vec::new()),
+            "the conversation was compacted, and the record does not have the summary",
+        ),
+    ];
+    for (kind, why) in cases {
+        assert_eq!(unplayable(kind), format!("event {} can't be played: {why}", events.len() + 1));
+    }
+}
+
+/// The test in `exported.rs`, which the page writes byte for byte as well
+/// (`ui/test/saved.test.ts`).
+#[test]
+fn a_session_is_exported_as_a_test() {
+    let file = include_str!("exported.rs");
+    let (_, record) = file.split_once("r#\"\n").unwrap();
+    let recording = Recording::parse(record.trim_end_matches("\"#;\n")).unwrap();
+    let mut test = TestFile::open(Vec::new(), recording.events()[0].session_id()).unwrap();
+    for event in recording.events() {
+        test.event(event).unwrap();
+    }
+    assert!(String::from_utf8(test.close().unwrap()).unwrap() == file, "tests/it/exported.rs differs");
+}
