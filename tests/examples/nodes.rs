@@ -34,7 +34,13 @@ async fn main() {
         let events: usize = join_all((0..SESSIONS).map(|number| run(&fleet, number))).await.iter().sum();
         let rate = events as f64 / begun.elapsed().as_secs_f64();
         one = if nodes == 1 { rate } else { one };
-        println!("{nodes} nodes: {rate:.0} events/s, {:.2} of one", rate / one);
+        let size: usize =
+            server.sql("SELECT sum(pg_total_relation_size(relid)) FROM pg_stat_user_tables").parse().unwrap();
+        let each = size / events;
+        println!(
+            "{nodes} nodes: {rate:.0} events/s, {:.2} of one, {each} bytes an event on disk",
+            rate / one
+        );
     }
     open_sessions().await;
 }
