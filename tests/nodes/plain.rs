@@ -43,6 +43,9 @@ async fn any_server_answers_for_any_session() {
     let read = read.await;
     laws(&read[0]).unwrap();
     assert!(read.iter().all(|events| *events == read[0]));
+    let earlier =
+        join_all((0..3).map(|server| async move { remote(server).fleet_at(last / 2).await.unwrap() })).await;
+    assert!(earlier.iter().all(|fleet| *fleet == earlier[0]) && earlier[0].seq == last / 2);
     assert_eq!(asked(), before);
     figures_are_those_of_the_dashboard(&cluster).await;
     for server in 0..3 {

@@ -6,9 +6,9 @@ use mainstem_task::TaskRecord;
 use serde_json::{Value, json};
 
 use crate::{
-    Agents, Approval, Approved, CancelQuery, CancelledAgent, EventQuery, Items, JobQuery, JobView, Login,
-    ModelView, NewJob, NewMessage, NewRun, NewToolResult, Operation, Page, RunView, SessionQuery,
-    SessionView, TaskQuery, Transcript, WaitQuery,
+    Agents, Approval, Approved, CancelQuery, CancelledAgent, EventQuery, FleetQuery, Items, JobQuery,
+    JobView, Login, ModelView, NewJob, NewMessage, NewRun, NewToolResult, Operation, Page, RunView,
+    SessionQuery, SessionView, TaskQuery, Transcript, WaitQuery,
 };
 
 /// Declares the endpoints, and the list of all of them.
@@ -158,6 +158,7 @@ impl Endpoint {
             }
             Self::GetFleet => {
                 Operation::get("/v1/sessions/{session}/fleet", "Return the state of every agent.")
+                    .query::<FleetQuery>()
                     .header("If-None-Match", "The `ETag` of a known state.", text())
                     .json::<FleetState>(200, "The state after event `seq`.")
                     .empty(304, "Nothing has happened since.")

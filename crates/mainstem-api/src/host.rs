@@ -122,6 +122,12 @@ pub trait AnySession: Send + Sync {
     /// The session does not exist, or can't be read.
     async fn fleet(&self) -> Result<FleetState, Error>;
 
+    /// Returns the state that every agent had after this event.
+    ///
+    /// # Errors
+    /// The session or the event does not exist, or can't be read.
+    async fn fleet_at(&self, seq: u64) -> Result<FleetState, Error>;
+
     /// Returns the children, in the order of their start.
     ///
     /// # Errors

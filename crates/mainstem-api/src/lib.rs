@@ -37,6 +37,6 @@ pub use operation::{Method, Operation};
 pub use page::{MAX_LIMIT, Page, SessionQuery};
 pub use problem::{Code, Problem};
 pub use run::{CancelCode, CancelQuery, Input, NewRun, OnDisconnect, RunOptions, RunState, RunView};
-pub use session::{Detail, EventQuery, Format, Items, SessionState, SessionView, Transcript};
+pub use session::{Detail, EventQuery, FleetQuery, Format, Items, SessionState, SessionView, Transcript};
 pub use stream_form::StreamForm;
 pub use task::{TaskQuery, WaitQuery};

@@ -88,6 +88,16 @@ pub struct Transcript {
     pub messages: Vec<Message>,
 }
 
+/// Selects a state of the fleet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[expect(clippy::exhaustive_structs, reason = "a request is built with a literal")]
+pub struct FleetQuery {
+    /// The state after the event of this number; by default the present state.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<u64>,
+}
+
 /// How much of the streamed content a reader gets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]

@@ -58,7 +58,12 @@ pub(crate) fn run(args: &Sessions, source: &Source, terminal: Terminal) -> Resul
                     progress::say("there are more sessions; `--limit N` lists N of them", terminal);
                 }
             }
-            SessionsCommand::Show { id } => {
+            SessionsCommand::Show { id, at: Some(seq) } => {
+                let session = host.session(id);
+                let view = session.view().await.advise().or_exit(Exit::Failed)?;
+                show(&view, &session.fleet_at(*seq).await.advise().or_exit(Exit::Failed)?)?;
+            }
+            SessionsCommand::Show { id, at: None } => {
                 let session = host.session(id);
                 let view = session.view().await.advise().or_exit(Exit::Failed)?;
                 show(&view, &session.fleet().await.advise().or_exit(Exit::Failed)?)?;

@@ -5,7 +5,8 @@ use std::{fmt, sync::Arc};
 use async_trait::async_trait;
 use mainstem_api::{
     AnyRun, AnySession, Approval, Approved, Begun, CancelQuery, CancelledAgent, Endpoint, Error, EventQuery,
-    Events, Items, NewMessage, NewRun, NewToolResult, RunView, SessionView, TaskQuery, Transcript,
+    Events, FleetQuery, Items, NewMessage, NewRun, NewToolResult, RunView, SessionView, TaskQuery,
+    Transcript,
 };
 use mainstem_event::{CancelReason, ChildSummary, Decision, FleetState, Ids, RandomIds, SendMode};
 use mainstem_message::{AgentKey, ConfirmId, RunId, SessionId, ToolCallId};
@@ -100,6 +101,11 @@ impl AnySession for RemoteSession {
 
     async fn fleet(&self) -> Result<FleetState, Error> {
         self.server.0.get(Endpoint::GetFleet, &[self.id.as_str()], ()).await
+    }
+
+    async fn fleet_at(&self, seq: u64) -> Result<FleetState, Error> {
+        let query = FleetQuery { at: Some(seq) };
+        self.server.0.get(Endpoint::GetFleet, &[self.id.as_str()], query).await
     }
 
     async fn children(&self) -> Result<Vec<ChildSummary>, Error> {

@@ -49,6 +49,17 @@ pub(crate) async fn get(
     serve(&app, &caller, source, Parts { params, prefix, headers }, scope).await
 }
 
+/// Returns where the events of a session come from.
+pub(crate) async fn source(app: &Arc<App>, caller: &Caller, id: &str) -> Result<Source, Problem> {
+    match app.session(caller, id).await {
+        Ok(session) => Ok((&session).into()),
+        Err(busy) if busy.body().code == Code::SessionBusy => {
+            Ok(elsewhere(app, caller, &id.parse()?, None, busy).await?.0)
+        }
+        Err(problem) => Err(problem),
+    }
+}
+
 async fn scope_of(
     app: &Arc<App>,
     caller: &Caller,

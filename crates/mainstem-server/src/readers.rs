@@ -7,7 +7,7 @@ use std::sync::{
 
 use dashmap::DashMap;
 use mainstem::{
-    event::SessionLog,
+    event::{FleetState, SessionLog},
     policy::{Share, Shares},
     prelude::Session,
     session::SessionCopy,
@@ -58,6 +58,14 @@ impl Source {
         match self {
             Self::Open(session) => session.log(),
             Self::Elsewhere(copy) => copy.log(),
+        }
+    }
+
+    /// Returns the state of the fleet after an event; `None` if there is none.
+    pub(crate) async fn fleet_at(&self, seq: u64) -> Option<FleetState> {
+        match self {
+            Self::Open(session) => session.fleet_at(seq).await,
+            Self::Elsewhere(copy) => copy.fleet_at(seq).await,
         }
     }
 

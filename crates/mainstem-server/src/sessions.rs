@@ -14,12 +14,13 @@ use mainstem::{
     prelude::Session,
     session::{listing, view},
 };
-use mainstem_api::{AnySession, Page, SessionQuery, SessionView};
+use mainstem_api::{AnySession, FleetQuery, Page, SessionQuery, SessionView};
 
 use crate::{
     app::{App, unrecorded},
     body::{Path, Query},
     caller::Caller,
+    events,
     problem::Problem,
 };
 
@@ -53,9 +54,17 @@ pub(crate) async fn fleet(
     State(app): State<Arc<App>>,
     caller: Caller,
     Path(id): Path<String>,
+    Query(query): Query<FleetQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let fleet = committed_fleet(&app.session(&caller, &id).await?).await?;
+    let fleet = match query.at {
+        Some(seq) => {
+            let source = events::source(&app, &caller, &id).await?;
+            let gone = || Problem::not_found("event", &seq.to_string());
+            source.fleet_at(seq).await.ok_or_else(gone)?
+        }
+        None => committed_fleet(&app.session(&caller, &id).await?).await?,
+    };
     let tag = format!("\"{}\"", fleet.seq);
     let known = headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if known.split(',').any(|one| one.trim() == tag || one.trim() == "*") {

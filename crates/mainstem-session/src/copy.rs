@@ -14,13 +14,15 @@ use std::{
 
 use futures_util::{FutureExt, future::BoxFuture};
 use mainstem_api::EventQuery;
-use mainstem_event::{AgentEvent, LogOptions, Page, Position, Record, SessionLog, SystemClock, Timestamp};
+use mainstem_event::{
+    AgentEvent, FleetState, LogOptions, Page, Position, Record, SessionLog, SystemClock, Timestamp,
+};
 use mainstem_journal::{Journal, JournalError, SessionSummary};
 use mainstem_message::{RunId, SessionId};
 use tokio::time::{sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::{records::Reader, selection::Selection};
+use crate::{moments::Moments, records::Reader, selection::Selection};
 
 /// After this time without an event, the process of the session may have ended.
 const IDLE: Duration = Duration::from_secs(1);
@@ -36,6 +38,7 @@ pub struct SessionCopy(Arc<Inner>);
 struct Inner {
     log: Arc<SessionLog>,
     record: Arc<Copied>,
+    moments: Moments,
     _driver: AbortOnDropHandle<()>,
 }
 
@@ -65,13 +68,19 @@ impl SessionCopy {
         #[expect(clippy::disallowed_methods, reason = "it is aborted when the copy is dropped")]
         let driver =
             AbortOnDropHandle::new(tokio::spawn(drive(reader, Arc::downgrade(&log), record.clone())));
-        Ok(Some(Self(Arc::new(Inner { log, record, _driver: driver }))))
+        Ok(Some(Self(Arc::new(Inner { log, record, moments: Moments::default(), _driver: driver }))))
     }
 
     /// Returns its log. All its events are committed, and it emits none. It has failed when the
     /// journal can't be read, or the session was deleted.
     pub fn log(&self) -> &Arc<SessionLog> {
         &self.0.log
+    }
+
+    /// Returns what the fleet was doing after an event, as
+    /// [`Session::fleet_at`](crate::Session::fleet_at) does.
+    pub async fn fleet_at(&self, seq: u64) -> Option<FleetState> {
+        self.0.moments.at(self.log(), seq).await
     }
 
     /// Waits until it has every event that is committed now. Returns `false` if the session no

@@ -13,6 +13,7 @@ mod handle;
 pub mod jobs;
 mod listing;
 mod local;
+mod moments;
 mod options;
 mod past;
 mod reading;

@@ -63,6 +63,14 @@ impl AnySession for Session {
         }
     }
 
+    async fn fleet_at(&self, seq: u64) -> Result<FleetState, Error> {
+        match (self.fleet_at(seq).await, self.log().failure()) {
+            (Some(fleet), _) => Ok(fleet),
+            (None, Some(why)) => Err(Problem::new(Code::JournalUnavailable, why.to_string()).into()),
+            (None, None) => Err(Problem::not_found("event", &seq.to_string()).into()),
+        }
+    }
+
     async fn children(&self) -> Result<Vec<ChildSummary>, Error> {
         Ok(self.children())
     }

@@ -25,7 +25,8 @@ use serde_json::{Map, Value};
 pub use self::{builder::SessionBuilder, lookup::FoundRun};
 use crate::{
     AgentSource, InUse, NothingToResume, Run, RunActive, RunAgents, RunHandle, RunOptions, RunRecord,
-    RunRequest, checkpoints::Checkpoints, deferred::Deferred, settings, turn::Turns, wake::Wake,
+    RunRequest, checkpoints::Checkpoints, deferred::Deferred, moments::Moments, settings, turn::Turns,
+    wake::Wake,
 };
 
 /// What a model reads whose answer was cut off.
@@ -77,6 +78,7 @@ pub(crate) struct Inner {
     turns: Turns,
     /// The cursor exists from the first request on: a reader costs.
     watch: Mutex<(Option<Cursor>, FleetState)>,
+    moments: Moments,
     wake: Wake,
     /// Whether opening it has ended a run that was cut off; `take_cut_run` clears it.
     is_cut: AtomicBool,
@@ -362,6 +364,17 @@ impl Session {
             state.apply(&event);
         }
         state.clone()
+    }
+
+    /// Returns what the fleet was doing after an earlier event; `None` if the session has no such
+    /// event that is committed.
+    ///
+    /// The first call for a long session reads its events up to that one; later calls read on from
+    /// the nearest of the states that were passed. Of a session in memory, only what its ring has
+    /// is known; what is missing is counted in [`FleetState::missed`]. Dropping the future stops
+    /// reading.
+    pub async fn fleet_at(&self, seq: u64) -> Option<FleetState> {
+        self.0.moments.at(self.log(), seq).await
     }
 
     /// An id for [`RunOptions::with_run_id`].

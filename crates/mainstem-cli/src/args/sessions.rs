@@ -35,6 +35,10 @@ pub(crate) enum SessionsCommand {
         /// The session.
         #[arg(value_parser = SessionId::parse_scoped)]
         id: SessionId,
+        /// Show the state of each agent after the event of this number, instead of the present one,
+        /// and no conversation.
+        #[arg(long, value_name = "EVENT")]
+        at: Option<u64>,
     },
     /// Write every event of a session to stdout, a line of JSON each.
     Export {

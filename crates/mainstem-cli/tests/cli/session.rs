@@ -103,6 +103,11 @@ fn the_session_that_was_active_last_is_continued() {
     let failed = cli("chat -m openai:m -c").stdin(reader).run();
     assert_eq!(failed.stdout, "Yes.\n", "{failed:?}");
 
+    let begun = cli("sessions show a --at 2").run();
+    assert!(begun.stdout.contains("main   running") && !begun.stdout.contains("One."), "{begun:?}");
+    let beyond = cli("sessions show a --at 100000").run();
+    assert_eq!((beyond.code, &*beyond.stdout), (Some(1), ""), "{beyond:?}");
+    assert!(beyond.stderr.contains("event \"100000\""), "{beyond:?}");
     let shown = cli("sessions show a").run().stdout;
     let conversation = shown.split_once("\n> ").unwrap().1;
     assert!(

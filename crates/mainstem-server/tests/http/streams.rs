@@ -1,7 +1,12 @@
 //! Streams: whole, resumed, filtered, over.
 
 use futures_util::StreamExt;
-use mainstem::{event::LogOptions, model::scripted::Turn, prelude::ScriptedModel};
+use mainstem::{
+    event::{AgentEvent, FleetState, LogOptions},
+    journal::SqliteJournal,
+    model::scripted::Turn,
+    prelude::ScriptedModel,
+};
 use mainstem_api::StreamForm;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -245,6 +250,41 @@ async fn the_fleet_is_a_snapshot_that_names_its_place() {
     let again =
         rig.ask(Method::GET, "/v1/sessions/s/fleet").header("if-none-match", &tag).send().await.unwrap();
     assert_eq!(again.status(), 304);
+}
+
+#[tokio::test]
+async fn the_fleet_after_each_event_is_that_of_a_fold() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = || SqliteJournal::open(dir.path().join("j.db")).unwrap();
+    let rig = Rig::start(fleet(two_kids()).with_journal(journal()).build().unwrap(), |builder| builder).await;
+    rig.run("s", "go").await;
+    let frames = rig.frames("/v1/sessions/s/events?follow=false", None).await;
+    let data =
+        |frame: &String| frame.lines().find_map(|line| line.strip_prefix("data: ")).unwrap().to_owned();
+    let all: Vec<AgentEvent> =
+        events(&frames).into_iter().map(|frame| serde_json::from_str(&data(frame)).unwrap()).collect();
+    let mut states = vec![FleetState::default()];
+    for event in &all {
+        let mut state = states[states.len() - 1].clone();
+        state.apply(event);
+        states.push(state);
+    }
+    let last = all.len();
+    assert!(last > 30);
+    rig.end().await;
+    // As well by a server that has not run it.
+    let rig = Rig::start(fleet(two_kids()).with_journal(journal()).build().unwrap(), |builder| builder).await;
+    for seq in [last, 0, 1, last / 2].into_iter().chain(0..=last) {
+        let found = rig.get_json(&format!("/v1/sessions/s/fleet?at={seq}")).await;
+        assert_eq!(found, serde_json::to_value(&states[seq]).unwrap(), "{seq}");
+    }
+    for (at, status, code) in [(&*(last + 1).to_string(), 404, "not_found"), ("-1", 400, "bad_query")] {
+        let response = rig.get(&format!("/v1/sessions/s/fleet?at={at}")).await;
+        assert_eq!(
+            (response.status().as_u16(), response.json::<Value>().await.unwrap()["code"].clone()),
+            (status, code.into())
+        );
+    }
 }
 
 #[tokio::test]

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use futures_util::{StreamExt, TryStreamExt, stream};
+use futures_util::{Stream, StreamExt, TryStreamExt, future, stream};
 use mainstem_api::{
     AnySession, Begun, Error, EventQuery, Events, Host as _, NewRun, NewToolResult, Problem, RunView,
     SessionView, TaskQuery,
 };
-use mainstem_event::{ChildSummary, Decision, FleetState, SendMode};
+use mainstem_event::{AgentEvent, ChildSummary, Decision, FleetState, SendMode};
 use mainstem_journal::{Journal, SessionSummary};
 use mainstem_message::{AgentKey, ConfirmId, SessionId, ToolCallId};
 use mainstem_task::TaskRecord;
@@ -72,12 +72,15 @@ impl AnySession for RecordedSession {
     }
 
     async fn fleet(&self) -> Result<FleetState, Error> {
+        fold(self.events(EventQuery::stored())).await
+    }
+
+    async fn fleet_at(&self, seq: u64) -> Result<FleetState, Error> {
+        if seq > self.summary().await?.last {
+            return Err(Problem::not_found("event", &seq.to_string()).into());
+        }
         let events = self.events(EventQuery::stored());
-        let fold = |mut fleet: FleetState, event| async move {
-            fleet.apply(&event);
-            Ok(fleet)
-        };
-        events.try_fold(FleetState::default(), fold).await
+        fold(events.try_take_while(move |event| future::ready(Ok(event.seq <= seq)))).await
     }
 
     async fn children(&self) -> Result<Vec<ChildSummary>, Error> {
@@ -104,4 +107,13 @@ impl AnySession for RecordedSession {
     async fn cancel_agent(&self, _: &AgentKey) -> Result<bool, Error> {
         Err(not_steerable())
     }
+}
+
+/// Returns the state of the fleet after these events.
+async fn fold(events: impl Stream<Item = Result<AgentEvent, Error>>) -> Result<FleetState, Error> {
+    let fold = |mut fleet: FleetState, event| async move {
+        fleet.apply(&event);
+        Ok(fleet)
+    };
+    events.try_fold(FleetState::default(), fold).await
 }
