@@ -1,5 +1,5 @@
 //! How long it takes to know what a fleet was doing after an earlier event, in a session of a
-//! million events: for the first event that is asked for, and for later ones.
+//! million events: the first time, and later.
 //!
 //! `cargo run --release -p mainstem-tests --example seek`
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement")]

@@ -2,9 +2,10 @@
 
 use mainstem::{
     encode::TestFile,
-    event::Origin,
+    event::{LogOptions, Origin, SystemClock},
     model::{ErrorKind, ModelError, scripted::Turn},
     prelude::*,
+    spec::Permission,
 };
 use mainstem_testing::{Recording, laws, render};
 use serde_json::{Value, json};
@@ -235,6 +236,107 @@ async fn a_session_does_again_what_it_did() {
     check("an agent that is a tool", harness(model).with_tool(tool), &["go"], |_, _| ()).await;
 }
 
+/// What a review found that did not play.
+#[tokio::test(start_paused = true)]
+async fn odd_sessions_do_again_what_they_did() {
+    let end = || Turn::new().text("Done.");
+    let kid = || AgentSpec::new("kid", "Does things");
+    let late = || json!({ "agent_id": "kid", "task": "slow", "timeout_seconds": 0 });
+
+    let model = ScriptedModel::new()
+        .agent("main", [Turn::new().spawn("kid", "talk"), end()])
+        .agent("kid", [Turn::new().repeat("word ", 14_000)]);
+    let mut log = LogOptions::default();
+    log.ring = 100_000;
+    let talks = harness(model).with_subagent(kid()).with_log(log);
+    check("more events than a log keeps", talks, &["go"], |_, _| ()).await;
+
+    let model = ScriptedModel::new()
+        .agent(
+            "main",
+            [
+                Turn::new().call("agent_spawn", late()),
+                Turn::new().call("task_wait", json!({})).call("agent_list", json!({})),
+                end(),
+            ],
+        )
+        .agent("kid", [Turn::new().wait(ms(100)).text("Late.")]);
+    let clocked = harness(model).with_clock(SystemClock).with_subagent(kid());
+    check("results that tell the time", clocked, &["go"], |_, _| ()).await;
+
+    let model = ScriptedModel::new()
+        .agent("main", [Turn::new().call("agent_spawn", late()), Turn::new().text("I say ").wait(ms(500))])
+        .agent("kid", [Turn::new().text("I begin. ").wait(ms(90_000))]);
+    let cancels: Caller = |handle, event| {
+        if event.is_root() && matches!(event.kind, EventKind::TextBlockDelta { .. }) {
+            handle.cancel_with_tasks(CancelReason::user("Ctrl-C"));
+        }
+    };
+    check("a run that is cancelled with its tasks", harness(model).with_subagent(kid()), &["go"], cancels)
+        .await;
+
+    let pokes = || Turn::new().call("poke", json!({ "at": "a" })).call("poke", json!({ "at": "b" }));
+    let model = ScriptedModel::new().agent("main", [pokes(), end()]);
+    let rules =
+        RuleSet::default().with_changes(Effect::Ask).with_pattern(Effect::Allow, "poke(at: a)").unwrap();
+    let sometimes = harness(model).with_tool(poke()).with_permissions(rules);
+    check("a tool that is asked about sometimes", sometimes, &["go"], allow).await;
+
+    let loud = tool_fn("loud", "Reports", |cx: ToolContext, _: serde_json::Map<String, Value>| async move {
+        for _ in 0..200 {
+            cx.progress("0123456789".repeat(100)).await;
+        }
+        Ok::<_, ToolError>("end")
+    });
+    let model = ScriptedModel::new().agent("main", [Turn::new().call("loud", json!({})), end()]);
+    check("much progress", harness(model).with_tool(loud), &["go"], |_, _| ()).await;
+
+    let inner = ScriptedModel::new().agent("inner", [Turn::new().text("In.")]);
+    let inner = Agent::builder("inner", inner).build().unwrap().into_tool("Inner");
+    let outer =
+        ScriptedModel::new().agent("outer", [Turn::new().call("inner", json!({ "task": "go" })), end()]);
+    let outer = Agent::builder("outer", outer).with_tool(inner).build().unwrap().into_tool("Outer");
+    let model =
+        ScriptedModel::new().agent("main", [Turn::new().call("outer", json!({ "task": "go" })), end()]);
+    check("agents as tools of agents", harness(model).with_tool(outer), &["go"], |_, _| ()).await;
+
+    let model = ScriptedModel::new()
+        .agent(
+            "main",
+            [Turn::new().spawn("nothing", "x").spawn("kid", "one"), Turn::new().spawn("kid", "two"), end()],
+        )
+        .agent("kid", [Turn::new().text("One."), Turn::new().text("Two.")]);
+    let mut persistent = kid();
+    persistent.persist_session = true;
+    let persists =
+        harness(model).with_subagent(persistent).with_subagent(AgentSpec::new("other", "Is not called"));
+    check("a child that is found again, and one that is unknown", persists, &["go"], |_, _| ()).await;
+}
+
+/// A recording can be played again and again.
+#[tokio::test(start_paused = true)]
+async fn a_recording_is_played_again() {
+    let late = json!({ "agent_id": "kid", "task": "slow", "timeout_seconds": 0 });
+    let moment = || Turn::new().wait(ms(5));
+    let model = ScriptedModel::new()
+        .agent(
+            "main",
+            [
+                Turn::new().call("agent_spawn", late),
+                moment().text("It is on its way."),
+                moment().text("Here."),
+            ],
+        )
+        .agent("kid", [Turn::new().wait(ms(30)).text("Late.")]);
+    let kid = AgentSpec::new("kid", "Does things");
+    let events =
+        record(&harness(model).with_subagent(kid).build().unwrap(), &["go", "and?"], |_, _| ()).await;
+    let recording = Recording::new(events).unwrap();
+    for _ in 0..3 {
+        recording.check(&recording.harness().build().unwrap()).await;
+    }
+}
+
 /// A recording fails when the agents do something else, and says what and where.
 #[tokio::test(start_paused = true)]
 async fn a_difference_is_shown_with_its_place() {
@@ -270,6 +372,18 @@ async fn what_cannot_be_played_is_refused() {
         events.push(AgentEvent::new(seq, events[0].at, origin.into(), kind));
         refused(&lines(&events))
     };
+    let twice = |effect| RuleSet::default().with_pattern(effect, "poke").unwrap();
+    let pokes = || Turn::new().call("poke", json!({}));
+    let model = ScriptedModel::new()
+        .agent("main", [pokes().spawn("kid", "go"), Turn::new().text("Done.")])
+        .agent("kid", [pokes(), Turn::new().text("Done.")]);
+    let asks = AgentSpec::new("kid", "Asks").with_permission("poke", Permission::Ask);
+    let asking = harness(model).with_tool(poke()).with_subagent(asks).with_permissions(twice(Effect::Allow));
+    let asked = refused(&lines(&record(&asking.build().unwrap(), &["go"], allow).await));
+    assert!(
+        asked.ends_with("whether it needs approval depends on more than the tool and its arguments"),
+        "{asked}"
+    );
     let key = || "root".parse().unwrap();
     let cases = [
         (EventKind::PlanModeChanged { active: true }, "plan mode"),

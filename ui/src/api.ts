@@ -2356,7 +2356,10 @@ export interface operations {
     };
     get_sessions_session_fleet: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description The state after the event of this number; by default the present state. */
+                at?: number | null;
+            };
             header?: {
                 /** @description The `ETag` of a known state. */
                 "If-None-Match"?: string;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::ensure;
 use futures_util::TryStreamExt;
 use mainstem::{
-    api::{AnySession, EventQuery, Host, SessionQuery, SessionView},
+    api::{AnySession, EventQuery, Host, SessionQuery, SessionState, SessionView},
     encode::TestFile,
     event::{AgentState, Clock, FleetState, SystemClock, fleet::Phase},
     message::{RateLimits, SessionId},
@@ -78,8 +78,15 @@ pub(crate) fn run(args: &Sessions, source: &Source, terminal: Terminal) -> Resul
             }
             SessionsCommand::Export { id, test: true, .. } => {
                 let session = host.session(id);
-                // Reports an unknown session before the first line.
-                session.view().await.advise().or_exit(Exit::Failed)?;
+                let view = session.view().await.advise().or_exit(Exit::Failed)?;
+                let is_over = || {
+                    ensure!(
+                        view.state != SessionState::Running,
+                        "a run of session {id} is active; a test is of runs that have ended"
+                    );
+                    Ok(())
+                };
+                is_over().or_exit(Exit::Failed)?;
                 print_test(id, &*session).await?;
             }
             SessionsCommand::Export { id, .. } => export(&*host.session(id)).await?,

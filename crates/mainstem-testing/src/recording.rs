@@ -12,6 +12,7 @@ mod ids;
 mod lanes;
 mod model;
 mod play;
+mod rules;
 mod schedule;
 mod script;
 
@@ -103,7 +104,8 @@ impl Recording {
     ///
     /// # Errors
     /// A law is broken, or the session has what can't be played: a compaction, whose summary is not
-    /// in the record; plan mode; runs that were taken up after a restart; a gap.
+    /// in the record; plan mode; an output schema that is not in the record; rules that differ
+    /// between agents; runs that were taken up after a restart; a gap.
     pub fn new(events: Vec<AgentEvent>) -> Result<Self, RecordingError> {
         laws(&events).map_err(RecordingError::Law)?;
         Ok(Self { script: Arc::new(Script::of(events)?), stage: Stage::default() })
@@ -138,6 +140,9 @@ impl Recording {
 
     /// Runs the session again and returns its events: for a snapshot of your own, by
     /// [`timeline`](crate::timeline).
+    ///
+    /// A harness is for one play: answers and ids are used up. A recording is played by one harness
+    /// at a time.
     ///
     /// Its runs begin, and the person acts, when they did then. It returns once the runs have
     /// ended, or an hour after the end of the record. The events that background tasks emit later

@@ -34,6 +34,15 @@ async fn a_session_is_exported_as_a_test_that_passes() {
     });
     assert_eq!(said.as_deref(), Some("# Heading\u{202e} \u{200b}\"# and more.\u{1b}[31m"));
 
+    // The agent of a run that goes on has not done yet what a test is of.
+    let held = Server::start(|_| vec![Step::Text("I begin."), Step::Hang]);
+    let active = mainstem("run -m openai:m --progress quiet --session a Go --journal").arg(&journal);
+    let active = active.env("OPENAI_BASE_URL", &held.url()).env("OPENAI_API_KEY", "sk-secret-123456").start();
+    let export = || mainstem("sessions export a --test --journal").arg(&journal).run();
+    let refused = (0..200).map(|_| export()).find(|export| export.stderr.contains("is active")).unwrap();
+    assert_eq!((refused.code, &*refused.stdout), (Some(1), ""), "{refused:?}");
+    drop(active);
+
     let missing = mainstem("sessions export t --test --journal").arg(&journal).run();
     assert_eq!((missing.code, &*missing.stdout), (Some(1), ""), "{missing:?}");
     let both = mainstem("sessions export s --test --html --journal").arg(&journal).run();

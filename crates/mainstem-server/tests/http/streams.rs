@@ -94,7 +94,7 @@ fn three_levels() -> ScriptedModel {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_is_lost_after_every_single_event() {
     let dir = tempfile::tempdir().unwrap();
-    let journal = mainstem::journal::SqliteJournal::open(dir.path().join("j.db")).unwrap();
+    let journal = SqliteJournal::open(dir.path().join("j.db")).unwrap();
     let harness = fleet(three_levels())
         .with_subagent(mainstem::prelude::AgentSpec::new("kid", "K").with_tools(["agent_spawn"]));
     let harness =

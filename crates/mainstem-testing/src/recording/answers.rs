@@ -8,7 +8,7 @@ use std::{
 use futures_util::future::{self, BoxFuture};
 use mainstem::react::{Middleware, NextTool, PendingCall, RunContext};
 use mainstem_event::EventSource;
-use mainstem_message::{ToolCallId, ToolSpec, ToolState};
+use mainstem_message::{ContentBlock, ToolCallId, ToolSpec, ToolState};
 use mainstem_tool::{Tool, ToolContext, ToolError, ToolOutput, async_trait};
 use serde_json::{Value, json};
 
@@ -77,7 +77,21 @@ impl Tool for RecordedTool {
             return future::pending().await;
         }
         self.stage.until(found.at).await;
+        for piece in found.progress {
+            cx.progress(piece).await;
+        }
         Ok(ToolOutput::new(found.content).with_state(found.state))
+    }
+}
+
+/// The tools that begin children.
+const SPAWNING: [&str; 2] = ["agent_spawn", "agent_fanout"];
+
+impl Found {
+    /// Returns all of it.
+    fn into_output(self) -> ToolOutput {
+        let progress = self.progress.into_iter().map(ContentBlock::text);
+        ToolOutput::new(progress.chain(self.content).collect()).with_state(self.state)
     }
 }
 
@@ -107,9 +121,11 @@ impl Middleware for Calls {
             // A call that a person was asked about begins with the answer.
             let Some(found) = found.filter(|found| !found.was_asked) else { return next.run(cx, call).await };
             self.stage.until(found.began).await;
-            if found.state == ToolState::Denied {
+            // A spawn that failed names all agents, of which the record has those that ran.
+            let began_nothing = found.state == ToolState::Error && !found.began_child;
+            if found.state == ToolState::Denied || (began_nothing && SPAWNING.contains(&&*call.name)) {
                 self.results.take(cx.source(), &call.id);
-                return Ok(ToolOutput::new(found.content).with_state(found.state));
+                return Ok(found.into_output());
             }
             next.run(cx, call).await
         })

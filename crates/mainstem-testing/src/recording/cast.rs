@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mainstem::{Harness, HarnessBuilder, prelude::*};
+use mainstem::{Harness, HarnessBuilder, prelude::*, subagent::AgentTool};
 use serde_json::{Value, json};
 
 use super::{
@@ -36,21 +36,17 @@ pub(super) fn harness(recording: &Recording) -> HarnessBuilder {
         .with_ids(recording.ids())
         .with_clock(FakeClock::default())
         .with_max_iterations(script.max_iterations.unwrap_or(MANY))
-        .with_permissions(rules(script))
+        .with_permissions(script.rules.clone())
         .with_middleware(Calls { results: results.clone(), stage: stage.clone() });
     for tool in tools(script, stage, &results) {
         builder = builder.with_tool(tool);
     }
     for name in script.external.iter() {
         let tool = ExternalTool::new(&**name, "Is executed by the caller", json!({ "type": "object" }));
-        builder = builder.with_tool(tool.with_read_only(!script.changing.contains(name)));
+        builder = builder.with_tool(tool.with_read_only(!script.changing.contains(&**name)));
     }
     for id in &script.agent_tools {
-        let agent = Agent::builder(id.clone(), recording.model());
-        let agent = tools(script, stage, &results).fold(agent, |agent, tool| agent.with_tool(tool));
-        #[expect(clippy::expect_used, reason = "the names of recorded tools are keys of a set")]
-        let agent = agent.build().expect("the tools have different names");
-        builder = builder.with_tool(agent.into_tool("Does what it did in the recording"));
+        builder = builder.with_tool(agent_tool(recording, &results, id, &mut Vec::new()));
     }
     let spawned = script.agents.iter().filter(|(id, _)| !script.agent_tools.contains(*id));
     spawned.fold(builder, |builder, (id, declared)| builder.with_subagent(spec(id, declared)))
@@ -64,21 +60,35 @@ fn tools(script: &Script, stage: &Stage, results: &Results) -> impl Iterator<Ite
     });
     names.map(|name| RecordedTool {
         name: name.clone(),
-        is_read_only: !script.changing.contains(name),
+        is_read_only: !script.changing.contains(&**name),
         results: results.clone(),
         stage: stage.clone(),
     })
 }
 
-/// Returns the rules that ask for the recorded approvals.
-fn rules(script: &Script) -> RuleSet {
-    let changes = if script.changing.is_empty() { Effect::Allow } else { Effect::Ask };
-    let rules = RuleSet::default().with_changes(changes);
-    script.asking.iter().fold(rules, |rules, pattern| {
-        // The word for a call that no rule is about is no pattern.
-        let asking = rules.clone().with_pattern(Effect::Ask, pattern);
-        asking.unwrap_or(rules)
-    })
+/// Returns an agent as a tool, with the agents that it has as tools itself.
+fn agent_tool(
+    recording: &Recording,
+    results: &Results,
+    id: &Arc<str>,
+    above: &mut Vec<Arc<str>>,
+) -> AgentTool {
+    let (script, stage) = (&*recording.script, &recording.stage);
+    above.push(id.clone());
+    let mut agent = Agent::builder(id.clone(), recording.model());
+    for tool in tools(script, stage, results) {
+        agent = agent.with_tool(tool);
+    }
+    let called = script.agents.get(id).map(|declared| &declared.tools);
+    for inner in called.into_iter().flatten().filter(|name| script.agent_tools.contains(*name)) {
+        if !above.contains(inner) {
+            agent = agent.with_tool(agent_tool(recording, results, inner, above));
+        }
+    }
+    above.pop();
+    #[expect(clippy::expect_used, reason = "the names of recorded tools are keys of sets")]
+    let agent = agent.build().expect("the tools have different names");
+    agent.into_tool("Does what it did in the recording")
 }
 
 /// Returns the declaration of an agent, without what reaches beyond the recording.
@@ -96,6 +106,7 @@ fn spec(id: &Arc<str>, declared: &Declared) -> AgentSpec {
     spec.tools = Some(std::iter::once("*".to_owned()).chain(called.map(ToString::to_string)).collect());
     if !has_declaration {
         spec.steps = declared.max_iterations.unwrap_or(MANY);
+        spec.persist_session = declared.persists;
     }
     spec
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use mainstem_event::AgentEvent;
+use mainstem_event::{AgentEvent, EventKind};
 use serde_json::Value;
 
 use super::lanes::{Step, lanes};
@@ -23,8 +23,8 @@ impl fmt::Display for Difference {
 impl std::error::Error for Difference {}
 
 pub(super) fn between(recorded: &[AgentEvent], events: &[AgentEvent]) -> Result<(), Difference> {
-    if let Err(broken) = laws(events) {
-        return Err(Difference { text: format!("{broken}\n\n{}", render(events)) });
+    if let Some(gap) = events.iter().find(|event| matches!(event.kind, EventKind::Gap { .. })) {
+        return Err(Difference { text: format!("the play has lost events: {}", gap.kind) });
     }
     let (then, now) = (lanes(recorded), lanes(events));
     let added = now.keys().filter(|key| !then.contains_key(*key));
@@ -36,7 +36,10 @@ pub(super) fn between(recorded: &[AgentEvent], events: &[AgentEvent]) -> Result<
             return Err(Difference { text: format!("{text}\n\nthe run:\n{}", render(events)) });
         }
     }
-    Ok(())
+    match laws(events) {
+        Ok(()) => Ok(()),
+        Err(broken) => Err(Difference { text: format!("{broken}\n\n{}", render(events)) }),
+    }
 }
 
 fn of_lane(key: &str, then: &[Step], now: &[Step]) -> Option<String> {

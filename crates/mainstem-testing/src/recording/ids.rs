@@ -31,12 +31,11 @@ struct Left {
 impl RecordedIds {
     pub(super) fn new(script: Arc<Script>) -> Self {
         let mut left = Left::default();
-        for id in &script.ids {
+        // Random ids are sorted by time, and counted ones by their number.
+        let mut ids: Vec<_> = script.ids.iter().map(|(id, began)| (*began, id.len(), id)).collect();
+        ids.sort();
+        for (.., id) in ids {
             left.of_prefix.entry(prefix_of(id).to_owned()).or_default().push_back(id.clone());
-        }
-        for ids in left.of_prefix.values_mut() {
-            // Random ids are sorted by time, and counted ones by their number.
-            ids.make_contiguous().sort_by_key(|id| (id.len(), id.clone()));
         }
         Self { script, left: Mutex::new(left), others: CountedIds::default() }
     }

@@ -1,8 +1,11 @@
 //! Runs a recorded session again.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{collections::HashMap, pin::pin, sync::Arc, time::Duration};
 
-use futures_util::future::join_all;
+use futures_util::{
+    StreamExt,
+    future::{Either, join_all, select},
+};
 use mainstem::{
     Harness,
     event::{AgentEvent, CancelReason, Cursor, EventKind, RunSettings},
@@ -15,7 +18,7 @@ use tokio::time::timeout;
 
 use super::{
     schedule::Stage,
-    script::{Act, Caller, ROOT, Script, key_of},
+    script::{Act, Caller, Script, key_of},
 };
 
 /// How long the runs may go on after the end of the record.
@@ -35,21 +38,23 @@ pub(super) async fn play(script: &Script, stage: &Stage, harness: &Harness) -> V
     let session = harness.new_session();
     let cursor = session.subscribe_from(1);
     let mut play = Play { session, cursor, events: Vec::new(), runs: Vec::new(), questions: HashMap::new() };
+    stage.begin();
     for (time, act) in &script.acts {
-        stage.until(*time).await;
+        play.read_until(stage.until(*time)).await;
         play.act(act);
     }
-    stage.until(script.end).await;
+    play.read_until(stage.until(script.end)).await;
     let ends = join_all(play.runs.iter().map(RunHandle::outcome));
     // A run that waits for what is not in the record is cut off here, and then differs from it.
-    _ = timeout(LONGEST, ends).await;
-    play.read();
+    play.read_until(timeout(LONGEST, ends)).await;
+    while let Some(event) = play.cursor.try_next() {
+        play.take(event);
+    }
     play.events
 }
 
 impl Play {
     fn act(&mut self, act: &Act) {
-        self.read();
         match act {
             Act::Run { input, settings } => {
                 let request = request(input, settings.as_deref());
@@ -65,27 +70,34 @@ impl Play {
                 _ = self.session.submit_tool_result(call, output);
             }
             Act::Send { to, text, mode } => _ = self.session.send(to, text.clone(), *mode),
-            Act::Cancel { key, how } if key == ROOT => {
+            Act::CancelRun { how, with_tasks } => {
                 let reason = CancelReason::User { how: how.as_deref().map(Arc::from) };
-                if let Some(run) = self.session.active() {
-                    run.cancel_because(reason);
+                match self.session.active() {
+                    Some(run) if *with_tasks => run.cancel_with_tasks(reason),
+                    Some(run) => run.cancel_because(reason),
+                    None => {}
                 }
             }
-            Act::Cancel { key, .. } => _ = self.session.cancel_agent(&AgentKey::from_lossy(key.clone())),
+            Act::Cancel { key } => _ = self.session.cancel_agent(&AgentKey::from_lossy(key.clone())),
         }
     }
 
-    /// Reads the events so far.
-    fn read(&mut self) {
-        while let Some(event) = self.cursor.try_next() {
-            if let EventKind::RequireUserConfirm { confirm_id, tool_calls, .. } = &event.kind {
-                for call in tool_calls {
-                    let caller = (key_of(&event).to_owned(), call.id.clone());
-                    self.questions.insert(caller, confirm_id.clone());
-                }
-            }
-            self.events.push(event);
+    /// Reads events until a future is ready: the log keeps only the latest ones.
+    async fn read_until<T>(&mut self, ready: impl Future<Output = T>) {
+        let mut ready = pin!(ready);
+        while let Either::Right((Some(event), _)) = select(&mut ready, self.cursor.next()).await {
+            self.take(event);
         }
+    }
+
+    fn take(&mut self, event: AgentEvent) {
+        if let EventKind::RequireUserConfirm { confirm_id, tool_calls, .. } = &event.kind {
+            for call in tool_calls {
+                let caller = (key_of(&event).to_owned(), call.id.clone());
+                self.questions.insert(caller, confirm_id.clone());
+            }
+        }
+        self.events.push(event);
     }
 }
 

@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use mainstem::policy::RuleSet;
 use mainstem_event::{AgentEvent, RunSettings, SendMode};
 use mainstem_message::{AgentKey, ContentBlock, Failure, Message, ToolCallId, ToolState};
 use mainstem_model::ModelDelta;
@@ -40,15 +41,15 @@ pub(super) struct Script {
     /// Those that the caller of the run executed.
     pub(super) external: BTreeSet<Arc<str>>,
     /// Those that needed approval because they may change something.
-    pub(super) changing: BTreeSet<Arc<str>>,
-    /// The patterns of the rules that asked for an approval.
-    pub(super) asking: BTreeSet<Arc<str>>,
+    pub(super) changing: BTreeSet<String>,
+    /// By which the same calls need approval.
+    pub(super) rules: RuleSet,
     /// The agents that were called as a tool of their own.
     pub(super) agent_tools: BTreeSet<Arc<str>>,
     /// The limit of iterations of the root, if it was reached.
     pub(super) max_iterations: Option<u32>,
-    /// The ids of instances and tasks.
-    pub(super) ids: BTreeSet<String>,
+    /// The ids of instances and tasks, with the time of the call that created the instance.
+    pub(super) ids: BTreeMap<String, Duration>,
     /// The session of each instance.
     pub(super) sessions: HashMap<String, String>,
     /// What callers and people did, in order.
@@ -78,14 +79,20 @@ pub(super) enum Ending {
 /// A tool's result.
 #[derive(Clone, Debug)]
 pub(super) struct Found {
+    /// The number of its first event.
+    pub(super) seq: u64,
     /// When its tool began.
     pub(super) began: Duration,
     /// When it was complete.
     pub(super) at: Duration,
+    /// The pieces that came before the last one.
+    pub(super) progress: Vec<String>,
     pub(super) content: Vec<ContentBlock>,
     pub(super) state: ToolState,
     /// Whether a person was asked first.
     pub(super) was_asked: bool,
+    /// Whether a child began in it.
+    pub(super) began_child: bool,
 }
 
 /// An agent below the root.
@@ -95,6 +102,8 @@ pub(super) struct Declared {
     pub(super) spec: Option<Arc<Value>>,
     /// The limit of its iterations, if it was reached.
     pub(super) max_iterations: Option<u32>,
+    /// Whether a further spawn found the same instance.
+    pub(super) persists: bool,
     /// The tools that it called.
     pub(super) tools: BTreeSet<Arc<str>>,
 }
@@ -120,10 +129,14 @@ pub(super) enum Act {
         text: String,
         mode: SendMode,
     },
-    /// Cancels an instance; the run, if it is the root.
+    /// Cancels the run, and its background tasks.
+    CancelRun {
+        how: Option<String>,
+        with_tasks: bool,
+    },
+    /// Cancels an instance.
     Cancel {
         key: String,
-        how: Option<String>,
     },
 }
 

@@ -1,7 +1,7 @@
 //! Reads a record from its first event to its last.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     sync::Arc,
     time::Duration,
 };
@@ -9,12 +9,19 @@ use std::{
 use mainstem_event::{
     AgentEvent, ConfirmResult, Decision, EventKind, Outcome, RunSettings, SendMode, Timestamp,
 };
-use mainstem_message::{ContentBlock, Failure, Message, Opaque, StopReason, ToolCallId, ToolState, Usage};
+use mainstem_message::{
+    ContentBlock, Failure, Message, Opaque, StopReason, TaskId, ToolCallId, ToolState, Usage,
+};
 use mainstem_model::ModelDelta;
 use serde_json::Value;
 
 use super::{Act, Answer, Caller, Ending, Found, ROOT, Script, key_of};
-use crate::recording::{RecordingError, schedule::Schedule};
+use crate::recording::{
+    RecordingError,
+    cast::OF_HARNESS,
+    rules::{Judged, rules},
+    schedule::Schedule,
+};
 
 /// The outcome of a run whose process ended.
 const RESTARTED: &str = "restarted";
@@ -29,6 +36,10 @@ pub(super) fn read(events: Vec<AgentEvent>) -> Result<Script, RecordingError> {
     if script.root.is_empty() {
         return Err(RecordingError::Empty);
     }
+    script.rules = rules(&reader.judged, &reader.asking, &script.changing).map_err(|seq| {
+        let what = "whether it needs approval depends on more than the tool and its arguments".to_owned();
+        RecordingError::Unplayable { seq, what }
+    })?;
     script.end = Duration::from_millis(events.last().map_or(0, |last| last.at.millis_since(first)));
     script.end = script.end.max(reader.schedule.next(first));
     script.events = events;
@@ -41,7 +52,19 @@ struct Reader {
     /// The answers that have begun.
     open: HashMap<String, Open>,
     /// The tool calls so far, with their tools.
-    calls: HashMap<ToolCallId, Arc<str>>,
+    calls: HashMap<Caller, Arc<str>>,
+    /// The instances, by their sessions.
+    instances: HashMap<String, String>,
+    /// The patterns of the rules that asked for an approval.
+    asking: BTreeSet<String>,
+    /// The calls that reached their tool, or a person.
+    judged: Vec<Judged>,
+    /// The instances that have answered, and called no tool since.
+    answered: HashSet<String>,
+    /// Whether a run is active.
+    is_running: bool,
+    /// Whether background tasks were cancelled with the active run.
+    with_tasks: bool,
     /// The results that have begun.
     found: HashMap<Caller, Found>,
     /// The arguments that a person was asked about.
@@ -70,6 +93,12 @@ impl Reader {
             schedule: Schedule::new(first),
             open: HashMap::new(),
             calls: HashMap::new(),
+            instances: HashMap::new(),
+            asking: BTreeSet::new(),
+            judged: Vec::new(),
+            answered: HashSet::new(),
+            is_running: false,
+            with_tasks: false,
             found: HashMap::new(),
             asked: HashMap::new(),
             sending: HashMap::new(),
@@ -115,10 +144,16 @@ impl Reader {
                     agent.max_iterations = Some(*max_iters);
                 }
             },
-            Kind::TaskUpdated { task_id, .. } => _ = self.script.ids.insert(task_id.to_string()),
+            Kind::TaskUpdated { task_id, .. } => self.task(task_id),
+            Kind::HintBlock { hint_source, .. } if hint_source == "output_schema" => {
+                let agent = event.source().and_then(|source| self.script.agents.get(&source.agent_id));
+                if agent.is_none_or(|agent| agent.spec.is_none()) {
+                    return Err("its answer had to fit a schema, which is not in the record".into());
+                }
+            }
             Kind::MessageSent { agent_key, message, mode, .. } => {
                 let text = message.text();
-                if !self.is_sent_by_agent(&text) {
+                if !self.was_sent_by_agent(&text) {
                     self.act(event.at, Act::Send { to: agent_key.clone(), text, mode: *mode });
                 }
             }
@@ -135,17 +170,29 @@ impl Reader {
             return Ok(());
         };
         let Some(source) = event.source() else { return self.run(event, input, settings.clone()) };
-        self.script.ids.insert(source.agent_key.to_string());
-        self.script.sessions.insert(source.agent_key.to_string(), source.session_id.to_string());
-        self.script.ids.extend(source.task_id.iter().map(ToString::to_string));
+        let key = source.agent_key.to_string();
+        let parent = self.instances.get(source.parent_session_id.as_str());
+        let parent = parent.map_or(ROOT, String::as_str).to_owned();
+        let call = parent_tool_call_id.clone().map(|call| (parent, call));
+        let causing = call.as_ref().and_then(|call| self.found.get_mut(call));
+        let began = causing.map(|found| {
+            found.began_child = true;
+            found.began
+        });
+        self.script.ids.entry(key.clone()).or_insert_with(|| began.unwrap_or_default());
+        source.task_id.iter().for_each(|task| self.task(task));
+        self.instances.insert(source.session_id.to_string(), key.clone());
+        self.script.sessions.insert(key, source.session_id.to_string());
+        let tool = call.map(|call| self.calls.get(&call).cloned());
         let agent = self.script.agents.entry(source.agent_id.clone()).or_default();
         if spec.is_some() {
             agent.spec.clone_from(spec);
         }
-        match parent_tool_call_id.as_ref().map(|call| self.calls.get(call)) {
-            Some(Some(tool)) if *tool == source.agent_id => {
+        match tool {
+            Some(Some(tool)) if tool == source.agent_id => {
                 self.script.agent_tools.insert(source.agent_id.clone());
             }
+            Some(Some(tool)) => agent.persists |= source.turn > 1 && *tool != *"agent_send",
             None if source.turn > 1 => {
                 let text = input.last().map(|message| message.text()).unwrap_or_default();
                 let to = source.agent_key.clone();
@@ -154,6 +201,10 @@ impl Reader {
             _ => {}
         }
         Ok(())
+    }
+
+    fn task(&mut self, id: &TaskId) {
+        self.script.ids.insert(id.to_string(), Duration::ZERO);
     }
 
     fn run(
@@ -167,6 +218,7 @@ impl Reader {
             return Err(format!("another agent, {root}, leads this run"));
         }
         self.script.root = root.into();
+        (self.is_running, self.with_tasks) = (true, false);
         if settings.as_ref().is_some_and(|settings| settings.compacts) {
             return Err("the run only compacts the conversation".into());
         }
@@ -189,6 +241,15 @@ impl Reader {
         }
         if outcome != Outcome::Cancelled {
             self.script.cancelled.remove(key);
+            // What others do between an answer and the end of its agent comes before the end.
+            let last = self.script.answers.get_mut(key).and_then(|answers| answers.last_mut());
+            if let (true, Some(Answer { pieces, ending: Ending::Complete })) =
+                (self.answered.remove(key), last)
+                && let Some((time, ModelDelta::Stop(_))) = pieces.last_mut()
+            {
+                *time = self.schedule.next(event.at);
+            }
+            self.is_running &= !event.is_root();
             return Ok(());
         }
         self.script.cancelled.insert(key.to_owned());
@@ -198,18 +259,36 @@ impl Reader {
         match (code, by_user) {
             (Some("cancelled_by_user"), Some(how)) if event.is_root() => {
                 let how = how.strip_prefix(" (").and_then(|how| how.strip_suffix(')')).map(str::to_owned);
-                self.act(at, Act::Cancel { key: ROOT.to_owned(), how });
+                self.is_running = false;
+                self.act(at, Act::CancelRun { how, with_tasks: self.with_tasks });
+            }
+            // A run that is cancelled leaves its tasks, unless they are cancelled with it.
+            (Some("cancelled_by_user"), _)
+                if event.source().is_some_and(|source| source.task_id.is_some()) =>
+            {
+                self.cancel_tasks();
             }
             (Some("agent_cancelled"), Some(rest))
                 if rest.contains(&format!("(agent `{}` and", event.agent_label())) =>
             {
-                self.act(at, Act::Cancel { key: key.to_owned(), how: None });
+                self.act(at, Act::Cancel { key: key.to_owned() });
             }
             (Some("task_cancelled"), Some(_)) => return Err("a person has cancelled its task".into()),
             _ if event.is_root() => return Err(format!("the run was {message}")),
             _ => {}
         }
         Ok(())
+    }
+
+    fn cancel_tasks(&mut self) {
+        self.with_tasks = self.is_running;
+        if !self.is_running {
+            let runs = self.script.acts.iter_mut().rev().find_map(|(_, act)| match act {
+                Act::CancelRun { with_tasks, .. } => Some(with_tasks),
+                _ => None,
+            });
+            runs.into_iter().for_each(|with_tasks| *with_tasks = true);
+        }
     }
 
     fn approval(&mut self, event: &AgentEvent) {
@@ -219,9 +298,12 @@ impl Reader {
                 for call in tool_calls {
                     self.asked.insert((key.clone(), call.id.clone()), call.arguments.clone());
                     match rule {
-                        Some(rule) => self.script.asking.insert(rule.clone()),
-                        None => self.script.changing.insert(call.name.as_str().into()),
+                        Some(rule) => self.asking.insert(rule.to_string()),
+                        None => self.script.changing.insert(call.name.clone()),
                     };
+                    let arguments = serde_json::from_str(&call.arguments).unwrap_or_default();
+                    let (seq, tool) = (event.seq, call.name.clone());
+                    self.judged.push(Judged { seq, tool, arguments, was_asked: true });
                 }
             }
             EventKind::UserConfirmResult { confirm_results, .. } => {
@@ -238,10 +320,10 @@ impl Reader {
     fn content(&mut self, event: &AgentEvent) {
         let Some(open) = self.open.get_mut(key_of(event)) else { return };
         let Some(delta) = open.delta(&event.kind) else { return };
-        open.answer.pieces.push((self.schedule.next(event.at), delta));
+        open.answer.pieces.push((self.schedule.shared(event.at), delta));
         self.cancelled_at = None;
         if let EventKind::ToolCallEnd { tool_call_id, tool_call_name, discarded: false, .. } = &event.kind {
-            self.calls.insert(tool_call_id.clone(), tool_call_name.clone());
+            self.calls.insert((key_of(event).to_owned(), tool_call_id.clone()), tool_call_name.clone());
             self.script.tools.insert(tool_call_name.clone());
             if let Some(source) = event.source() {
                 let agent = self.script.agents.entry(source.agent_id.clone()).or_default();
@@ -253,7 +335,7 @@ impl Reader {
     fn answered(&mut self, event: &AgentEvent, usage: Option<Usage>, stop: &StopReason) {
         let Some(Open { mut answer, discarded, .. }) = self.open.remove(key_of(event)) else { return };
         answer.pieces.retain(|(_, delta)| slot_of(delta).is_none_or(|slot| !discarded.contains(&slot)));
-        answer.pieces.extend(usage.map(|usage| (self.schedule.next(event.at), ModelDelta::Usage(usage))));
+        answer.pieces.extend(usage.map(|usage| (self.schedule.shared(event.at), ModelDelta::Usage(usage))));
         match stop {
             StopReason::Cancelled => {
                 answer.ending = Ending::Cancelled;
@@ -262,6 +344,7 @@ impl Reader {
             StopReason::Error => answer.ending = Ending::Failed(self.schedule.next(event.at), None),
             stop => answer.pieces.push((self.schedule.next(event.at), ModelDelta::Stop(stop.clone()))),
         }
+        self.answered.insert(key_of(event).to_owned());
         self.script.answers.entry(key_of(event).to_owned()).or_default().push(answer);
     }
 
@@ -273,14 +356,26 @@ impl Reader {
                 if **tool_call_name == *"agent_send" {
                     self.sending.insert(call.clone(), input.clone());
                 }
+                self.answered.remove(&call.0);
+                // A harness's own tools change nothing, and what is not JSON reaches no rule.
+                let reaches_rules = !OF_HARNESS.contains(&&**tool_call_name) && !input.is_null();
+                if reaches_rules && !self.asked.contains_key(&call) {
+                    let (seq, tool, arguments) = (event.seq, tool_call_name.to_string(), input.clone());
+                    self.judged.push(Judged { seq, tool, arguments, was_asked: false });
+                }
                 let began = self.schedule.next(event.at);
-                self.found_of(call).began = began;
+                let found = self.found_of(call);
+                (found.seq, found.began) = (event.seq, began);
             }
             EventKind::ToolResultTextDelta { tool_call_id, delta } => {
-                let found = self.found_of((key, tool_call_id.clone()));
-                match found.content.last_mut() {
-                    Some(ContentBlock::Text { text, .. }) => text.push_str(delta),
-                    _ => found.content.push(ContentBlock::text(delta.clone())),
+                let Found { progress, content, .. } = self.found_of((key, tool_call_id.clone()));
+                match &mut content[..] {
+                    // What came in pieces is the progress of the tool, up to the last one.
+                    [ContentBlock::Text { text, .. }] => {
+                        progress.push(std::mem::replace(text, delta.clone()));
+                    }
+                    [.., ContentBlock::Text { text, .. }] => text.push_str(delta),
+                    _ => content.push(ContentBlock::text(delta.clone())),
                 }
             }
             EventKind::ToolResultDataDelta { tool_call_id, data } => {
@@ -293,6 +388,9 @@ impl Reader {
                 let Some(mut found) = self.found.remove(&call) else { return };
                 found.state = *state;
                 found.was_asked = self.asked.contains_key(&call);
+                if *state == ToolState::Denied && !found.was_asked {
+                    self.judged.retain(|judged| judged.seq != found.seq);
+                }
                 if *state == ToolState::Interrupted {
                     self.cancelled_at.get_or_insert(event.at);
                 } else {
@@ -307,16 +405,22 @@ impl Reader {
 
     fn found_of(&mut self, call: Caller) -> &mut Found {
         self.found.entry(call).or_insert_with(|| Found {
+            seq: 0,
             began: Duration::ZERO,
             at: Duration::ZERO,
+            progress: Vec::new(),
             content: Vec::new(),
             state: ToolState::Success,
             was_asked: false,
+            began_child: false,
         })
     }
 
-    fn is_sent_by_agent(&self, text: &str) -> bool {
-        self.sending.values().any(|input| input.get("message").and_then(Value::as_str) == Some(text))
+    /// Returns whether an agent has sent this message, which it does once.
+    fn was_sent_by_agent(&mut self, text: &str) -> bool {
+        let is_it = |input: &Value| input.get("message").and_then(Value::as_str) == Some(text);
+        let call = self.sending.iter().find(|(_, input)| is_it(input)).map(|(call, _)| call.clone());
+        call.and_then(|call| self.sending.remove(&call)).is_some()
     }
 
     fn act(&mut self, at: Timestamp, act: Act) {
