@@ -4,6 +4,8 @@
 //! and a description that goes on below without being indented. What is unclear stays an error
 //! of the YAML reader. Lines keep their numbers.
 
+use std::borrow::Cow;
+
 use crate::{FindingKind, Position, SpecError, node::Node, yaml};
 
 mod description;
@@ -14,6 +16,12 @@ use line::Line;
 
 /// Reads front matter, repaired if need be; each repair is a warning with the corrected line.
 pub(crate) fn read(yaml: &str) -> Result<(Node, Vec<SpecError>), SpecError> {
+    // A carriage return alone ends a line, too. The reader does not count all of them.
+    let yaml = &*if yaml.contains('\r') {
+        Cow::Owned(yaml.replace("\r\n", "\n").replace('\r', "\n"))
+    } else {
+        Cow::Borrowed(yaml)
+    };
     let (strict, how) = match yaml::read(yaml) {
         Ok(root) => (Ok((root, Vec::new())), How::Misread),
         Err(error) if yaml.len() > yaml::MAX_BYTES => return Err(error),

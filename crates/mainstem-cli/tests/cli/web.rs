@@ -80,6 +80,9 @@ fn a_session_is_opened_and_exported_as_it_is_recorded() {
     let refused = with_browser(mainstem("watch --web").arg(&broken), dir.path()).run();
     assert_eq!((refused.code, &*refused.stdout), (Some(1), ""), "{refused:?}");
     assert!(refused.stderr.contains("broken.ndjson:1:2: not an event"), "{refused:?}");
+    std::fs::write(&broken, "").unwrap();
+    let empty = with_browser(mainstem("watch --web").arg(&broken), dir.path()).run();
+    assert_eq!((empty.code, &*empty.stderr), (Some(1), "error: the record has no events\n"), "{empty:?}");
     let files = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path());
     assert_eq!(files.filter(|path| path.extension().is_some_and(|suffix| suffix == "html")).count(), 1);
 }

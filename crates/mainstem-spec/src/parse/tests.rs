@@ -329,6 +329,7 @@ fn yaml_errors_keep_their_place() {
     assert_snapshot!(report("description: a\nmode: *a"), @r#"subagents/reviewer.md:3:7: error: put the value of "mode" in quotes: reference to unknown value"#);
     assert_snapshot!(report("description: 'a\nmodel: b"), @"subagents/reviewer.md:3:1: error: close the quote of line 2: invalid indentation in multiline quoted scalar");
     assert_snapshot!(report("description: a\ntools: [read"), @"subagents/reviewer.md:3:8: error: close the bracket of line 3: unclosed bracket '['");
+    assert_snapshot!(report("description: a\rpermissions: [a\r- \nsteps: 0"), @"subagents/reviewer.md:5:6: error: close the bracket of line 3: illegal placement of ':' indicator");
     assert_snapshot!(report("description: a\n\tmodel: b"), @"subagents/reviewer.md:2:14: error: indent with spaces, not with tabs: while scanning a plain scalar, found a tab");
     assert_snapshot!(report("- description: a"), @"subagents/reviewer.md:2:1: error: expected a mapping of `key: value` lines, got a list");
     assert_snapshot!(report("just text"), @r#"subagents/reviewer.md:2:1: error: expected a mapping of `key: value` lines, got "just text""#);

@@ -57,6 +57,7 @@ impl Ids for RecordedIds {
         if prefix.starts_with(INSTANCE) {
             left.last.clone_from(&recorded);
         }
-        recorded.unwrap_or_else(|| self.others.next(prefix))
+        // None of these is among the recorded ones.
+        recorded.unwrap_or_else(|| self.others.next(&format!("{prefix}further-")))
     }
 }

@@ -24,6 +24,9 @@ use super::{
 /// How long the runs may go on after the end of the record.
 const LONGEST: Duration = Duration::from_secs(3600);
 
+/// How long after the end of the record background tasks may end.
+const MARGIN: Duration = Duration::from_millis(100);
+
 /// The session that plays.
 struct Play {
     session: Session,
@@ -43,7 +46,7 @@ pub(super) async fn play(script: &Script, stage: &Stage, harness: &Harness) -> V
         play.read_until(stage.until(*time)).await;
         play.act(act);
     }
-    play.read_until(stage.until(script.end)).await;
+    play.read_until(stage.until(script.end + MARGIN)).await;
     let ends = join_all(play.runs.iter().map(RunHandle::outcome));
     // A run that waits for what is not in the record is cut off here, and then differs from it.
     play.read_until(timeout(LONGEST, ends)).await;
