@@ -282,6 +282,10 @@ async fn odd_sessions_do_again_what_they_did() {
     let sometimes = harness(model).with_tool(poke()).with_permissions(rules);
     check("a tool that is asked about sometimes", sometimes, &["go"], allow).await;
 
+    let model = ScriptedModel::new().agent("main", [pokes(), end()]);
+    let by_default = harness(model).with_tool(poke()).with_permissions(RuleSet::new(Effect::Ask));
+    check("rules that ask by default", by_default, &["go"], allow).await;
+
     let loud = tool_fn("loud", "Reports", |cx: ToolContext, _: serde_json::Map<String, Value>| async move {
         for _ in 0..200 {
             cx.progress("0123456789".repeat(100)).await;

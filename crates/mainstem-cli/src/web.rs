@@ -25,7 +25,7 @@ pub(crate) fn stored(session: &dyn AnySession) -> Source {
 /// Writes recorded events as a document that shows them on the page.
 ///
 /// # Errors
-/// There are none, they can't be read, or the document can't be written.
+/// The record has no events, the events can't be read, or the document can't be written.
 pub(crate) async fn write<W: Write>(mut events: Source, out: W) -> anyhow::Result<W> {
     let first = events.next().await.context("the record has no events")??;
     let mut document = PageDocument::open(out)?;

@@ -38,23 +38,26 @@ pub(crate) async fn get(
     prefix: Prefix,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let run = params.run.as_ref();
-    let (source, scope) = match app.session(&caller, &id).await {
-        Ok(session) => (Source::from(&session), scope_of(&app, &caller, &session, run).await?),
-        Err(busy) if busy.body().code == Code::SessionBusy => {
-            elsewhere(&app, &caller, &id.parse()?, run, busy).await?
-        }
-        Err(problem) => return Err(problem),
-    };
+    let (source, scope) = source_and_scope(&app, &caller, &id, params.run.as_ref()).await?;
     serve(&app, &caller, source, Parts { params, prefix, headers }, scope).await
 }
 
 /// Returns where the events of a session come from.
 pub(crate) async fn source(app: &Arc<App>, caller: &Caller, id: &str) -> Result<Source, Problem> {
+    Ok(source_and_scope(app, caller, id, None).await?.0)
+}
+
+/// Returns where the events of a session come from, and the part of them that is read.
+async fn source_and_scope(
+    app: &Arc<App>,
+    caller: &Caller,
+    id: &str,
+    run: Option<&RunId>,
+) -> Result<(Source, Scope), Problem> {
     match app.session(caller, id).await {
-        Ok(session) => Ok((&session).into()),
+        Ok(session) => Ok((Source::from(&session), scope_of(app, caller, &session, run).await?)),
         Err(busy) if busy.body().code == Code::SessionBusy => {
-            Ok(elsewhere(app, caller, &id.parse()?, None, busy).await?.0)
+            elsewhere(app, caller, &id.parse()?, run, busy).await
         }
         Err(problem) => Err(problem),
     }
@@ -74,8 +77,9 @@ async fn scope_of(
 /// Returns a copy of a session that another process writes, and the part that is read.
 ///
 /// # Errors
-/// `busy`, so that the other process is asked, if the journal has none of it; that there is no such
-/// run, if the journal can't ask; or the journal can't be read.
+/// `busy` if the journal does not have the session or the run: then the request goes to the process
+/// that has the session open. If the journal has no relay for that, a missing run is `not_found`.
+/// The journal can't be read.
 async fn elsewhere(
     app: &App,
     caller: &Caller,

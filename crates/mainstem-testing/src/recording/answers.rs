@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use futures_util::future::{self, BoxFuture};
+use futures_util::future;
 use mainstem::react::{Middleware, NextTool, PendingCall, RunContext};
 use mainstem_event::EventSource;
 use mainstem_message::{ContentBlock, ToolCallId, ToolSpec, ToolState};
@@ -104,30 +104,22 @@ pub(super) struct Calls {
 
 #[async_trait]
 impl Middleware for Calls {
-    fn on_tool_call<'life0, 'life1, 'life2, 'async_trait>(
-        &'life0 self,
-        cx: &'life1 RunContext,
+    async fn on_tool_call(
+        &self,
+        cx: &RunContext,
         call: PendingCall,
-        next: NextTool<'life2>,
-    ) -> BoxFuture<'async_trait, Result<ToolOutput, ToolError>>
-    where
-        'life0: 'async_trait,
-        'life1: 'async_trait,
-        'life2: 'async_trait,
-        Self: 'async_trait,
-    {
-        Box::pin(async move {
-            let found = self.results.next(cx.source(), &call.id);
-            // A call that a person was asked about begins with the answer.
-            let Some(found) = found.filter(|found| !found.was_asked) else { return next.run(cx, call).await };
-            self.stage.until(found.began).await;
-            // A spawn that failed names all agents, of which the record has those that ran.
-            let began_nothing = found.state == ToolState::Error && !found.began_child;
-            if found.state == ToolState::Denied || (began_nothing && SPAWNING.contains(&&*call.name)) {
-                self.results.take(cx.source(), &call.id);
-                return Ok(found.into_output());
-            }
-            next.run(cx, call).await
-        })
+        next: NextTool<'_>,
+    ) -> Result<ToolOutput, ToolError> {
+        let found = self.results.next(cx.source(), &call.id);
+        // A call that a person was asked about begins with the answer.
+        let Some(found) = found.filter(|found| !found.was_asked) else { return next.run(cx, call).await };
+        self.stage.until(found.began).await;
+        // A spawn that failed names all agents, of which the record has those that ran.
+        let began_nothing = found.state == ToolState::Error && !found.began_child;
+        if found.state == ToolState::Denied || (began_nothing && SPAWNING.contains(&&*call.name)) {
+            self.results.take(cx.source(), &call.id);
+            return Ok(found.into_output());
+        }
+        next.run(cx, call).await
     }
 }

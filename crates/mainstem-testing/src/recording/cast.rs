@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mainstem::{Harness, HarnessBuilder, prelude::*, subagent::AgentTool};
+use mainstem::{Harness, HarnessBuilder, policy::PLAN_TOOLS, prelude::*, subagent::AgentTool};
 use serde_json::{Value, json};
 
 use super::{
@@ -13,18 +13,11 @@ use super::{
 };
 use crate::FakeClock;
 
-/// The tools of the harness itself that begin or reach other agents. They run, and are not played.
-pub(super) const OF_HARNESS: [&str; 9] = [
-    "agent_spawn",
-    "agent_fanout",
-    "agent_send",
-    "agent_list",
-    "agent_close",
-    "task_output",
-    "task_wait",
-    "task_cancel",
-    "task_list",
-];
+/// Returns `true` for a tool of the harness itself that begins or reaches other agents. These run,
+/// and are not played.
+pub(super) fn is_of_harness(tool: &str) -> bool {
+    PLAN_TOOLS.contains(&tool) && tool != "plan_exit"
+}
 
 /// More iterations than a model has recorded answers: an agent ends where its answers end.
 const MANY: u32 = 1_000_000;
@@ -56,7 +49,7 @@ pub(super) fn harness(recording: &Recording) -> HarnessBuilder {
 fn tools(script: &Script, stage: &Stage, results: &Results) -> impl Iterator<Item = RecordedTool> {
     let names = script.tools.iter().filter(|name| {
         let others = [&script.external, &script.agent_tools];
-        !OF_HARNESS.contains(&&***name) && others.iter().all(|others| !others.contains(*name))
+        !is_of_harness(name) && others.iter().all(|others| !others.contains(*name))
     });
     names.map(|name| RecordedTool {
         name: name.clone(),
@@ -102,7 +95,7 @@ fn spec(id: &Arc<str>, declared: &Declared) -> AgentSpec {
     spec.disallowed_tools.clear();
     spec.skills = None;
     spec.workspace = Default::default();
-    let called = declared.tools.iter().filter(|name| OF_HARNESS.contains(&&***name));
+    let called = declared.tools.iter().filter(|name| is_of_harness(name));
     spec.tools = Some(std::iter::once("*".to_owned()).chain(called.map(ToString::to_string)).collect());
     if !has_declaration {
         spec.steps = declared.max_iterations.unwrap_or(MANY);

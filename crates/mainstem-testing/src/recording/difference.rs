@@ -1,6 +1,6 @@
 //! The first difference between a recording and a run.
 
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
 use mainstem_event::{AgentEvent, EventKind};
 use serde_json::Value;
@@ -29,9 +29,7 @@ pub(super) fn between(recorded: &[AgentEvent], events: &[AgentEvent]) -> Result<
     let (then, now) = (lanes(recorded), lanes(events));
     let added = now.keys().filter(|key| !then.contains_key(*key));
     for key in then.keys().chain(added) {
-        let steps = |lanes: &std::collections::BTreeMap<String, Vec<Step>>| {
-            lanes.get(key).cloned().unwrap_or_default()
-        };
+        let steps = |lanes: &BTreeMap<_, Vec<_>>| lanes.get(key).cloned().unwrap_or_default();
         if let Some(text) = of_lane(key, &steps(&then), &steps(&now)) {
             return Err(Difference { text: format!("{text}\n\nthe run:\n{}", render(events)) });
         }

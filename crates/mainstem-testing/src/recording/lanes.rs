@@ -9,7 +9,7 @@ use mainstem_event::{AgentEvent, EventKind, Timestamp};
 use mainstem_message::{BlockId, ReplyId, ToolCallId};
 use serde_json::{Map, Value};
 
-use super::{cast::OF_HARNESS, script::key_of};
+use super::{cast::is_of_harness, script::key_of};
 
 /// The fields that differ between two runs: times, ids, and what a service reports or costs.
 const IGNORED: [&str; 22] = [
@@ -177,7 +177,7 @@ impl Lane {
         if let EventKind::ToolCallStart { tool_call_id, tool_call_name } = &event.kind {
             self.calls += 1;
             self.order.insert(tool_call_id.clone(), self.calls);
-            if OF_HARNESS.contains(&&**tool_call_name) {
+            if is_of_harness(tool_call_name) {
                 self.of_harness.insert(tool_call_id.to_string());
             }
         }

@@ -5,6 +5,9 @@ use std::collections::BTreeSet;
 use mainstem::policy::{Effect, Pattern, RuleSet, Rules};
 use serde_json::Value;
 
+/// What a request for an approval has in place of a pattern if no rule is about the call.
+const DEFAULT: &str = "default";
+
 /// A call that reached its tool, or a person.
 #[derive(Clone, Debug)]
 pub(super) struct Judged {
@@ -29,11 +32,10 @@ pub(super) fn rules(
     asking: &BTreeSet<String>,
     changing: &BTreeSet<String>,
 ) -> Result<RuleSet, u64> {
-    let changes = if changing.is_empty() { Effect::Allow } else { Effect::Ask };
-    let rules = RuleSet::default().with_changes(changes);
-    // The word for a call that no rule is about is no pattern.
-    let rules = asking
-        .iter()
+    let ask_if = |asks| if asks { Effect::Ask } else { Effect::Allow };
+    let rules = RuleSet::new(ask_if(asking.contains(DEFAULT))).with_changes(ask_if(!changing.is_empty()));
+    let patterns_that_ask = asking.iter().filter(|pattern| *pattern != DEFAULT);
+    let rules = patterns_that_ask
         .fold(rules, |rules, pattern| rules.clone().with_pattern(Effect::Ask, pattern).unwrap_or(rules));
     let asks = |rules: &RuleSet, call: &Judged| {
         let is_read_only = !changing.contains(&call.tool);

@@ -18,7 +18,7 @@ use serde_json::Value;
 use super::{Act, Answer, Caller, Ending, Found, ROOT, Script, key_of};
 use crate::recording::{
     RecordingError,
-    cast::OF_HARNESS,
+    cast::is_of_harness,
     rules::{Judged, rules},
     schedule::Schedule,
 };
@@ -358,7 +358,7 @@ impl Reader {
                 }
                 self.answered.remove(&call.0);
                 // A harness's own tools change nothing, and what is not JSON reaches no rule.
-                let reaches_rules = !OF_HARNESS.contains(&&**tool_call_name) && !input.is_null();
+                let reaches_rules = !is_of_harness(tool_call_name) && !input.is_null();
                 if reaches_rules && !self.asked.contains_key(&call) {
                     let (seq, tool, arguments) = (event.seq, tool_call_name.to_string(), input.clone());
                     self.judged.push(Judged { seq, tool, arguments, was_asked: false });
