@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use futures_util::{StreamExt, TryStreamExt, future::join_all};
 use mainstem::{
-    api::{AnySession, Code, EventQuery, Host, JobState, NewJob, NewRun, RunState, SessionQuery},
+    api::{AnySession, Code, EventQuery, Host, JobState, LiveFrame, NewJob, NewRun, RunState, SessionQuery},
     client::Server,
-    event::{AgentEvent, EventKind},
+    event::{AgentEvent, EventKind, FleetState},
     message::SessionId,
 };
 use mainstem_postgres::Settings;
@@ -254,4 +254,47 @@ async fn a_job_whose_server_is_killed_ends_at_another_with_its_turn() {
         assert_eq!(last.status, RunState::Success, "{last:?}");
         assert!(runs.iter().any(|run| Some(&run.id) == last.run_id.as_ref()));
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_works_at_one_server_is_on_the_live_stream_of_another() {
+    let cluster = Cluster::start(2).await;
+    let remote = |server: usize| Server::at(&cluster.address_of(server)).unwrap().open("s").unwrap();
+    let begun = remote(0).run(NewRun::new("go")).await.unwrap();
+    let request = reqwest::Client::new().get(format!("{}/v1/live?all=true", cluster.address_of(1)));
+    let response = request.header("accept", "application/x-ndjson").send().await.unwrap();
+    assert_eq!(response.status(), 200);
+    let (mut body, mut text) = (response.bytes_stream(), String::new());
+    let mut state: Option<FleetState> = None;
+    let mut nodes = Vec::new();
+    let is_done = async {
+        let asks = |state: &FleetState| !state.confirmations.is_empty();
+        let mut has_answered = false;
+        loop {
+            while let Some((line, rest)) = text.clone().split_once('\n') {
+                text = rest.to_owned();
+                match serde_json::from_str(line) {
+                    Ok(LiveFrame::Session { fleet, node, .. }) => {
+                        nodes.push(node.unwrap());
+                        state = Some(fleet);
+                    }
+                    Ok(LiveFrame::Event { event, .. }) => state.as_mut().unwrap().apply(&event),
+                    Ok(LiveFrame::Left { .. }) => return,
+                    Ok(_) => {}
+                    Err(_) => assert_eq!(line, ""),
+                }
+            }
+            if !has_answered && state.as_ref().is_some_and(asks) {
+                has_answered = true;
+                answer_all(&remote(1)).await;
+            }
+            text += std::str::from_utf8(&body.next().await.unwrap().unwrap()).unwrap();
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), is_done).await.expect("it leaves");
+    let (seen, mut whole) = (state.unwrap(), remote(0).fleet().await.unwrap());
+    whole.agents.iter_mut().for_each(|agent| agent.last_line.clear());
+    assert_eq!((&seen.agents, seen.confirmations.len()), (&whole.agents, 0));
+    assert_eq!(nodes.len(), 1, "{nodes:?}");
+    assert!(begun.run.view().await.unwrap().status.is_over());
 }

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use crate::{
     Agents, Approval, Approved, CancelQuery, CancelledAgent, EventQuery, FleetQuery, Items, JobQuery,
-    JobView, Login, ModelView, NewJob, NewMessage, NewRun, NewToolResult, Operation, Page, RunView,
-    SessionQuery, SessionView, TaskQuery, Transcript, WaitQuery,
+    JobView, LiveFrame, LiveQuery, Login, ModelView, NewJob, NewMessage, NewRun, NewToolResult, Operation,
+    Page, RunView, SessionQuery, SessionView, TaskQuery, Transcript, WaitQuery,
 };
 
 /// Declares the endpoints, and the list of all of them.
@@ -45,6 +45,8 @@ endpoints! {
     GetEvent,
     /// Returns the state of the fleet.
     GetFleet,
+    /// Streams what all sessions at work do.
+    Live,
     /// Lists the children.
     ListChildren,
     /// Returns the state of an agent.
@@ -163,6 +165,11 @@ impl Endpoint {
                     .json::<FleetState>(200, "The state after event `seq`.")
                     .empty(304, "Nothing has happened since.")
             }
+            Self::Live => Operation::get("/v1/live", "Stream what all sessions do that are at work.")
+                .query::<LiveQuery>()
+                .stream::<LiveFrame>(
+                    "Each session with the state of its fleet, then its events without deltas.",
+                ),
             Self::ListChildren => Operation::get("/v1/sessions/{session}/agents", "List the spawned agents.")
                 .json::<Items<ChildSummary>>(200, "In the order of their start."),
             Self::GetAgent => {

@@ -123,6 +123,13 @@ impl Operation {
         self.response(200, description, forms.collect())
     }
 
+    /// It may return a stream of values of this type.
+    pub(crate) fn stream<T: JsonSchema>(self, description: &'static str) -> Self {
+        let schema = Some(schema_of::<T> as SchemaOf);
+        let forms = StreamForm::ALL.iter().map(|form| (form.media_type(), schema));
+        self.response(200, description, forms.collect())
+    }
+
     /// It may return text of this media type.
     pub(crate) fn text(self, media_type: &'static str, description: &'static str) -> Self {
         self.response(200, description, vec![(media_type, None)])

@@ -23,6 +23,7 @@ pub use langgraph::{
     FrameId, LangGraph, LangGraphOptions, LangGraphOutcome, LangGraphThread, StreamMode,
     interrupt as langgraph_interrupt,
 };
+pub use mainstem_sse::Frame;
 pub use ndjson::Ndjson;
 pub use sse::{RETRY, Sse};
 pub use test_file::TestFile;

@@ -7,7 +7,7 @@ use futures_util::stream::BoxStream;
 use mainstem_event::{AgentEvent, Record, Timestamp};
 use mainstem_message::{RunId, SessionId};
 
-use crate::{Claim, Claimed, Figures, JobStore, JournalError, Listing, Place, Relay, Retention};
+use crate::{Claim, Claimed, Figures, JobStore, JournalError, Listing, Part, Place, Relay, Retention};
 
 /// Stores the events of sessions.
 ///
@@ -44,6 +44,22 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
     /// If they can't be read.
     async fn list(&self, listing: &Listing) -> Result<Vec<SessionSummary>, JournalError> {
         Ok(listing.page(self.sessions().await?))
+    }
+
+    /// Returns the sessions with a run that has begun and not ended, in the order of their
+    /// [places](Place), at most `max`; and where each is open.
+    ///
+    /// # Errors
+    /// If they can't be read.
+    async fn active(&self, part: &Part, max: usize) -> Result<Vec<ActiveSession>, JournalError> {
+        let mut sessions = self.sessions().await?;
+        sessions.retain(|session| session.unfinished.is_some());
+        let mut active = Vec::new();
+        for session in Listing::new(part.clone(), max).page(sessions) {
+            let is_open = self.is_open(&session.id).await?;
+            active.push(ActiveSession { session, is_open, node: None });
+        }
+        Ok(active)
     }
 
     /// Returns a session; `None` if there is none of this id.
@@ -98,6 +114,11 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
     /// If they can't be read.
     async fn abandoned(&self) -> Result<Vec<SessionId>, JournalError> {
         Ok(Vec::new())
+    }
+
+    /// Returns the name of this process among those that share the journal; `None` if it is alone.
+    fn node(&self) -> Option<String> {
+        None
     }
 
     /// Returns what carries requests to the process that has a session open; `None` if the journal
@@ -199,6 +220,10 @@ impl<J: Journal + ?Sized> Journal for Arc<J> {
         (**self).list(listing).await
     }
 
+    async fn active(&self, part: &Part, max: usize) -> Result<Vec<ActiveSession>, JournalError> {
+        (**self).active(part, max).await
+    }
+
     async fn session(&self, id: &SessionId) -> Result<Option<SessionSummary>, JournalError> {
         (**self).session(id).await
     }
@@ -222,6 +247,10 @@ impl<J: Journal + ?Sized> Journal for Arc<J> {
 
     async fn abandoned(&self) -> Result<Vec<SessionId>, JournalError> {
         (**self).abandoned().await
+    }
+
+    fn node(&self) -> Option<String> {
+        (**self).node()
     }
 
     fn relay(&self) -> Option<Arc<dyn Relay>> {
@@ -299,6 +328,18 @@ pub struct Checkpoint {
     pub seq: u64,
     /// What they come to.
     pub state: String,
+}
+
+/// A session with a run that has begun and not ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "built by journals in other crates")]
+pub struct ActiveSession {
+    /// What the journal has of it.
+    pub session: SessionSummary,
+    /// Whether a process has it open for writing.
+    pub is_open: bool,
+    /// The name of that process, if several share the journal.
+    pub node: Option<String>,
 }
 
 /// What a journal has of a session.

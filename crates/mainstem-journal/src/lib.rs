@@ -27,7 +27,7 @@ pub use jobs::{
     Candidate, Cron, CronError, JOB_KEPT, JOB_LEASE, Job, JobChange, JobFault, JobRun, JobStatus, JobStore,
     ScopedJobs, Take, choose,
 };
-pub use journal::{Changes, Checkpoint, Journal, RunPlace, SessionSummary};
+pub use journal::{ActiveSession, Changes, Checkpoint, Journal, RunPlace, SessionSummary};
 pub use listing::{JobListing, Listing, Part, Place, PlaceError};
 pub use memory::MemoryJournal;
 pub use relay::{Answer, Asked, Parts, Relay};

@@ -7,8 +7,8 @@ use mainstem_event::{AgentEvent, Record, Timestamp};
 use mainstem_message::{RunId, SessionId, TenantName};
 
 use crate::{
-    Changes, Checkpoint, Claim, Claimed, JobStore, Journal, JournalError, Listing, Part, Retention, RunPlace,
-    ScopedJobs, SessionSummary,
+    ActiveSession, Changes, Checkpoint, Claim, Claimed, JobStore, Journal, JournalError, Listing, Part,
+    Retention, RunPlace, ScopedJobs, SessionSummary,
 };
 
 /// A tenant's part of a journal, whose sessions and claims other parts can't read. In the journal
@@ -93,6 +93,13 @@ impl Journal for Scoped {
         Ok(found.into_iter().filter_map(|summary| self.own(summary)).collect())
     }
 
+    async fn active(&self, _: &Part, max: usize) -> Result<Vec<ActiveSession>, JournalError> {
+        let found = self.whole.active(&Part::Of(Some(self.tenant.clone())), max).await?;
+        let own =
+            |active: ActiveSession| Some(ActiveSession { session: self.own(active.session)?, ..active });
+        Ok(found.into_iter().filter_map(own).collect())
+    }
+
     async fn session(&self, id: &SessionId) -> Result<Option<SessionSummary>, JournalError> {
         let found = self.whole.session(&self.inner(id)).await?;
         Ok(found.and_then(|summary| self.own(summary)))
@@ -119,6 +126,10 @@ impl Journal for Scoped {
     async fn abandoned(&self) -> Result<Vec<SessionId>, JournalError> {
         let all = self.whole.abandoned().await?;
         Ok(all.iter().filter_map(|session| self.outer(session)).collect())
+    }
+
+    fn node(&self) -> Option<String> {
+        self.whole.node()
     }
 
     fn jobs(&self) -> Option<Arc<dyn JobStore>> {

@@ -20,6 +20,7 @@ use std::{
 use async_trait::async_trait;
 use mainstem_event::{AgentEvent, Record, Timestamp};
 use mainstem_message::{RunId, SessionId};
+use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use self::{
@@ -29,8 +30,8 @@ use self::{
     threads::Threads,
 };
 use crate::{
-    Checkpoint, Claim, Claimed, JobStore, Journal, JournalError, Listing, Retention, RunPlace,
-    SessionSummary, backend::dropped_through,
+    ActiveSession, Checkpoint, Claim, Claimed, JobStore, Journal, JournalError, Listing, Part, Retention,
+    RunPlace, SessionSummary, backend::dropped_through,
 };
 
 /// How long an event waits for others to be committed with it, unless one of them is durable.
@@ -136,6 +137,17 @@ impl Journal for SqliteJournal {
     async fn list(&self, listing: &Listing) -> Result<Vec<SessionSummary>, JournalError> {
         let listing = listing.clone();
         self.threads.read("list the sessions of", move |connection| table::list(connection, &listing)).await
+    }
+
+    async fn active(&self, part: &Part, max: usize) -> Result<Vec<ActiveSession>, JournalError> {
+        let listing = Listing::new(part.clone(), max);
+        let list = move |connection: &Connection| table::with_run(connection, &listing);
+        let mut active = Vec::new();
+        for session in self.threads.read("list the sessions of", list).await? {
+            let is_open = self.is_open(&session.id).await?;
+            active.push(ActiveSession { session, is_open, node: None });
+        }
+        Ok(active)
     }
 
     async fn session(&self, id: &SessionId) -> Result<Option<SessionSummary>, JournalError> {

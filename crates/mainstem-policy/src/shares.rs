@@ -73,6 +73,11 @@ impl Shares {
         self.lock().values().sum()
     }
 
+    /// Returns how many each tenant has taken.
+    pub fn by_tenant(&self) -> HashMap<Tenant, usize> {
+        self.lock().clone()
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<Tenant, usize>> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -13,8 +13,8 @@ use async_trait::async_trait;
 use futures_util::{StreamExt, stream};
 use mainstem_event::{AgentEvent, Record, Timestamp};
 use mainstem_journal::{
-    Changes, Checkpoint, Claim, Claimed, Figures, JobStore, Journal, JournalError, Listing, Relay, Retention,
-    RunPlace, SessionSummary, backend::dropped_through,
+    ActiveSession, Changes, Checkpoint, Claim, Claimed, Figures, JobStore, Journal, JournalError, Listing,
+    Part, Relay, Retention, RunPlace, SessionSummary, backend::dropped_through,
 };
 use mainstem_message::{RunId, SessionId};
 use tokio::sync::{oneshot, watch};
@@ -156,6 +156,14 @@ impl Journal for PostgresJournal {
         self.serve("list the sessions of", list).await
     }
 
+    async fn active(&self, part: &Part, max: usize) -> Result<Vec<ActiveSession>, JournalError> {
+        let part = part.clone();
+        let list = |shared: Arc<Shared>| async move {
+            repeat(|| async { sql::active(&shared.client().await?, &part, max).await }).await
+        };
+        self.serve("list the sessions of", list).await
+    }
+
     async fn session(&self, id: &SessionId) -> Result<Option<SessionSummary>, JournalError> {
         let id = id.clone();
         let read = |shared: Arc<Shared>| async move {
@@ -201,6 +209,10 @@ impl Journal for PostgresJournal {
             repeat(|| async { sql::abandoned(&shared.client().await?).await }).await
         };
         self.serve("read", read).await
+    }
+
+    fn node(&self) -> Option<String> {
+        Some(self.owner.shared.name().to_owned())
     }
 
     fn relay(&self) -> Option<Arc<dyn Relay>> {

@@ -201,6 +201,10 @@ impl Shared {
         format!("this node could not renew its lease at {}", self.place)
     }
 
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     pub(crate) fn no(&self) -> i64 {
         self.no.load(Ordering::Acquire)
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use deadpool_postgres::Object as Client;
 use mainstem_event::{Position, Timestamp};
 use mainstem_journal::{
-    Checkpoint, Claim, Listing, Part, Place, RunPlace, SessionSummary,
+    ActiveSession, Checkpoint, Claim, Listing, Part, Place, RunPlace, SessionSummary,
     backend::{Found, Head, Row, nearest_id},
 };
 use mainstem_message::{RunId, SessionId, TenantName};
@@ -159,6 +159,23 @@ pub(crate) async fn list(client: &Client, listing: &Listing) -> Result<Vec<Sessi
     let values: [&(dyn ToSql + Sync); 5] =
         [&tenant, &at, &name, &listing.search, &signed(listing.max as u64)];
     query(client, &sql, &values).await?.iter().map(summary).collect()
+}
+
+/// Returns the sessions with a run that has not ended, and the node that has each open.
+pub(crate) async fn active(client: &Client, part: &Part, max: usize) -> Result<Vec<ActiveSession>> {
+    let tenant = tenant_of(part);
+    let of_part = if tenant.is_some() { "s.tenant = $1" } else { "$1::text IS NULL" };
+    let sql = format!(
+        "SELECT s.name, first, last, runs, run, created_at, updated_at, begun_at, n.name
+        FROM sessions s LEFT JOIN nodes n ON n.no = s.node AND n.lease_until > clock_timestamp()
+        WHERE last > 0 AND run IS NOT NULL AND {of_part} ORDER BY begun_at DESC, s.name DESC LIMIT $2"
+    );
+    let rows = query(client, &sql, &[&tenant, &signed(max as u64)]).await?;
+    let active = |row: &SqlRow| {
+        let node: Option<String> = row.try_get(8)?;
+        Ok(ActiveSession { session: summary(row)?, is_open: node.is_some(), node })
+    };
+    rows.iter().map(active).collect()
 }
 
 pub(crate) async fn session(client: &Client, id: &SessionId) -> Result<Option<SessionSummary>> {

@@ -28,6 +28,7 @@ use crate::{
     health::Health,
     hosts::Hosts,
     idempotency::Idempotency,
+    live::LiveLists,
     metrics::{self, Metrics},
     observe::RequestSpans,
     problem::Problem,
@@ -103,6 +104,7 @@ pub(crate) struct App {
     /// The runs, shared among tenants.
     run_shares: Arc<Shares>,
     pub(crate) readers: Readers,
+    pub(crate) live: LiveLists,
     pub(crate) body_shares: Arc<Shares>,
     pub(crate) connection_shares: Arc<Shares>,
     pub(crate) capacity: Capacity,
@@ -150,6 +152,7 @@ impl App {
             metrics,
             run_shares,
             readers,
+            live: LiveLists::default(),
             body_shares,
             connection_shares,
             capacity,
@@ -293,6 +296,11 @@ impl App {
     /// Returns whether a tenant has a token here; the harness without a tenant is always served.
     pub(crate) fn serves(&self, tenant: &Tenant) -> bool {
         tenant.as_ref().is_none_or(|tenant| self.tokens.tenants().any(|known| known == tenant.as_str()))
+    }
+
+    /// Returns what limits the runs.
+    pub(crate) fn run_shares(&self) -> &Shares {
+        &self.run_shares
     }
 
     /// Returns how many runs are queued or active.

@@ -78,7 +78,7 @@ async fn scope_of(
 ///
 /// # Errors
 /// `busy` if the journal does not have the session or the run: then the request goes to the process
-/// that has the session open. If the journal has no relay for that, a missing run is `not_found`.
+/// that has the session open. If no other process shares the journal, a missing run is `not_found`.
 /// The journal can't be read.
 async fn elsewhere(
     app: &App,
@@ -97,7 +97,7 @@ async fn elsewhere(
             let scope = Scope { first, is_over, until: Until::EndOf(run.clone(), None) };
             Ok((Source::Elsewhere(copy), scope))
         }
-        None if caller.harness.journal().is_some_and(|journal| journal.relay().is_some()) => Err(busy),
+        None if caller.harness.journal().is_some_and(|journal| journal.node().is_some()) => Err(busy),
         None => Err(Problem::not_found("run", run.as_str())),
     }
 }

@@ -10,7 +10,7 @@ use axum::{
     response::Response,
 };
 use bytes::{Bytes, BytesMut};
-use futures_util::{StreamExt, stream};
+use futures_util::{Stream, StreamExt, stream};
 use mainstem::{
     encode::{Encoder, Ndjson, Sse},
     event::{AgentEvent, CancelReason, Cursor},
@@ -19,8 +19,7 @@ use mainstem::{
 use mainstem_api::StreamForm;
 use tokio::time::{Instant, sleep_until};
 
-use self::subscription::is_gap;
-pub(crate) use self::subscription::{Available, Subscription, Until, available};
+pub(crate) use self::subscription::{Available, Subscription, Until, available, is_gap};
 use crate::{
     app::{App, unrecorded},
     large,
@@ -29,10 +28,10 @@ use crate::{
 };
 
 /// The interval of keep-alives on a stream without events.
-const HEARTBEAT: Duration = Duration::from_secs(15);
+pub(crate) const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// The most events in one chunk of the body.
-const CHUNK_EVENTS: usize = 64;
+pub(crate) const CHUNK_EVENTS: usize = 64;
 
 /// A response that streams.
 struct Feed {
@@ -69,7 +68,7 @@ enum Phase {
 /// The error that ends the response of a stream that is cut.
 #[derive(Debug, thiserror::Error)]
 #[error("the stream was cut")]
-struct StreamCut;
+pub(crate) struct StreamCut;
 
 /// Cancels its run when it is dropped, which is when the reader disconnects.
 pub(crate) struct CancelOnDrop(Option<RunHandle>);
@@ -128,6 +127,14 @@ pub(crate) fn respond(
         let chunk = feed.next().await?;
         Some((chunk, feed))
     });
+    streamed(media_type, body)
+}
+
+/// Returns a response whose body is a stream.
+pub(crate) fn streamed(
+    media_type: &'static str,
+    body: impl Stream<Item = Result<Bytes, StreamCut>> + Send + 'static,
+) -> Response {
     let mut response = Response::new(Body::from_stream(body));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));

@@ -26,6 +26,7 @@ mod jobs;
 mod large;
 mod limits;
 mod listen;
+mod live;
 mod login;
 mod metrics;
 mod observe;

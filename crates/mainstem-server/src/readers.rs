@@ -8,7 +8,7 @@ use std::sync::{
 use dashmap::DashMap;
 use mainstem::{
     event::{FleetState, SessionLog},
-    policy::{Share, Shares},
+    policy::{Share, Shares, Tenant},
     prelude::Session,
     session::SessionCopy,
 };
@@ -38,10 +38,26 @@ impl Readers {
         Self { shares, max_per_session, groups: DashMap::new() }
     }
 
+    /// Reserves a reader for a tenant.
+    pub(crate) fn admit(&self, tenant: &Tenant) -> Result<Share, Problem> {
+        let all = self.shares.most();
+        let detail = || format!("your share of the {all} readers that this server has at once is in use");
+        self.shares.take(tenant).ok_or_else(|| refused(detail()))
+    }
+
+    /// Returns what limits the readers of all sessions.
+    pub(crate) fn shares(&self) -> &Shares {
+        &self.shares
+    }
+
     /// Returns how many readers there are.
     pub(crate) fn count(&self) -> usize {
         self.shares.taken()
     }
+}
+
+fn refused(detail: String) -> Problem {
+    Problem::new(Code::TooManyReaders, detail).retry_after(2)
 }
 
 /// Where the events of a session come from.
@@ -101,12 +117,8 @@ impl ReaderPermit {
         source: impl Into<Source>,
     ) -> Result<Self, Problem> {
         let source = source.into();
-        let refused = |detail: String| Problem::new(Code::TooManyReaders, detail).retry_after(2);
-        let Readers { shares, max_per_session, groups } = &app.readers;
-        let share = shares.take(&caller.tenant).ok_or_else(|| {
-            let all = shares.most();
-            refused(format!("your share of the {all} readers that this server has at once is in use"))
-        })?;
+        let share = app.readers.admit(&caller.tenant)?;
+        let Readers { max_per_session, groups, .. } = &app.readers;
         let group = groups.entry(source.address()).or_default();
         if group.count.load(Ordering::Acquire) >= *max_per_session {
             return Err(refused(format!(

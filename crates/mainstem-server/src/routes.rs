@@ -17,7 +17,7 @@ use serde_json::Value;
 #[cfg(feature = "page")]
 use crate::page;
 use crate::{
-    agents, app::App, body::MAX_UNKNOWN, caller::TakesBody, catalog, events, jobs, login, metrics,
+    agents, app::App, body::MAX_UNKNOWN, caller::TakesBody, catalog, events, jobs, live, login, metrics,
     prefix::Prefix, problem::Problem, runs, server, sessions, tasks,
 };
 
@@ -42,6 +42,7 @@ fn handler(endpoint: Endpoint) -> MethodRouter<Arc<App>> {
         Endpoint::GetEvents => route(endpoint, events::get),
         Endpoint::GetEvent => route(endpoint, events::one),
         Endpoint::GetFleet => route(endpoint, sessions::fleet),
+        Endpoint::Live => route(endpoint, live::get),
         Endpoint::ListChildren => route(endpoint, agents::list),
         Endpoint::GetAgent => route(endpoint, agents::get),
         Endpoint::GetTranscript => route(endpoint, agents::transcript),

@@ -203,7 +203,7 @@ impl Followed {
     /// with it by itself: it has to be opened.
     async fn is_abandoned(&self) -> bool {
         let is_unfinished = |session: SessionSummary| session.unfinished.is_some();
-        self.journal.relay().is_none()
+        self.journal.node().is_none()
             && self.session().await.is_ok_and(|session| session.is_some_and(is_unfinished))
             && self.journal.is_open(&self.id).await.is_ok_and(|is_open| !is_open)
     }

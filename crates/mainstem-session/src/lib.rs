@@ -41,5 +41,5 @@ pub use records::{Keep, Records};
 pub use run::Run;
 pub use runs::{RunEnd, RunRecord, RunStatus};
 pub use session::{FoundRun, Session, SessionBuilder};
-pub use sessions::{DeleteError, InUse, OpenError, Sessions, Store};
+pub use sessions::{DeleteError, InUse, LiveSession, OpenError, Sessions, Store};
 pub use wake::OnTaskFinished;

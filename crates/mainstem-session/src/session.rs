@@ -158,6 +158,11 @@ impl Session {
         (Arc::strong_count(&self.0) > 1).then_some(InUse::Held)
     }
 
+    /// Returns `true` if a run is queued or active, or background tasks are running.
+    pub fn is_at_work(&self) -> bool {
+        self.active().is_some() || !self.queued().is_empty() || !self.0.tasks.live_below(self.id()).is_empty()
+    }
+
     /// The session's events from `seq` on: what there is, then live, also between runs. An observer
     /// that is slow gets a `GAP`; it never slows a run.
     pub fn subscribe_from(&self, seq: u64) -> Cursor {

@@ -1,6 +1,7 @@
 //! Sessions by id: each is open once in a process, and is closed when it is not in use.
 
 mod error;
+mod live;
 mod place;
 mod store;
 
@@ -15,6 +16,7 @@ use mainstem_task::TaskSet;
 use self::store::Key;
 pub use self::{
     error::{DeleteError, InUse, OpenError},
+    live::LiveSession,
     store::Store,
 };
 use crate::{Records, Session, SessionBuilder, SessionCopy, listing::merge, view};
@@ -171,6 +173,11 @@ impl Sessions {
     /// Returns the sessions that are open, by id.
     pub fn opened(&self) -> Vec<Session> {
         self.store.of(&self.tenant)
+    }
+
+    /// Returns the session of this id if it is open in this process.
+    pub fn get(&self, id: &SessionId) -> Option<Session> {
+        self.store.get(&self.key(id))
     }
 
     /// Returns a page of the sessions as an API shows them: of those that are recorded, and of

@@ -13,7 +13,8 @@ use std::{
 use futures_util::future::BoxFuture;
 use mainstem_event::{AgentEvent, Page, Position, Record, Timestamp};
 use mainstem_journal::{
-    Checkpoint, Claim, Claimed, Journal, JournalError, Listing, Retention, RunPlace, SessionSummary,
+    ActiveSession, Checkpoint, Claim, Claimed, Journal, JournalError, Listing, Part, Retention, RunPlace,
+    SessionSummary,
 };
 use mainstem_message::{RunId, SessionId};
 use mainstem_tool::async_trait;
@@ -210,6 +211,7 @@ pass_on! {
     is_open(session: &SessionId) -> bool;
     sessions() -> Vec<SessionSummary>;
     list(listing: &Listing) -> Vec<SessionSummary>;
+    active(part: &Part, max: usize) -> Vec<ActiveSession>;
     session(id: &SessionId) -> Option<SessionSummary>;
     run(id: &RunId) -> Option<RunPlace>;
     claim(claim: Claim) -> Claimed;

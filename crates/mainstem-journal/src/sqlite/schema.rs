@@ -85,6 +85,9 @@ const LIST: &str = "
     UPDATE sessions SET begun_at = updated_at WHERE typeof(updated_at) = 'integer' AND updated_at > 0;
 ";
 
+/// The index of the sessions with a run that has not ended.
+const WITH_RUN: &str = "CREATE INDEX IF NOT EXISTS sessions_with_run ON sessions (id) WHERE run IS NOT NULL;";
+
 /// Opens a file for writing, and creates what is missing.
 pub(super) fn open(path: &Path, max_bytes: Option<u64>) -> Result<Connection, JournalError> {
     create(path).map_err(JournalError::store("create", path))?;
@@ -140,6 +143,7 @@ fn prepare(connection: &mut Connection, max_bytes: Option<u64>) -> rusqlite::Res
             change.execute_batch(LATER_TABLES)?;
             change.execute_batch(JOBS)?;
             change.execute_batch(LIST)?;
+            change.execute_batch(WITH_RUN)?;
             change.pragma_update(None, "application_id", APPLICATION)?;
             change.pragma_update(None, "user_version", FORMAT)?;
             change.execute("INSERT INTO about VALUES ('written by', ?1)", [PROGRAM])?;
@@ -159,7 +163,11 @@ fn complete(connection: &mut Connection) -> rusqlite::Result<()> {
         let sql = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = ?1)";
         connection.query_row(sql, [table], |row| row.get::<_, bool>(0))
     };
-    if has(connection, "runs")? && has(connection, "jobs")? && has(connection, "sessions_listed")? {
+    let mut is_complete = true;
+    for name in ["runs", "jobs", "sessions_listed", "sessions_with_run"] {
+        is_complete &= has(connection, name)?;
+    }
+    if is_complete {
         return Ok(());
     }
     let change = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -170,6 +178,7 @@ fn complete(connection: &mut Connection) -> rusqlite::Result<()> {
     if !has(&change, "sessions_listed")? {
         change.execute_batch(LIST)?;
     }
+    change.execute_batch(WITH_RUN)?;
     change.commit()
 }
 

@@ -253,6 +253,13 @@ pub(super) fn list(connection: &Connection, listing: &Listing) -> rusqlite::Resu
     rows.query_map(params![tenant, at, name, listing.search, max], summary)?.collect()
 }
 
+/// Returns the sessions of a page that have a run that has not ended. An index has these alone.
+pub(super) fn with_run(connection: &Connection, listing: &Listing) -> rusqlite::Result<Vec<SessionSummary>> {
+    let mut rows = connection.prepare_cached(&format!("{SUMMARY} AND run IS NOT NULL"))?;
+    let sessions: Vec<_> = rows.query_map([], summary)?.collect::<Result<_, _>>()?;
+    Ok(listing.page(sessions))
+}
+
 pub(super) fn session(connection: &Connection, id: &SessionId) -> rusqlite::Result<Option<SessionSummary>> {
     connection
         .prepare_cached(&format!("{SUMMARY} AND name = ?1"))?

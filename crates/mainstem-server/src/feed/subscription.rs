@@ -85,7 +85,7 @@ impl Subscription {
     }
 }
 
-pub(super) fn is_gap(event: &AgentEvent) -> bool {
+pub(crate) fn is_gap(event: &AgentEvent) -> bool {
     matches!(event.kind, EventKind::Gap { .. })
 }
 

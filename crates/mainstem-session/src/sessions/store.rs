@@ -9,7 +9,8 @@ use std::{
     time::Duration,
 };
 
-use dashmap::DashMap;
+use dashmap::{DashMap, mapref::multiple::RefMulti};
+use mainstem_api::SessionView;
 use mainstem_journal::JournalError;
 use mainstem_message::SessionId;
 use mainstem_policy::{Share, Shares, Tenant};
@@ -18,6 +19,7 @@ use super::{InUse, OpenError, place::Place};
 use crate::{
     Session,
     copy::{SessionCopy, WeakCopy},
+    view,
 };
 
 /// Callers choose the ids of their sessions, so a tenant may use another one's.
@@ -164,6 +166,20 @@ impl Store {
     pub(super) fn read<T>(&self, tenant: &Tenant, read: impl Fn(&Session) -> Option<T>) -> Vec<T> {
         let own = self.places.iter().filter(|place| place.key().0 == *tenant);
         own.filter_map(|place| place.session.get().and_then(&read)).collect()
+    }
+
+    /// Reads the open sessions of these tenants that are at work.
+    pub(super) fn at_work(&self, is_wanted: impl Fn(&Tenant) -> bool) -> Vec<(Tenant, SessionView)> {
+        let wanted = self.places.iter().filter(|place| is_wanted(&place.key().0));
+        let view = |place: RefMulti<'_, Key, Arc<Place>>| {
+            let session = place.session.get().filter(|session| session.is_at_work())?;
+            Some((place.key().0.clone(), view::open(session)))
+        };
+        wanted.filter_map(view).collect()
+    }
+
+    pub(super) fn get(&self, key: &Key) -> Option<Session> {
+        self.places.get(key)?.session.get().cloned()
     }
 
     pub(super) fn remove(&self, key: &Key) -> bool {

@@ -6,7 +6,7 @@ use mainstem_event::{LogOptions, SessionLog, SystemClock};
 use mainstem_journal::{Journal, Listing, Part, Place, Scoped, SessionSummary};
 use mainstem_message::SessionId;
 
-use super::{emit_run, text_delta};
+use super::{agent_end, agent_start, emit_run, root_sink, text_delta};
 
 /// Checks the pages of an empty journal, which is not a tenant's part of one.
 ///
@@ -50,6 +50,39 @@ pub async fn check(journal: &Arc<dyn Journal>) {
     for session in all {
         assert_eq!(journal.session(&session.id).await.unwrap(), Some(session));
     }
+    check_active(journal).await;
+}
+
+/// Checks which sessions have a run that has not ended.
+async fn check_active(journal: &Arc<dyn Journal>) {
+    let of =
+        |tenant: &str| Arc::new(Scoped::new(journal.clone(), tenant.parse().unwrap())) as Arc<dyn Journal>;
+    let (acme, other) = (of("active"), of("active-2"));
+    let active = async |journal: &dyn Journal, part: Part, max: usize| {
+        let found = journal.active(&part, max).await.unwrap();
+        found.into_iter().map(|active| (active.session.id.to_string(), active.is_open)).collect::<Vec<_>>()
+    };
+    let own = Part::Of(None);
+    assert_eq!(active(&*acme, own.clone(), 9).await, []);
+    let (first, closed, foreign) =
+        (log(&*acme, "first").await, log(&*acme, "closed").await, log(&*other, "foreign").await);
+    for log in [&first, &closed, &foreign] {
+        root_sink(log, log.session_id().as_str()).emit(agent_start());
+        journal.flush().await.unwrap();
+    }
+    let whole = async || active(&**journal, Part::All, usize::MAX).await;
+    let has = |all: &[(String, bool)], name: &str| all.iter().any(|(id, _)| id == name);
+    assert_eq!(active(&*acme, own.clone(), 1).await, [("closed".to_owned(), true)], "the latest first");
+    drop(closed);
+    journal.flush().await.unwrap();
+    let expected = [("closed".to_owned(), false), ("first".to_owned(), true)];
+    assert_eq!(active(&*acme, own.clone(), 9).await, expected);
+    assert_eq!(active(&*other, own.clone(), 9).await, [("foreign".to_owned(), true)]);
+    assert!(has(&whole().await, "active/first") && has(&whole().await, "active-2/foreign"));
+    assert!(!has(&active(&**journal, own.clone(), usize::MAX).await, "active/first"));
+    root_sink(&first, "first").emit(agent_end());
+    journal.flush().await.unwrap();
+    assert_eq!(active(&*acme, own, 9).await, [("closed".to_owned(), false)]);
 }
 
 async fn log(journal: &dyn Journal, session: &str) -> Arc<SessionLog> {

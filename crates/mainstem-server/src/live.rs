@@ -1,0 +1,254 @@
+//! `GET /live`: what all sessions do that are at work, on one stream.
+
+mod encode;
+mod follow;
+mod lists;
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    pin::Pin,
+    sync::Arc,
+    time::Duration,
+};
+
+use axum::{
+    extract::State,
+    http::{HeaderMap, header},
+    response::Response,
+};
+use bytes::{Bytes, BytesMut};
+use futures_util::{
+    FutureExt, StreamExt,
+    stream::{self, BoxStream, SelectAll},
+};
+use mainstem::{
+    Harness,
+    journal::Part,
+    message::SessionId,
+    policy::{Share, Shares, Tenant},
+    session::LiveSession,
+};
+use mainstem_api::{Code, LiveFrame, LiveQuery, ServerView, StreamForm, Use};
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+pub(crate) use self::lists::LiveLists;
+use self::{
+    encode::Frames,
+    follow::{Update, follow},
+};
+use crate::{
+    app::App,
+    body::Query,
+    caller::Caller,
+    feed::{CHUNK_EVENTS, HEARTBEAT, StreamCut, streamed},
+    prefix::Prefix,
+    problem::Problem,
+};
+
+/// How many sessions a stream follows at once.
+const FOLLOWED: usize = 200;
+
+/// How long it takes at most until a session that begins to work is on the stream.
+const EVERY: Duration = Duration::from_millis(500);
+
+pub(crate) async fn get(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Query(query): Query<LiveQuery>,
+    prefix: Prefix,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    if query.all && caller.tenant.is_some() {
+        let detail = "the sessions of all tenants are for the operator; without `all` you get your own";
+        return Err(Problem::new(Code::OperatorOnly, detail));
+    }
+    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let form = StreamForm::accepted(accept).unwrap_or(StreamForm::Sse);
+    let share = app.readers.admit(&caller.tenant)?;
+    let live = Live {
+        app,
+        harness: caller.harness.clone(),
+        tenant: caller.tenant.clone(),
+        all: query.all,
+        frames: Frames::new(form, prefix),
+        updates: SelectAll::new(),
+        followed: HashMap::new(),
+        look_at: Instant::now(),
+        summary: None,
+        sent: Instant::now(),
+        is_over: false,
+        _share: share,
+    };
+    let body = stream::unfold(Box::pin(live), |mut live: Pin<Box<Live>>| async move {
+        let chunk = live.next().await?;
+        Some((chunk, live))
+    });
+    Ok(streamed(form.media_type(), body))
+}
+
+/// A session among those of all tenants.
+type Key = (Tenant, SessionId);
+
+/// A session that is followed.
+struct Followed {
+    is_here: bool,
+    /// Cancelled when the session is no longer at work, or is open elsewhere than before.
+    over: CancellationToken,
+}
+
+/// A response that streams.
+struct Live {
+    app: Arc<App>,
+    harness: Harness,
+    tenant: Tenant,
+    all: bool,
+    frames: Frames,
+    /// The updates of the sessions that are followed.
+    updates: SelectAll<BoxStream<'static, (Key, Update)>>,
+    followed: HashMap<Key, Followed>,
+    /// When the sessions are listed again.
+    look_at: Instant,
+    /// The last one that was sent.
+    summary: Option<LiveFrame>,
+    /// When the last chunk was sent.
+    sent: Instant,
+    is_over: bool,
+    /// Released when the reader disconnects.
+    _share: Share,
+}
+
+impl Live {
+    async fn next(&mut self) -> Option<Result<Bytes, StreamCut>> {
+        if self.is_over {
+            return None;
+        }
+        let begin = self.frames.begin();
+        if !begin.is_empty() {
+            return Some(Ok(begin));
+        }
+        loop {
+            let stop = self.app.stop.clone();
+            let chunk = tokio::select! {
+                biased;
+                () = stop.cancelled() => {
+                    self.is_over = true;
+                    return Some(Err(StreamCut));
+                }
+                () = sleep_until(self.look_at) => self.look().await,
+                Some(first) = self.updates.next(), if !self.updates.is_empty() => self.chunk(first),
+                () = sleep_until(self.sent + HEARTBEAT) => self.frames.keep_alive(),
+            };
+            if !chunk.is_empty() {
+                self.sent = Instant::now();
+                return Some(Ok(chunk));
+            }
+        }
+    }
+
+    /// Encodes an update and those that are there already.
+    fn chunk(&mut self, first: (Key, Update)) -> Bytes {
+        let mut out = BytesMut::new();
+        let mut next = Some(first);
+        let mut count = 0;
+        while let Some((key, update)) = next.take() {
+            out.extend_from_slice(&self.frame(key, update));
+            count += 1;
+            if count < CHUNK_EVENTS {
+                next = self.updates.next().now_or_never().flatten();
+            }
+        }
+        self.app.metrics.sent(count as u64);
+        out.freeze()
+    }
+
+    fn frame(&mut self, key: Key, update: Update) -> Bytes {
+        // A reader knows its own tenant.
+        let tenant = key.0.clone().filter(|_| self.tenant.is_none());
+        match update {
+            Update::Begun { node, session, fleet } => {
+                self.frames.of(&LiveFrame::Session { tenant, node, session: *session, fleet: *fleet })
+            }
+            Update::Event(event) => self.frames.of_event(tenant.as_ref(), &event),
+            Update::Left => {
+                self.followed.remove(&key);
+                self.frames.of(&LiveFrame::Left { tenant, session_id: key.1 })
+            }
+        }
+    }
+
+    /// Lists the sessions that are at work: follows further ones, and ends those that have finished.
+    async fn look(&mut self) -> Bytes {
+        self.look_at = Instant::now() + EVERY;
+        let part = if self.all { Part::All } else { Part::Of(None) };
+        let listed = self.app.live.list(self.harness.sessions(), &self.tenant, &part).await;
+        let listed = match listed {
+            Ok(listed) => listed,
+            Err(error) => {
+                // Those that are followed fail by themselves.
+                self.app.unreadable(&error);
+                return Bytes::new();
+            }
+        };
+        let now: HashMap<_, _> = listed.iter().map(|live| (key(live), live.is_here)).collect();
+        for (key, followed) in &self.followed {
+            if now.get(key) != Some(&followed.is_here) {
+                followed.over.cancel();
+            }
+        }
+        for live in listed.iter() {
+            if self.followed.len() < FOLLOWED && !self.followed.contains_key(&key(live)) {
+                self.follow(live);
+            }
+        }
+        self.summary(listed.len())
+    }
+
+    fn follow(&mut self, live: &LiveSession) {
+        let harness = match Caller::of(&self.app, live.tenant.clone()) {
+            Ok(caller) => caller.harness,
+            // It is logged; the tenant is none of this server's.
+            Err(_) => return,
+        };
+        let (key, over) = (key(live), CancellationToken::new());
+        let updates = follow(harness, live.clone(), over.clone());
+        let of = key.clone();
+        self.updates.push(updates.map(move |update| (of.clone(), update)).boxed());
+        self.followed.insert(key, Followed { is_here: live.is_here, over });
+    }
+
+    /// Encodes how many sessions there are, if it has changed.
+    fn summary(&mut self, live: usize) -> Bytes {
+        let server = self.all.then(|| view(&self.app));
+        let summary = LiveFrame::Summary { live, shown: self.followed.len(), server };
+        if self.summary.as_ref() == Some(&summary) {
+            return Bytes::new();
+        }
+        let frame = self.frames.of(&summary);
+        self.summary = Some(summary);
+        frame
+    }
+}
+
+fn key(live: &LiveSession) -> Key {
+    (live.tenant.clone(), live.view.id.clone())
+}
+
+/// Returns how much of the limits is in use.
+fn view(app: &App) -> ServerView {
+    let store = app.harness.sessions().store();
+    let none = || Use { used: 0, most: 0, by_tenant: BTreeMap::new() };
+    ServerView {
+        node: app.harness.journal().and_then(|journal| journal.node()),
+        runs: used(app.run_shares()),
+        sessions: Use { used: store.len(), ..store.limit().map_or_else(none, |shares| used(shares)) },
+        readers: used(app.readers.shares()),
+    }
+}
+
+fn used(shares: &Shares) -> Use {
+    let by_tenant = shares.by_tenant().into_iter();
+    let by_tenant =
+        by_tenant.map(|(tenant, count)| (tenant.map_or_else(String::new, |name| name.to_string()), count));
+    Use { used: shares.taken(), most: shares.most(), by_tenant: by_tenant.collect() }
+}

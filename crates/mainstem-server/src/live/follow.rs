@@ -1,0 +1,141 @@
+//! One session of a live stream: the state of its fleet, then its events, until it is no longer at
+//! work.
+
+use futures_util::{Stream, StreamExt, stream};
+use mainstem::{
+    Harness,
+    event::{AgentEvent, Cursor, FleetState},
+    session::LiveSession,
+};
+use mainstem_api::{AnySession, SessionView};
+use tokio_util::sync::CancellationToken;
+
+use crate::{feed::is_gap, readers::Source};
+
+/// What a live stream says of a session.
+pub(super) enum Update {
+    /// Its state; the events after it follow.
+    Begun { node: Option<String>, session: Box<SessionView>, fleet: Box<FleetState> },
+    /// An event that is not content.
+    Event(AgentEvent),
+    /// It is no longer at work, or can't be read. It is the last update.
+    Left,
+}
+
+/// Returns the updates of a session. When `over` is cancelled they end after the events that are
+/// committed.
+pub(super) fn follow(
+    harness: Harness,
+    live: LiveSession,
+    over: CancellationToken,
+) -> impl Stream<Item = Update> + Send {
+    let session = Follow { harness, live, over, phase: Phase::Begin };
+    stream::unfold(session, |mut session| async move {
+        let update = session.next().await?;
+        Some((update, session))
+    })
+}
+
+struct Follow {
+    harness: Harness,
+    live: LiveSession,
+    over: CancellationToken,
+    phase: Phase,
+}
+
+enum Phase {
+    Begin,
+    /// The source stays open meanwhile.
+    Events {
+        source: Source,
+        cursor: Cursor,
+    },
+    /// What is committed is still read.
+    Ending {
+        _source: Source,
+        cursor: Cursor,
+    },
+    Over,
+}
+
+impl Follow {
+    async fn next(&mut self) -> Option<Update> {
+        loop {
+            match &mut self.phase {
+                Phase::Begin => return Some(self.begin().await),
+                Phase::Events { source, cursor } => {
+                    let next = tokio::select! {
+                        biased;
+                        next = cursor.next() => Some(next),
+                        () = self.over.cancelled() => None,
+                    };
+                    match next {
+                        Some(next) => {
+                            if let Some(update) = self.update(next) {
+                                return Some(update);
+                            }
+                        }
+                        None => {
+                            // A copy may not have the last events yet.
+                            if matches!(source, Source::Elsewhere(_)) {
+                                let _ = self.harness.sessions().copy(&self.live.view.id).await;
+                            }
+                            self.phase = match std::mem::replace(&mut self.phase, Phase::Over) {
+                                Phase::Events { source, cursor } => Phase::Ending { _source: source, cursor },
+                                phase => phase,
+                            };
+                        }
+                    }
+                }
+                Phase::Ending { cursor, .. } => {
+                    let next = cursor.at_hand().await;
+                    if let Some(update) = self.update(next) {
+                        return Some(update);
+                    }
+                }
+                Phase::Over => return None,
+            }
+        }
+    }
+
+    /// Returns the state of the fleet; the session is followed from there on.
+    async fn begin(&mut self) -> Update {
+        let Some((source, mut fleet)) = self.state().await else { return self.leave() };
+        // Content is not sent, so a last line would not change.
+        fleet.agents.iter_mut().for_each(|agent| agent.last_line.clear());
+        let cursor = source.log().committed_from(fleet.seq + 1);
+        self.phase = Phase::Events { source, cursor };
+        let LiveSession { node, view, .. } = self.live.clone();
+        Update::Begun { node, session: Box::new(view), fleet: Box::new(fleet) }
+    }
+
+    /// Returns where the events come from, and the state after those that are committed.
+    async fn state(&mut self) -> Option<(Source, FleetState)> {
+        let (sessions, id) = (self.harness.sessions(), &self.live.view.id);
+        if self.live.is_here {
+            let session = sessions.get(id)?;
+            let fleet = AnySession::fleet(&session).await.ok()?;
+            return Some((Source::Open(session), fleet));
+        }
+        let copy = sessions.copy(id).await.ok()??;
+        let fleet = copy.fleet_at(copy.log().last_seq()).await?;
+        Some((Source::Elsewhere(copy), fleet))
+    }
+
+    /// Returns what the next event is for the reader; `None` if it is content.
+    fn update(&mut self, next: Option<AgentEvent>) -> Option<Update> {
+        match next {
+            None => Some(self.leave()),
+            Some(event) if is_gap(&event) => {
+                self.phase = Phase::Begin;
+                None
+            }
+            Some(event) => event.kind.is_lifecycle().then_some(Update::Event(event)),
+        }
+    }
+
+    fn leave(&mut self) -> Update {
+        self.phase = Phase::Over;
+        Update::Left
+    }
+}

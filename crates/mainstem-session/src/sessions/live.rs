@@ -1,0 +1,78 @@
+//! The sessions that are at work, in this process and in others.
+
+use std::collections::HashSet;
+
+use mainstem_api::SessionView;
+use mainstem_journal::{ActiveSession, JournalError, Part};
+use mainstem_policy::Tenant;
+
+use super::Sessions;
+use crate::view;
+
+/// A session that is at work: a run is queued or active, or background tasks are running.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LiveSession {
+    /// The tenant that it belongs to.
+    pub tenant: Tenant,
+    /// The session; its id is the one that the tenant knows.
+    pub view: SessionView,
+    /// Whether it is open in this process.
+    pub is_here: bool,
+    /// The name of the process that has it open, if several share the journal.
+    pub node: Option<String>,
+}
+
+impl Sessions {
+    /// Returns the sessions that are at work, at most `max`; the one whose run began last comes
+    /// first. `part` is [`Part::All`] for those of all tenants, which only the sessions without a
+    /// tenant have.
+    ///
+    /// A session that another process has open is among them while a run is active: what else it
+    /// does is known to that process alone.
+    ///
+    /// # Errors
+    /// The journal can't be read.
+    pub async fn live(&self, part: &Part, max: usize) -> Result<Vec<LiveSession>, JournalError> {
+        let has_all = *part == Part::All && self.tenant.is_none();
+        let node = self.journal().and_then(|journal| journal.node());
+        let here = self.store.at_work(|tenant| has_all || *tenant == self.tenant);
+        let here = here.into_iter().map(|(tenant, view)| LiveSession {
+            tenant,
+            view,
+            is_here: true,
+            node: node.clone(),
+        });
+        let mut live: Vec<_> = here.collect();
+        if let Some(journal) = self.journal() {
+            let part = if has_all { Part::All } else { Part::Of(None) };
+            let known: HashSet<_> =
+                live.iter().map(|live| (live.tenant.clone(), live.view.id.clone())).collect();
+            let elsewhere =
+                journal.active(&part, max).await?.into_iter().filter_map(|active| self.elsewhere(active));
+            live.extend(
+                elsewhere.filter(|live| !known.contains(&(live.tenant.clone(), live.view.id.clone()))),
+            );
+        }
+        live.sort_by(|one, other| other.view.last_run_at.cmp(&one.view.last_run_at));
+        live.truncate(max);
+        Ok(live)
+    }
+
+    /// Returns a session that a process has open; `None` if no process has.
+    fn elsewhere(&self, active: ActiveSession) -> Option<LiveSession> {
+        let ActiveSession { session, is_open: true, node } = active else { return None };
+        let mut view = view::recorded(&session, true);
+        let tenant = match session.id.tenant() {
+            Some(name) => Some(name.parse().ok()?),
+            None => self.tenant.clone(),
+        };
+        if let Some(tenant) = session.id.tenant().and(tenant.as_ref()) {
+            view.id = session.id.unscoped(tenant)?;
+        }
+        // What this process has open has ended its run a moment ago.
+        let open_here = self.store.get(&(tenant.clone(), view.id.clone()));
+        let is_open_here = open_here.is_some_and(|session| !session.has_failed());
+        (!is_open_here).then_some(LiveSession { tenant, view, is_here: false, node })
+    }
+}
