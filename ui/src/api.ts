@@ -108,6 +108,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/live": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Stream what all sessions do that are at work. */
+        get: operations["get_live"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/sessions/{session}/agents": {
         parameters: {
             query?: never;
@@ -1723,6 +1740,88 @@ export interface components {
              */
             window: number;
         };
+        /**
+         * @description A frame of the stream of all sessions that are at work. The stream has no cursor: a reader that
+         *     connects again gets every session from the beginning of its work.
+         *
+         *     The state of a session is its `session` frame's fleet with the events after it applied; a later
+         *     `session` frame replaces it. What agents write is not sent, so their `last_line` is empty.
+         */
+        LiveFrame: {
+            /** @constant */
+            type: "summary";
+            /**
+             * Format: uint
+             * @description The sessions that are at work. More than 1000 are not counted.
+             */
+            live: number;
+            /**
+             * Format: uint
+             * @description How many of them the stream has: those whose run began last.
+             */
+            shown: number;
+            /** @description The use of the server's limits, for the operator. */
+            server?: components["schemas"]["ServerView"] | null;
+        } | {
+            /** @constant */
+            type: "session";
+            /** @description Its tenant, if it is another one than the reader's. */
+            tenant?: components["schemas"]["TenantName"] | null;
+            /** @description The name of the node that has it open, if several share the journal. */
+            node?: string | null;
+            /** @description The session. */
+            session: components["schemas"]["SessionView"];
+            /** @description What its agents are doing. */
+            fleet: components["schemas"]["FleetState"];
+        } | {
+            /** @constant */
+            type: "event";
+            /** @description The tenant of the session, if it is another one than the reader's. */
+            tenant?: components["schemas"]["TenantName"] | null;
+            /** @description The event. */
+            event: components["schemas"]["AgentEvent"];
+        } | {
+            /** @constant */
+            type: "left";
+            /** @description The tenant of the session, if it is another one than the reader's. */
+            tenant?: components["schemas"]["TenantName"] | null;
+            /** @description The session. */
+            session_id: components["schemas"]["SessionId"];
+        };
+        /** @description How much of a server's limits is in use. */
+        ServerView: {
+            /** @description The name of the node, if several share the journal. */
+            node?: string | null;
+            /** @description The runs that are queued or active. */
+            runs: components["schemas"]["Use"];
+            /** @description The sessions in memory. */
+            sessions: components["schemas"]["Use"];
+            /** @description The readers that follow sessions. */
+            readers: components["schemas"]["Use"];
+        };
+        /** @description How much of a limit is in use. */
+        Use: {
+            /**
+             * Format: uint
+             * @description How many are in use.
+             */
+            used: number;
+            /**
+             * Format: uint
+             * @description The limit.
+             */
+            most: number;
+            /** @description How many each tenant uses; those without a tenant have an empty name. */
+            by_tenant?: {
+                [key: string]: number;
+            };
+        };
+        /**
+         * @description A tenant, whose sessions and tasks have the name in front of their ids in a shared store.
+         *
+         *     1 to 256 ASCII letters, digits and `-_.:~`, not beginning with a dot.
+         */
+        TenantName: string;
         /** @description A list. */
         Items2: {
             /** @description The items. */
@@ -2104,6 +2203,10 @@ export type AgentState = components['schemas']['AgentState'];
 export type Phase = components['schemas']['Phase'];
 export type ToolActivity = components['schemas']['ToolActivity'];
 export type ContextFill = components['schemas']['ContextFill'];
+export type LiveFrame = components['schemas']['LiveFrame'];
+export type ServerView = components['schemas']['ServerView'];
+export type Use = components['schemas']['Use'];
+export type TenantName = components['schemas']['TenantName'];
 export type Items2 = components['schemas']['Items2'];
 export type ChildSummary = components['schemas']['ChildSummary'];
 export type ChildStatus = components['schemas']['ChildStatus'];
@@ -2386,6 +2489,34 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    get_live: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Also the sessions of all tenants, and the use of the server's limits: for the operator's
+                 *     token alone.
+                 */
+                all?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Each session with the state of its fleet, then its events without deltas. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": components["schemas"]["LiveFrame"];
+                    "application/x-ndjson": components["schemas"]["LiveFrame"];
+                };
             };
             default: components["responses"]["Problem"];
         };

@@ -1,5 +1,6 @@
 // The address of a moment: `#session/agent@seq?…`, of which the later parts may be absent. Behind
-// the question mark are the filter and the runs that are compared.
+// the question mark are the filter and the runs that are compared. `#?live` is the address of all
+// sessions that are at work.
 import type { Filter, PartKind } from "./fleet/filter";
 import { PART_KINDS } from "./fleet/filter";
 
@@ -11,6 +12,8 @@ export interface Pair {
 }
 
 export interface Route {
+  /** All sessions that are at work, and not one of them. */
+  isLive?: boolean | undefined;
   session?: string | undefined;
   agent?: string | undefined;
   seq?: number | undefined;
@@ -29,6 +32,7 @@ export function readRoute(hash: string): Route {
 }
 
 function readQuery(query: URLSearchParams, route: Route): void {
+  if (query.has("live")) route.isLive = true;
   const filter: Filter = {};
   const [id, within, depth, kinds] = ["id", "in", "depth", "kind"].map((name) => query.get(name) || undefined);
   if (id) filter.id = id;
@@ -42,7 +46,8 @@ function readQuery(query: URLSearchParams, route: Route): void {
   route.compare = { ...(a && { a }), ...(b && { b }), ...(session && { session }) };
 }
 
-export function writeRoute({ session, agent, seq, filter, compare }: Route): string {
+export function writeRoute({ isLive, session, agent, seq, filter, compare }: Route): string {
+  if (isLive) return "#?live";
   if (session === undefined) return "#";
   const of = agent === undefined ? "" : `/${encodeURIComponent(agent)}`;
   const at = seq === undefined ? "" : `@${seq}`;

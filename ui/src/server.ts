@@ -69,8 +69,12 @@ export class Server {
    */
   async events(session: string, after: number, signal: AbortSignal): Promise<ReadableStream<Frame> | undefined> {
     const response = await this.#send(`sessions/${encodeURIComponent(session)}/events`, { accept: "text/event-stream", after, signal });
-    if (response.status === 204 || !response.body) return undefined;
-    return response.body.pipeThrough(new TextDecoderStream() as never).pipeThrough(new EventSourceParserStream());
+    return response.status === 204 ? undefined : framesOf(response);
+  }
+
+  /** Opens a stream that has no cursor. */
+  async stream(path: string, signal: AbortSignal): Promise<ReadableStream<Frame>> {
+    return framesOf(await this.#send(path, { accept: "text/event-stream", signal }));
   }
 
   /** Reads the events that a session has so far. */
@@ -79,6 +83,11 @@ export class Server {
     const response = await this.#send(path, { accept: "application/x-ndjson", signal });
     return recordOf(await response.text());
   }
+}
+
+function framesOf({ body }: Response): ReadableStream<Frame> {
+  if (!body) throw new Problem(0, "cut", "the stream was cut");
+  return body.pipeThrough(new TextDecoderStream() as never).pipeThrough(new EventSourceParserStream());
 }
 
 async function send(url: URL, bearer: string | null, { method = "GET", accept = "application/json", after = 0, body, signal }: Request): Promise<Response> {

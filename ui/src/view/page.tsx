@@ -7,6 +7,7 @@ import { Problem, type Server } from "../server";
 import type { Session } from "../session";
 import { setToken } from "../token";
 import { Desk } from "./desk";
+import { Fleets } from "./fleets";
 import { latest } from "./sessions";
 
 export function Page({ server }: { server: Server }) {
@@ -65,15 +66,16 @@ interface OpenProps {
   onUnauthorised: () => void;
 }
 
-/** Opens the session that the address names; without one, the latest of the server. */
+/** Opens what the address names: a session, or all that are at work; the latest session without one. */
 function Open({ server, onUnauthorised }: OpenProps) {
   const route = useRoute();
-  const { session: id } = route;
-  const session = useMemo(() => (id === undefined ? undefined : new LiveSession(id, server)), [id, server]);
+  const { session: id, isLive = false } = route;
+  const session = useMemo(() => (id === undefined || isLive ? undefined : new LiveSession(id, server)), [id, isLive, server]);
   useEffect(() => () => session?.close(), [session]);
   useEffect(() => {
-    if (id === undefined) void latest(server).then((first) => goTo({ session: first }));
-  }, [id, server]);
+    if (id === undefined && !isLive) void latest(server).then((first) => goTo({ session: first }));
+  }, [id, isLive, server]);
+  if (isLive) return <Fleets server={server} onUnauthorised={onUnauthorised} />;
   if (!session) return <p class="pad" role="status">Connecting.</p>;
   return <Addressed session={session} route={route} onUnauthorised={onUnauthorised} />;
 }

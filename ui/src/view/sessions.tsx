@@ -51,6 +51,7 @@ export function Sessions() {
       <div class="row pad">
         <input type="search" aria-label="find a session" placeholder="Find a session" maxLength={200} value={search} onInput={(event) => setSearch(event.currentTarget.value)} />
         <button type="button" onClick={() => (location.hash = writeRoute({ session: newName() }))}>New</button>
+        <a href={`${location.pathname}${writeRoute({ isLive: true })}`}>Live</a>
       </div>
       <ul class="sessions" aria-label="sessions">
         {found.map(({ id, state, runs }) => (

@@ -1,0 +1,135 @@
+// The screen of all sessions that are at work: what needs a person first, then what works, then
+// what has ended.
+import { useEffect, useMemo, useState } from "preact/hooks";
+import type { ServerView, Use } from "../api";
+import { Fleets as Followed, type Entry } from "../fleets";
+import { agentKey, totalTokens } from "../fleet/fleet";
+import { nameOf, rootOf } from "../fleet/view";
+import { writeRoute } from "../route";
+import type { Server } from "../server";
+import { usePart } from "../store";
+import { visible } from "./text";
+import { Elapsed, stateOf, StateChip, tokens, type State } from "./words";
+
+/** How many agents of a session are listed. */
+const LISTED = 6;
+
+const NEEDS_YOU: State = { sign: "?", word: "needs you", tone: "ask" };
+const AT_WORK: State = { sign: "◉", word: "at work", tone: "busy" };
+
+interface Props {
+  server: Server;
+  onUnauthorised: () => void;
+}
+
+export function Fleets({ server, onUnauthorised }: Props) {
+  const fleets = useMemo(() => new Followed(server), [server]);
+  useEffect(() => () => fleets.close(), [fleets]);
+  const { link, attempt, entries, live, followed, server: limits } = usePart(fleets.shown, (shown) => shown);
+  const [search, setSearch] = useState("");
+  const [isOnlyMine, setOnlyMine] = useState(false);
+  useEffect(() => {
+    if (link === "unauthorised") onUnauthorised();
+  }, [link, onUnauthorised]);
+  const asking = entries.filter(needsYou).length;
+  useEffect(() => {
+    document.title = `${asking > 0 ? `(${asking}) ` : ""}Live sessions · Mainstem`;
+  }, [asking]);
+  const found = entries.filter((entry) => has(entry, search.trim().toLowerCase()) && (!isOnlyMine || needsYou(entry)));
+  const groups = [
+    { title: "Needs you", of: found.filter(needsYou) },
+    { title: "At work", of: found.filter((entry) => !needsYou(entry) && !entry.hasLeft) },
+    { title: "Ended", of: found.filter((entry) => entry.hasLeft) },
+  ].filter(({ of }) => of.length > 0);
+  return (
+    <div class="fleets">
+      <header class="head">
+        <h1>Mainstem</h1>
+        <span>Live sessions</span>
+        <span class={`chip ${link === "live" ? "good" : "calm"}`}>{link === "live" ? "LIVE" : link}</span>
+        <span role="status">{live} at work{asking > 0 && `, ${asking} ${asking === 1 ? "needs" : "need"} you`}</span>
+        {limits && <Limits limits={limits} />}
+        <span class="grow" />
+        <a href={`${location.pathname}#`}>Latest session</a>
+      </header>
+      {link === "reconnecting" && <p class="banner" role="status">The connection is lost. Trying again, attempt {attempt}.</p>}
+      {live > followed && link === "live" && <p class="banner">{followed} of {live} sessions are shown: those whose run began last.</p>}
+      <main class="pad">
+        <div class="row filters" role="group" aria-label="filter">
+          <input type="search" aria-label="find a live session" placeholder="Find by session, agent, tenant or node" maxLength={200} value={search} onInput={(event) => setSearch(event.currentTarget.value)} />
+          <button type="button" aria-pressed={isOnlyMine} onClick={() => setOnlyMine(!isOnlyMine)}>Only what needs you</button>
+        </div>
+        {groups.map(({ title, of }) => (
+          <section key={title} aria-label={title}>
+            <h2>{title} ({of.length})</h2>
+            <div class="children">{of.map((entry) => <Session key={entry.name} entry={entry} />)}</div>
+          </section>
+        ))}
+        {groups.length === 0 && <p class="muted">{entries.length > 0 ? "The filter shows no session." : link === "connecting" ? "Connecting." : "No session is at work."}</p>}
+      </main>
+    </div>
+  );
+}
+
+const needsYou = ({ fleet, hasLeft }: Entry): boolean =>
+  !hasLeft && (Object.keys(fleet.confirmations).length > 0 || fleet.agents.some(({ phase, outcome }) => phase === "asking" && !outcome));
+
+/** Whether a session, one of its agents, its tenant or its node has a text in its name. */
+function has({ id, tenant, node, fleet }: Entry, text: string): boolean {
+  const names = [id, tenant, node, ...fleet.agents.map(nameOf)];
+  return text === "" || names.some((name) => name?.toLowerCase().includes(text));
+}
+
+function Limits({ limits: { node, runs, sessions, readers } }: { limits: ServerView }) {
+  return (
+    <span class="muted figures" aria-label="limits of this server">
+      {node && <>node {visible(node)} · </>}
+      <Limit of="runs" use={runs} /> · <Limit of="sessions open" use={sessions} /> · <Limit of="readers" use={readers} />
+    </span>
+  );
+}
+
+/** How much of a limit is in use; the tenants are in its title. */
+function Limit({ of, use: { used, most, by_tenant: tenants } }: { of: string; use: Use }) {
+  const title = Object.entries(tenants ?? {}).map(([name, count]) => `${name || "without a tenant"}: ${count}`).join(", ");
+  return <span title={title}>{used} of {most} {of}</span>;
+}
+
+function Session({ entry: { id, tenant, node, fleet, hasLeft } }: { entry: Entry }) {
+  const root = rootOf(fleet);
+  const active = fleet.agents.filter((agent) => agent.outcome === undefined);
+  const state = needsYou({ name: "", id, fleet, hasLeft }) ? NEEDS_YOU : hasLeft && root ? stateOf(root) : AT_WORK;
+  const tasks = Object.values(fleet.tasks).filter((status) => status === "running" || status === "pending").length;
+  // Another tenant's session can't be opened with the operator's token.
+  const name = tenant === undefined
+    ? <a class="who" href={`${location.pathname}${writeRoute({ session: id })}`}>{visible(id)}</a>
+    : <span class="who">{visible(id)}</span>;
+  return (
+    <section class={`card ${state.tone}`} aria-label={`session ${id}`}>
+      <header>
+        {name}
+        <StateChip state={state} />
+        {tenant !== undefined && <span class="chip">{visible(tenant)}</span>}
+        {node !== undefined && <span class="chip">{visible(node)}</span>}
+        <span class="figures">
+          {root && <Elapsed from={root.startedAt} to={root.endedAt ?? undefined} until={hasLeft ? fleet.at : undefined} />}
+          <span>{tokens(totalTokens(fleet.usage))}</span>
+        </span>
+      </header>
+      <div class="body">
+        <p class="muted">{fleet.agents.length} {fleet.agents.length === 1 ? "agent" : "agents"}{active.length > 0 && `, ${active.length} running`}{tasks > 0 && `, ${tasks} in the background`}</p>
+        <ul>{active.slice(0, LISTED).map((agent) => <Agent key={agentKey(agent)} agent={agent} />)}</ul>
+        {active.length > LISTED && <p class="muted">{active.length - LISTED} more running</p>}
+      </div>
+    </section>
+  );
+}
+
+function Agent({ agent }: { agent: Entry["fleet"]["agents"][number] }) {
+  const state = stateOf(agent);
+  return (
+    <li class={`line ${state.tone}`}>
+      <span class="sign" aria-hidden="true">{state.sign}</span> <span class="who">{visible(nameOf(agent))}</span> <span class="muted">{state.word}{agent.tools.length > 0 && `: ${agent.tools.map(({ name }) => visible(name)).join(", ")}`}</span>
+    </li>
+  );
+}
