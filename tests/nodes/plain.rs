@@ -276,7 +276,7 @@ async fn what_works_at_one_server_is_on_the_live_stream_of_another() {
                 match serde_json::from_str(line) {
                     Ok(LiveFrame::Session { fleet, node, .. }) => {
                         nodes.push(node.unwrap());
-                        state = Some(fleet);
+                        state = Some(*fleet);
                     }
                     Ok(LiveFrame::Event { event, .. }) => state.as_mut().unwrap().apply(&event),
                     Ok(LiveFrame::Left { .. }) => return,

@@ -5,6 +5,7 @@ import { readRoute, writeRoute, type Route } from "../src/route";
 test.each<[string, Route]>([
   ["", {}],
   ["#one", { session: "one" }],
+  ["#?live", { isLive: true }],
   ["#one@17", { session: "one", seq: 17 }],
   ["#one/agent%3Aworker%3A1@17", { session: "one", agent: "agent:worker:1", seq: 17 }],
   ["#acme%2Fone/root", { session: "acme/one", agent: "root" }],

@@ -46,9 +46,9 @@ pub enum LiveFrame {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         node: Option<String>,
         /// The session.
-        session: SessionView,
+        session: Box<SessionView>,
         /// What its agents are doing.
-        fleet: FleetState,
+        fleet: Box<FleetState>,
     },
     /// An event of a session, without what is streamed in pieces.
     Event {

@@ -12,6 +12,7 @@ use crate::{
     jobs::MAX_JOBS,
     large,
     listen::{HEADER_BYTES, HEADERS, WRITES},
+    live::FOLLOWED,
     protocols::{MAX_CONFIGS, MAX_TASKS},
     runs::MAX_WAIT,
     server::DEFAULTS,
@@ -53,6 +54,12 @@ pub fn bounds() -> Vec<Bound> {
             DEFAULTS.readers_per_session.to_string(),
             "429 `too_many_readers`",
             "there_is_only_so_much_room",
+        ),
+        row(
+            "sessions of a live stream",
+            FOLLOWED.to_string(),
+            "those whose run began last; `summary` has the number of all",
+            "a_live_stream_has_so_many_sessions",
         ),
         row("readers in all", READERS.to_string(), "429 `too_many_readers`", "readers_have_a_bound_in_all"),
         row(

@@ -47,7 +47,7 @@ use crate::{
 };
 
 /// How many sessions a stream follows at once.
-const FOLLOWED: usize = 200;
+pub(crate) const FOLLOWED: usize = 200;
 
 /// How long it takes at most until a session that begins to work is on the stream.
 const EVERY: Duration = Duration::from_millis(500);
@@ -167,7 +167,7 @@ impl Live {
         let tenant = key.0.clone().filter(|_| self.tenant.is_none());
         match update {
             Update::Begun { node, session, fleet } => {
-                self.frames.of(&LiveFrame::Session { tenant, node, session: *session, fleet: *fleet })
+                self.frames.of(&LiveFrame::Session { tenant, node, session, fleet })
             }
             Update::Event(event) => self.frames.of_event(tenant.as_ref(), &event),
             Update::Left => {

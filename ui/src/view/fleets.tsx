@@ -105,7 +105,7 @@ function Session({ entry: { id, tenant, node, fleet, hasLeft } }: { entry: Entry
     ? <a class="who" href={`${location.pathname}${writeRoute({ session: id })}`}>{visible(id)}</a>
     : <span class="who">{visible(id)}</span>;
   return (
-    <section class={`card ${state.tone}`} aria-label={`session ${id}`}>
+    <section class={`card ${state.tone}`} aria-label={tenant === undefined ? `session ${id}` : `session ${id} of ${tenant}`}>
       <header>
         {name}
         <StateChip state={state} />
@@ -129,7 +129,7 @@ function Agent({ agent }: { agent: Entry["fleet"]["agents"][number] }) {
   const state = stateOf(agent);
   return (
     <li class={`line ${state.tone}`}>
-      <span class="sign" aria-hidden="true">{state.sign}</span> <span class="who">{visible(nameOf(agent))}</span> <span class="muted">{state.word}{agent.tools.length > 0 && `: ${agent.tools.map(({ name }) => visible(name)).join(", ")}`}</span>
+      <span class="sign" aria-hidden="true">{state.sign}</span> <span class="who">{visible(nameOf(agent))}</span> <span class="muted">{state.word}{agent.tools.length > 0 && `: ${[...new Set(agent.tools.map(({ name }) => visible(name)))].join(", ")}`}</span>
     </li>
   );
 }

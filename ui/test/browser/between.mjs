@@ -24,6 +24,9 @@ export class Between {
   #random = random(0);
   /** Sessions that are played instead of the server's. */
   sessions = new Map();
+  /** The frames of the live stream that is played instead of the server's. */
+  live;
+  #liveStreams = new Set();
   /** What was sent to them: the end of the path, and the body. */
   posted = [];
   #server = http.createServer((request, response) => this.#answer(request, response));
@@ -38,6 +41,11 @@ export class Between {
   cut(times, seed) {
     this.cuts = times;
     this.#random = random(seed);
+  }
+
+  /** Cuts the live streams that are open. */
+  dropLive() {
+    for (const stream of this.#liveStreams) stream.destroy();
   }
 
   async listen() {
@@ -55,6 +63,11 @@ export class Between {
     const [, id, rest] = /^\/v1\/sessions\/([^/?]+)(\/[a-z]+)?/.exec(request.url) ?? [];
     const session = this.sessions.get(id);
     if (session) return this.#play(session, rest, request, response);
+    if (request.url.startsWith("/v1/live")) {
+      this.#liveStreams.add(response);
+      response.on("close", () => this.#liveStreams.delete(response));
+      if (this.live) return playLive(this.live, response);
+    }
     const { hostname, port } = new URL(this.target);
     const upstream = http.request({ hostname, port, path: request.url, method: request.method, headers: request.headers }, (answer) => {
       if (this.page && /^\/(page\/.*)?$/.test(request.url)) return this.#file(request.url, answer, response);
@@ -103,6 +116,12 @@ export class Between {
     }
     response.end();
   }
+}
+
+/** Sends the frames of a live stream, which stays open. */
+function playLive(frames, response) {
+  response.writeHead(200, { "content-type": "text/event-stream" });
+  for (const frame of frames) response.write(`event: ${frame.type}\ndata: ${JSON.stringify(frame)}\n\n`);
 }
 
 function json(response, value) {

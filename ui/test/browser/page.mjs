@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import { close, timed, trouble } from "./harness.mjs";
 import { runsAreCompared, runsAreTabsOnSmallScreens, runsOfOtherSessionsAreCompared } from "./compare.mjs";
 import { isFiltered } from "./filter.mjs";
+import { liveSessionsAreOnOneScreen } from "./live.mjs";
 import { keepsUpWithFiftyAgents, opensLargeSessions } from "./load.mjs";
 import { beginsWhereTheRecordDoes, findsSessionsOfLaterPages, forgetsWhatTheServerHasForgotten, showsHostileText } from "./odd.mjs";
 import { isInstalledAndUsed } from "./packages.mjs";
@@ -27,7 +28,7 @@ try {
     inOrder(screensAreAsAccepted),
     inOrder(movesOnlyWhereItMay, opensWithoutAServer, savesExcerpts, beginsWhereTheRecordDoes, forgetsWhatTheServerHasForgotten),
   ]);
-  await inOrder(survivesARestart, showsHostileText, findsSessionsOfLaterPages, keepsUpWithFiftyAgents, opensLargeSessions);
+  await inOrder(liveSessionsAreOnOneScreen, survivesARestart, showsHostileText, findsSessionsOfLaterPages, keepsUpWithFiftyAgents, opensLargeSessions);
   assert.deepEqual(trouble, []);
 } finally {
   await close();

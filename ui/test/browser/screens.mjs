@@ -7,6 +7,7 @@ import fs from "node:fs";
 import path from "node:path";
 import { accessible, between, folder, open, patience, pictures, timeline } from "./harness.mjs";
 import { decode, differing, encode } from "./png.mjs";
+import { snapshot } from "./between.mjs";
 import { play } from "./saved.mjs";
 import { withRetry } from "../retry.mjs";
 
@@ -37,6 +38,27 @@ function failed() {
   return events;
 }
 
+/** The frames of a session that is at work: its events without what is streamed in pieces. */
+function framesOf(id, events, fields = {}) {
+  const frames = events.filter(({ type }) => !type.endsWith("_DELTA")).map((event) => ({ type: "event", tenant: fields.tenant, event: { ...event, sessionId: id } }));
+  return [{ type: "session", ...fields, session: { id }, fleet: { ...snapshot(0, 0), sessionId: id } }, ...frames];
+}
+
+/** Live sessions of two tenants and two nodes: one asks, two work, one has ended. */
+function live() {
+  const use = (used, most, by_tenant) => ({ used, most, by_tenant });
+  const server = { node: "north-1", runs: use(3, 64, { "": 2, acme: 1 }), sessions: use(12, 1000), readers: use(4, 512) };
+  const asked = until(timeline("steered"), ({ type }) => type === "REQUIRE_USER_CONFIRM");
+  return [
+    { type: "summary", live: 3, shown: 3, server },
+    ...framesOf("a discount", timeline("demo").slice(0, 200), { node: "north-1" }),
+    ...framesOf("steered", asked, { node: "south-1" }),
+    ...framesOf("a discount", timeline("demo").slice(0, 60), { node: "south-1", tenant: "acme" }),
+    ...framesOf("an earlier one", timeline("demo"), { node: "north-1" }),
+    { type: "left", session_id: "an earlier one" },
+  ];
+}
+
 /** Each state: its events, where the page is, and what is shown once it is there. */
 const STATES = {
   empty: { hash: "", shows: ".empty dl" },
@@ -44,20 +66,22 @@ const STATES = {
   "needs-you": { events: () => until(timeline("steered"), ({ type }) => type === "REQUIRE_USER_CONFIRM"), hash: "", shows: "article.ask" },
   failed: { events: failed, hash: "", shows: ".lane > div > .parts > .ended" },
   replay: { events: () => timeline("demo"), hash: "@151", shows: ".chip.replaying" },
+  live: { frames: live, shows: ".fleets .card.good" },
   compare: { events: () => withRetry(timeline("demo")), hash: "?compare=", shows: ".lanes .mark" },
 };
 
 /** Opens a state with a fixed clock, and with lists that do not depend on the server. */
 async function openState(name, look) {
-  const { events, hash, shows } = STATES[name];
+  const { events, frames, hash, shows } = STATES[name];
   const record = events?.() ?? [];
   if (events) play(`state-${name}`, record);
   const page = await open("page/icon.svg", { locale: "en-GB", timezoneId: "UTC", viewport: { width: 1440, height: 900 }, ...look });
-  await page.clock.setFixedTime(record.at(-1)?.createdAt ?? "2026-11-26T18:00:00Z");
+  await page.clock.setFixedTime((frames ? timeline("demo") : record).at(-1)?.createdAt ?? "2026-11-26T18:00:00Z");
   const answer = (way, body) => page.route(`${between.url}v1/${way}`, (route) => route.fulfill({ json: body }));
   await answer("agents", AGENTS);
   await answer("sessions", { items: [{ id: `state-${name}`, state: "idle", runs: 1, queued_runs: [], updated_at: "2026-11-26T18:00:00Z" }] });
-  await page.goto(`${between.url}#state-${name}${hash}`);
+  if (frames) between.live = frames();
+  await page.goto(`${between.url}#${frames ? "?live" : `state-${name}${hash}`}`);
   await page.locator(shows).first().waitFor({ ...patience, state: "attached" });
   if (record.length > 0 && !hash) await page.waitForFunction((seq) => document.querySelector(".replay output")?.textContent.startsWith(`${seq} of ${seq}`), record.at(-1).seq);
   return page;
@@ -106,6 +130,7 @@ async function screensOf(name) {
     }
   }
   await page.context().close();
+  if (STATES[name].frames) between.live = undefined;
   return wrong;
 }
 

@@ -63,7 +63,7 @@ impl Reader {
     fn apply(&mut self, frame: &LiveFrame) {
         match frame {
             LiveFrame::Session { session, fleet, .. } => {
-                self.fleets.insert(session.id.to_string(), fleet.clone());
+                self.fleets.insert(session.id.to_string(), (**fleet).clone());
             }
             LiveFrame::Event { event, .. } => {
                 assert!(event.kind.is_lifecycle(), "{event}");
@@ -227,4 +227,25 @@ async fn it_is_server_sent_events_that_a_stop_cuts() {
     };
     let (read, ()) = tokio::join!(read, async { rig.stop.cancel() });
     assert!(read.is_err(), "a cut stream has no end");
+}
+
+#[tokio::test]
+async fn a_live_stream_has_so_many_sessions() {
+    let model = ScriptedModel::new().agent("main", [Turn::new().text("x").hang()]);
+    let harness = fleet(model).build().unwrap();
+    let rig = Rig::start(harness, |builder| builder.with_max_runs(300)).await;
+    for number in 0..205 {
+        begin(&rig, TOKEN, &format!("s-{number}")).await;
+    }
+    let mut reader = Reader::of(&rig, "/v1/live", TOKEN).await;
+    let first = reader.next().await.unwrap();
+    assert_eq!(first, LiveFrame::Summary { live: 205, shown: 200, server: None });
+    while reader.fleets.len() < 200 {
+        reader.next().await.unwrap();
+    }
+    assert!(!reader.fleets.contains_key("s-0") && reader.fleets.contains_key("s-204"));
+    // A session that leaves makes room for another.
+    let run = rig.get_json("/v1/sessions/s-204").await["active_run"].as_str().unwrap().to_owned();
+    rig.post(&format!("/v1/runs/{run}/cancel"), Value::Null).await;
+    reader.until_session("s-4").await;
 }
