@@ -115,7 +115,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Stream what all sessions do that are at work. */
+        /** Stream what all active sessions do. */
         get: operations["get_live"];
         put?: never;
         post?: never;
@@ -1741,7 +1741,7 @@ export interface components {
             window: number;
         };
         /**
-         * @description A frame of the stream of all sessions that are at work. The stream has no cursor: a reader that
+         * @description A frame of the stream of all active sessions. The stream has no cursor: a reader that
          *     connects again gets every session from the beginning of its work.
          *
          *     The state of a session is its `session` frame's fleet with the events after it applied; a later
@@ -1752,7 +1752,7 @@ export interface components {
             type: "summary";
             /**
              * Format: uint
-             * @description The sessions that are at work. More than 1000 are not counted.
+             * @description The sessions that are active. More than 1000 are not counted.
              */
             live: number;
             /**

@@ -1,4 +1,4 @@
-// All sessions that are at work, as `GET /v1/live` sends them; also after the connection was lost.
+// All active sessions, as `GET /v1/live` sends them; also after the connection was lost.
 import type { FleetState, LiveFrame, ServerView } from "./api";
 import type { AgentEvent } from "./fleet/event";
 import { apply, indexed, type Places } from "./fleet/fleet";
@@ -28,9 +28,9 @@ export interface Entry {
 export interface ShownFleets {
   link: Link;
   attempt: number;
-  /** Those at work, then those that have left, the latest first. */
+  /** Those active, then those that have left, the latest first. */
   entries: readonly Entry[];
-  /** How many sessions are at work, and how many of them the stream has. */
+  /** How many sessions are active, and how many of them the stream has. */
   live: number;
   followed: number;
   server?: ServerView | undefined;
@@ -76,7 +76,7 @@ export class Fleets {
 
   async #read(connected: () => void): Promise<void> {
     const stream = await this.server.stream(this.#isOperator ? "live?all=true" : "live", this.#stop.signal);
-    // The stream has no cursor: it begins with the sessions that are at work now.
+    // The stream has no cursor: it begins with the sessions that are active now.
     this.#known.clear();
     this.shown.set({ link: "live", attempt: 0 });
     connected();

@@ -1,6 +1,6 @@
 // The address of a moment: `#session/agent@seq?…`, of which the later parts may be absent. Behind
 // the question mark are the filter and the runs that are compared. `#?live` is the address of all
-// sessions that are at work.
+// sessions that are active.
 import type { Filter, PartKind } from "./fleet/filter";
 import { PART_KINDS } from "./fleet/filter";
 
@@ -12,7 +12,7 @@ export interface Pair {
 }
 
 export interface Route {
-  /** All sessions that are at work, and not one of them. */
+  /** All active sessions, and not one of them. */
   isLive?: boolean | undefined;
   session?: string | undefined;
   agent?: string | undefined;

@@ -45,7 +45,7 @@ endpoints! {
     GetEvent,
     /// Returns the state of the fleet.
     GetFleet,
-    /// Streams what all sessions at work do.
+    /// Streams what all active sessions do.
     Live,
     /// Lists the children.
     ListChildren,
@@ -165,7 +165,7 @@ impl Endpoint {
                     .json::<FleetState>(200, "The state after event `seq`.")
                     .empty(304, "Nothing has happened since.")
             }
-            Self::Live => Operation::get("/v1/live", "Stream what all sessions do that are at work.")
+            Self::Live => Operation::get("/v1/live", "Stream what all active sessions do.")
                 .query::<LiveQuery>()
                 .stream::<LiveFrame>(
                     "Each session with the state of its fleet, then its events without deltas.",

@@ -1,4 +1,4 @@
-//! The sessions that are at work, on one stream.
+//! The sessions that are active, on one stream.
 
 use mainstem_event::{AgentEvent, FleetState};
 use mainstem_message::{SessionId, TenantName};
@@ -18,7 +18,7 @@ pub struct LiveQuery {
     pub all: bool,
 }
 
-/// A frame of the stream of all sessions that are at work. The stream has no cursor: a reader that
+/// A frame of the stream of all active sessions. The stream has no cursor: a reader that
 /// connects again gets every session from the beginning of its work.
 ///
 /// The state of a session is its `session` frame's fleet with the events after it applied; a later
@@ -29,7 +29,7 @@ pub struct LiveQuery {
 pub enum LiveFrame {
     /// How many sessions there are. It is sent first, and after each change.
     Summary {
-        /// The sessions that are at work. More than 1000 are not counted.
+        /// The sessions that are active. More than 1000 are not counted.
         live: usize,
         /// How many of them the stream has: those whose run began last.
         shown: usize,
@@ -37,7 +37,7 @@ pub enum LiveFrame {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         server: Option<ServerView>,
     },
-    /// A session is at work, or events of it were missed.
+    /// A session is active, or events of it were missed.
     Session {
         /// Its tenant, if it is another one than the reader's.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -58,7 +58,7 @@ pub enum LiveFrame {
         /// The event.
         event: AgentEvent,
     },
-    /// A session is no longer at work.
+    /// A session is no longer active.
     Left {
         /// The tenant of the session, if it is another one than the reader's.
         #[serde(default, skip_serializing_if = "Option::is_none")]

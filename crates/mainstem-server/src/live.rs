@@ -1,4 +1,4 @@
-//! `GET /live`: what all sessions do that are at work, on one stream.
+//! `GET /live`: what all active sessions do, on one stream.
 
 mod encode;
 mod follow;
@@ -69,7 +69,7 @@ pub(crate) async fn get(
     let live = Live {
         app,
         harness: caller.harness.clone(),
-        tenant: caller.tenant.clone(),
+        tenant: caller.tenant,
         all: query.all,
         frames: Frames::new(form, prefix),
         updates: SelectAll::new(),
@@ -93,7 +93,7 @@ type Key = (Tenant, SessionId);
 /// A session that is followed.
 struct Followed {
     is_here: bool,
-    /// Cancelled when the session is no longer at work, or is open elsewhere than before.
+    /// Cancelled when the session is no longer active, or is open elsewhere than before.
     over: CancellationToken,
 }
 
@@ -177,7 +177,7 @@ impl Live {
         }
     }
 
-    /// Lists the sessions that are at work: follows further ones, and ends those that have finished.
+    /// Lists the sessions that are active: follows further ones, and ends those that have finished.
     async fn look(&mut self) -> Bytes {
         self.look_at = Instant::now() + EVERY;
         let part = if self.all { Part::All } else { Part::Of(None) };

@@ -159,7 +159,7 @@ impl Session {
     }
 
     /// Returns `true` if a run is queued or active, or background tasks are running.
-    pub fn is_at_work(&self) -> bool {
+    pub fn is_active(&self) -> bool {
         self.active().is_some() || !self.queued().is_empty() || !self.0.tasks.live_below(self.id()).is_empty()
     }
 

@@ -1,4 +1,4 @@
-// The screen of all sessions that are at work: what needs a person first, then what works, then
+// The screen of all active sessions: what needs a person first, then what runs, then
 // what has ended.
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { ServerView, Use } from "../api";
@@ -15,7 +15,7 @@ import { Elapsed, stateOf, StateChip, tokens, type State } from "./words";
 const LISTED = 6;
 
 const NEEDS_YOU: State = { sign: "?", word: "needs you", tone: "ask" };
-const AT_WORK: State = { sign: "◉", word: "at work", tone: "busy" };
+const ACTIVE: State = { sign: "◉", word: "active", tone: "busy" };
 
 interface Props {
   server: Server;
@@ -38,7 +38,7 @@ export function Fleets({ server, onUnauthorised }: Props) {
   const found = entries.filter((entry) => has(entry, search.trim().toLowerCase()) && (!isOnlyMine || needsYou(entry)));
   const groups = [
     { title: "Needs you", of: found.filter(needsYou) },
-    { title: "At work", of: found.filter((entry) => !needsYou(entry) && !entry.hasLeft) },
+    { title: "Active", of: found.filter((entry) => !needsYou(entry) && !entry.hasLeft) },
     { title: "Ended", of: found.filter((entry) => entry.hasLeft) },
   ].filter(({ of }) => of.length > 0);
   return (
@@ -47,7 +47,7 @@ export function Fleets({ server, onUnauthorised }: Props) {
         <h1>Mainstem</h1>
         <span>Live sessions</span>
         <span class={`chip ${link === "live" ? "good" : "calm"}`}>{link === "live" ? "LIVE" : link}</span>
-        <span role="status">{live} at work{asking > 0 && `, ${asking} ${asking === 1 ? "needs" : "need"} you`}</span>
+        <span role="status">{live} active{asking > 0 && `, ${asking} ${asking === 1 ? "needs" : "need"} you`}</span>
         {limits && <Limits limits={limits} />}
         <span class="grow" />
         <a href={`${location.pathname}#`}>Latest session</a>
@@ -65,7 +65,7 @@ export function Fleets({ server, onUnauthorised }: Props) {
             <div class="children">{of.map((entry) => <Session key={entry.name} entry={entry} />)}</div>
           </section>
         ))}
-        {groups.length === 0 && <p class="muted">{entries.length > 0 ? "The filter shows no session." : link === "connecting" ? "Connecting." : "No session is at work."}</p>}
+        {groups.length === 0 && <p class="muted">{entries.length > 0 ? "The filter shows no session." : link === "connecting" ? "Connecting." : "No session is active."}</p>}
       </main>
     </div>
   );
@@ -98,7 +98,7 @@ function Limit({ of, use: { used, most, by_tenant: tenants } }: { of: string; us
 function Session({ entry: { id, tenant, node, fleet, hasLeft } }: { entry: Entry }) {
   const root = rootOf(fleet);
   const active = fleet.agents.filter((agent) => agent.outcome === undefined);
-  const state = needsYou({ name: "", id, fleet, hasLeft }) ? NEEDS_YOU : hasLeft && root ? stateOf(root) : AT_WORK;
+  const state = needsYou({ name: "", id, fleet, hasLeft }) ? NEEDS_YOU : hasLeft && root ? stateOf(root) : ACTIVE;
   const tasks = Object.values(fleet.tasks).filter((status) => status === "running" || status === "pending").length;
   // Another tenant's session can't be opened with the operator's token.
   const name = tenant === undefined

@@ -66,7 +66,7 @@ interface OpenProps {
   onUnauthorised: () => void;
 }
 
-/** Opens what the address names: a session, or all that are at work; the latest session without one. */
+/** Opens what the address names: a session, or all that are active; the latest session without one. */
 function Open({ server, onUnauthorised }: OpenProps) {
   const route = useRoute();
   const { session: id, isLive = false } = route;

@@ -1,11 +1,11 @@
-// All sessions that are at work, on one screen.
+// All active sessions, on one screen.
 import assert from "node:assert/strict";
 import { accessibleInBoth, api, between, open, patience, picture, tabTo } from "./harness.mjs";
 
 /** Followed from no session to two that have ended, also after the connection was lost. */
 export async function liveSessionsAreOnOneScreen() {
   const page = await open("#?live");
-  await page.getByText("No session is at work.").waitFor(patience);
+  await page.getByText("No session is active.").waitFor(patience);
   await accessibleInBoth(page, "no live session");
   await api("sessions/live-one/runs", "POST", { input: "Review the discount change" });
   await api("sessions/live-two/runs", "POST", { input: "Review it", options: { permissions: [{ ask: ["read_diff"] }] } });
@@ -14,9 +14,9 @@ export async function liveSessionsAreOnOneScreen() {
 
   // What needs a person is first, and in the title.
   await session("live-two", group("Needs you")).waitFor(patience);
-  await session("live-one", group("At work")).locator("li", { hasText: "reviewer · correctness" }).waitFor(patience);
+  await session("live-one", group("Active")).locator("li", { hasText: "reviewer · correctness" }).waitFor(patience);
   assert.match(await page.title(), /^\(1\) /);
-  assert.deepEqual((await page.locator(".fleets h2").allTextContents()).map((text) => text.split(" (")[0]), ["Needs you", "At work"]);
+  assert.deepEqual((await page.locator(".fleets h2").allTextContents()).map((text) => text.split(" (")[0]), ["Needs you", "Active"]);
   await page.getByLabel("limits of this server").getByText(/^2 of \d+ runs$/).waitFor();
   await accessibleInBoth(page, "live sessions");
   await picture(page, "live");
@@ -47,7 +47,7 @@ export async function liveSessionsAreOnOneScreen() {
   await page.getByRole("link", { name: "Live", exact: true }).click();
   await session("live-two", group("Needs you")).waitFor(patience);
   await api("sessions/live-three/runs", "POST", { input: "Review the discount change" });
-  await session("live-three", group("At work")).waitFor(patience);
+  await session("live-three", group("Active")).waitFor(patience);
   await session("live-three", group("Ended")).getByText("done").waitFor(patience);
   await api(`runs/${run}/cancel`, "POST");
   await page.context().close();

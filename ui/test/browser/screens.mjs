@@ -38,7 +38,7 @@ function failed() {
   return events;
 }
 
-/** The frames of a session that is at work: its events without what is streamed in pieces. */
+/** The frames of a session that is active: its events without what is streamed in pieces. */
 function framesOf(id, events, fields = {}) {
   const frames = events.filter(({ type }) => !type.endsWith("_DELTA")).map((event) => ({ type: "event", tenant: fields.tenant, event: { ...event, sessionId: id } }));
   return [{ type: "session", ...fields, session: { id }, fleet: { ...snapshot(0, 0), sessionId: id } }, ...frames];

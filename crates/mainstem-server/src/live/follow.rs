@@ -18,7 +18,7 @@ pub(super) enum Update {
     Begun { node: Option<String>, session: Box<SessionView>, fleet: Box<FleetState> },
     /// An event that is not content.
     Event(AgentEvent),
-    /// It is no longer at work, or can't be read. It is the last update.
+    /// It is no longer active, or can't be read. It is the last update.
     Left,
 }
 
@@ -100,26 +100,13 @@ impl Follow {
 
     /// Returns the state of the fleet; the session is followed from there on.
     async fn begin(&mut self) -> Update {
-        let Some((source, mut fleet)) = self.state().await else { return self.leave() };
+        let Some((source, mut fleet)) = state(&self.harness, &self.live).await else { return self.leave() };
         // Content is not sent, so a last line would not change.
         fleet.agents.iter_mut().for_each(|agent| agent.last_line.clear());
         let cursor = source.log().committed_from(fleet.seq + 1);
         self.phase = Phase::Events { source, cursor };
         let LiveSession { node, view, .. } = self.live.clone();
         Update::Begun { node, session: Box::new(view), fleet: Box::new(fleet) }
-    }
-
-    /// Returns where the events come from, and the state after those that are committed.
-    async fn state(&mut self) -> Option<(Source, FleetState)> {
-        let (sessions, id) = (self.harness.sessions(), &self.live.view.id);
-        if self.live.is_here {
-            let session = sessions.get(id)?;
-            let fleet = AnySession::fleet(&session).await.ok()?;
-            return Some((Source::Open(session), fleet));
-        }
-        let copy = sessions.copy(id).await.ok()??;
-        let fleet = copy.fleet_at(copy.log().last_seq()).await?;
-        Some((Source::Elsewhere(copy), fleet))
     }
 
     /// Returns what the next event is for the reader; `None` if it is content.
@@ -138,4 +125,17 @@ impl Follow {
         self.phase = Phase::Over;
         Update::Left
     }
+}
+
+/// Returns where the events of a session come from, and the state after those that are committed.
+async fn state(harness: &Harness, live: &LiveSession) -> Option<(Source, FleetState)> {
+    let (sessions, id) = (harness.sessions(), &live.view.id);
+    if live.is_here {
+        let session = sessions.get(id)?;
+        let fleet = AnySession::fleet(&session).await.ok()?;
+        return Some((Source::Open(session), fleet));
+    }
+    let copy = sessions.copy(id).await.ok()??;
+    let fleet = copy.fleet_at(copy.log().last_seq()).await?;
+    Some((Source::Elsewhere(copy), fleet))
 }

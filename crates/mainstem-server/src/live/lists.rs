@@ -1,4 +1,4 @@
-//! The sessions that are at work, listed once for all streams of a tenant.
+//! The sessions that are active, listed once for all streams of a tenant.
 
 use std::{
     sync::Arc,
@@ -27,7 +27,7 @@ type Last = Arc<Mutex<Option<(Instant, Arc<[LiveSession]>)>>>;
 pub(crate) struct LiveLists(DashMap<(Tenant, bool), Last>);
 
 impl LiveLists {
-    /// Returns the sessions of a tenant that are at work. Streams that ask at once share a list.
+    /// Returns the sessions of a tenant that are active. Streams that ask at once share a list.
     pub(crate) async fn list(
         &self,
         sessions: &Sessions,

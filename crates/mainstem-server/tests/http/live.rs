@@ -1,4 +1,4 @@
-//! All sessions that are at work, on one stream.
+//! All active sessions, on one stream.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -1,4 +1,4 @@
-//! The sessions that are at work, in this process and in others.
+//! The sessions that are active, in this process and in others.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use mainstem_policy::Tenant;
 use super::Sessions;
 use crate::view;
 
-/// A session that is at work: a run is queued or active, or background tasks are running.
+/// A session that is active: a run is queued or active, or background tasks are running.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LiveSession {
@@ -24,7 +24,7 @@ pub struct LiveSession {
 }
 
 impl Sessions {
-    /// Returns the sessions that are at work, at most `max`; the one whose run began last comes
+    /// Returns the sessions that are active, at most `max`; the one whose run began last comes
     /// first. `part` is [`Part::All`] for those of all tenants, which only the sessions without a
     /// tenant have.
     ///
@@ -36,7 +36,7 @@ impl Sessions {
     pub async fn live(&self, part: &Part, max: usize) -> Result<Vec<LiveSession>, JournalError> {
         let has_all = *part == Part::All && self.tenant.is_none();
         let node = self.journal().and_then(|journal| journal.node());
-        let here = self.store.at_work(|tenant| has_all || *tenant == self.tenant);
+        let here = self.store.active(|tenant| has_all || *tenant == self.tenant);
         let here = here.into_iter().map(|(tenant, view)| LiveSession {
             tenant,
             view,
@@ -54,7 +54,7 @@ impl Sessions {
                 elsewhere.filter(|live| !known.contains(&(live.tenant.clone(), live.view.id.clone()))),
             );
         }
-        live.sort_by(|one, other| other.view.last_run_at.cmp(&one.view.last_run_at));
+        live.sort_by_key(|live| std::cmp::Reverse(live.view.last_run_at));
         live.truncate(max);
         Ok(live)
     }

@@ -168,11 +168,11 @@ impl Store {
         own.filter_map(|place| place.session.get().and_then(&read)).collect()
     }
 
-    /// Reads the open sessions of these tenants that are at work.
-    pub(super) fn at_work(&self, is_wanted: impl Fn(&Tenant) -> bool) -> Vec<(Tenant, SessionView)> {
+    /// Reads the open sessions of these tenants that are active.
+    pub(super) fn active(&self, is_wanted: impl Fn(&Tenant) -> bool) -> Vec<(Tenant, SessionView)> {
         let wanted = self.places.iter().filter(|place| is_wanted(&place.key().0));
         let view = |place: RefMulti<'_, Key, Arc<Place>>| {
-            let session = place.session.get().filter(|session| session.is_at_work())?;
+            let session = place.session.get().filter(|session| session.is_active())?;
             Some((place.key().0.clone(), view::open(session)))
         };
         wanted.filter_map(view).collect()
