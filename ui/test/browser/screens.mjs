@@ -7,7 +7,7 @@ import fs from "node:fs";
 import path from "node:path";
 import { accessible, between, folder, open, patience, pictures, timeline } from "./harness.mjs";
 import { decode, differing, encode } from "./png.mjs";
-import { snapshot } from "./between.mjs";
+import { Script, snapshot } from "./between.mjs";
 import { play } from "./saved.mjs";
 import { withRetry } from "../retry.mjs";
 
@@ -38,6 +38,35 @@ function failed() {
   return events;
 }
 
+/** Events after those of a played session, at the time of its last one. */
+function then(events, ...more) {
+  const { createdAt, seq } = events.at(-1);
+  return [...events, ...more.map((event, place) => ({ ...event, createdAt, seq: seq + 1 + place }))];
+}
+
+/** Two children wait for the limit that all calls of a model share. */
+function limited() {
+  const events = timeline("demo").slice(0, 60);
+  const start = (label) => events.find(({ source, type }) => type === "AGENT_START" && source?.label === label);
+  const wait = (label, ahead) => ({ ...start(label), type: "RATE_LIMIT_WAIT", limit: "tokens", ahead, waitMs: 4000, refusal: "rate_limited: api.example.com: too many requests" });
+  return then(events, wait("correctness", 0), wait("security", 1));
+}
+
+/** Names and texts that try to be markup, to change the direction of what follows, or to be a link. */
+function hostile() {
+  const attack = "<img src=x onerror=\"window.attacked=1\"><script>window.attacked=1</script>\u001b[31m\u202egnp.exe [a](javascript:attacked=1)";
+  const script = new Script();
+  return [
+    script.start(0, attack),
+    script.event(0, "TEXT_BLOCK_START", { blockId: "b1" }),
+    script.event(0, "TEXT_BLOCK_DELTA", { blockId: "b1", delta: `${attack} ${"x".repeat(400)}` }),
+    script.event(0, "TOOL_CALL_START", { toolCallId: "call-1", toolCallName: attack }),
+    script.event(0, "TOOL_RESULT_START", { toolCallId: "call-1", toolCallName: attack, input: { [attack]: attack } }),
+    script.event(0, "REQUIRE_USER_CONFIRM", { confirmId: "c", toolCalls: [{ id: "call-1", name: attack, arguments: JSON.stringify({ attack }) }] }),
+    script.start(1, attack, { name: attack, label: attack }),
+  ];
+}
+
 /** The frames of a session that is active: its events without what is streamed in pieces. */
 function framesOf(id, events, fields = {}) {
   const frames = events.filter(({ type }) => !type.endsWith("_DELTA")).map((event) => ({ type: "event", tenant: fields.tenant, event: { ...event, sessionId: id } }));
@@ -65,6 +94,9 @@ const STATES = {
   running: { events: () => timeline("demo").slice(0, 200), hash: "", shows: ".card .said.open" },
   "needs-you": { events: () => until(timeline("steered"), ({ type }) => type === "REQUIRE_USER_CONFIRM"), hash: "", shows: "article.ask" },
   failed: { events: failed, hash: "", shows: ".lane > div > .parts > .ended" },
+  cancelled: { events: () => until(timeline("steered"), ({ outcome }) => outcome === "cancelled"), hash: "", shows: ".lane .ended" },
+  limited: { events: limited, hash: "", shows: ".lane .card.calm" },
+  hostile: { events: hostile, hash: "", shows: "article.ask" },
   replay: { events: () => timeline("demo"), hash: "@151", shows: ".chip.replaying" },
   live: { frames: live, shows: ".fleets .card.good" },
   compare: { events: () => withRetry(timeline("demo")), hash: "?compare=", shows: ".lanes .mark" },
