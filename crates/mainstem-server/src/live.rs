@@ -66,6 +66,9 @@ pub(crate) async fn get(
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let form = StreamForm::accepted(accept).unwrap_or(StreamForm::Sse);
     let share = app.readers.admit(&caller.tenant)?;
+    // A list that can't be read is a problem, and not an empty stream, which begins with this list.
+    let listed = app.live.list(caller.harness.sessions(), &caller.tenant, &part(query.all)).await;
+    listed.map_err(|error| app.unreadable(&error))?;
     let live = Live {
         app,
         harness: caller.harness.clone(),
@@ -87,12 +90,16 @@ pub(crate) async fn get(
     Ok(streamed(form.media_type(), body))
 }
 
+fn part(all: bool) -> Part {
+    if all { Part::All } else { Part::Of(None) }
+}
+
 /// A session among those of all tenants.
 type Key = (Tenant, SessionId);
 
 /// A session that is followed.
 struct Followed {
-    is_here: bool,
+    place: (bool, Option<String>),
     /// Cancelled when the session is no longer active, or is open elsewhere than before.
     over: CancellationToken,
 }
@@ -135,7 +142,11 @@ impl Live {
                     self.is_over = true;
                     return Some(Err(StreamCut));
                 }
-                () = sleep_until(self.look_at) => self.look().await,
+                () = sleep_until(self.look_at) => tokio::select! {
+                    biased;
+                    () = stop.cancelled() => continue,
+                    chunk = self.look() => chunk,
+                },
                 Some(first) = self.updates.next(), if !self.updates.is_empty() => self.chunk(first),
                 () = sleep_until(self.sent + HEARTBEAT) => self.frames.keep_alive(),
             };
@@ -180,8 +191,7 @@ impl Live {
     /// Lists the sessions that are active: follows further ones, and ends those that have finished.
     async fn look(&mut self) -> Bytes {
         self.look_at = Instant::now() + EVERY;
-        let part = if self.all { Part::All } else { Part::Of(None) };
-        let listed = self.app.live.list(self.harness.sessions(), &self.tenant, &part).await;
+        let listed = self.app.live.list(self.harness.sessions(), &self.tenant, &part(self.all)).await;
         let listed = match listed {
             Ok(listed) => listed,
             Err(error) => {
@@ -190,13 +200,15 @@ impl Live {
                 return Bytes::new();
             }
         };
-        let now: HashMap<_, _> = listed.iter().map(|live| (key(live), live.is_here)).collect();
+        // Another node may serve tenants that this one does not.
+        let listed: Vec<_> = listed.iter().filter(|live| self.app.serves(&live.tenant)).collect();
+        let now: HashMap<_, _> = listed.iter().map(|live| (key(live), place(live))).collect();
         for (key, followed) in &self.followed {
-            if now.get(key) != Some(&followed.is_here) {
+            if now.get(key) != Some(&followed.place) {
                 followed.over.cancel();
             }
         }
-        for live in listed.iter() {
+        for live in &listed {
             if self.followed.len() < FOLLOWED && !self.followed.contains_key(&key(live)) {
                 self.follow(live);
             }
@@ -207,20 +219,21 @@ impl Live {
     fn follow(&mut self, live: &LiveSession) {
         let harness = match Caller::of(&self.app, live.tenant.clone()) {
             Ok(caller) => caller.harness,
-            // It is logged; the tenant is none of this server's.
+            // The reason is logged.
             Err(_) => return,
         };
         let (key, over) = (key(live), CancellationToken::new());
         let updates = follow(harness, live.clone(), over.clone());
         let of = key.clone();
         self.updates.push(updates.map(move |update| (of.clone(), update)).boxed());
-        self.followed.insert(key, Followed { is_here: live.is_here, over });
+        self.followed.insert(key, Followed { place: place(live), over });
     }
 
     /// Encodes how many sessions there are, if it has changed.
     fn summary(&mut self, live: usize) -> Bytes {
         let server = self.all.then(|| view(&self.app));
-        let summary = LiveFrame::Summary { live, shown: self.followed.len(), server };
+        let shown = self.followed.values().filter(|followed| !followed.over.is_cancelled()).count();
+        let summary = LiveFrame::Summary { live, shown, server };
         if self.summary.as_ref() == Some(&summary) {
             return Bytes::new();
         }
@@ -232,6 +245,11 @@ impl Live {
 
 fn key(live: &LiveSession) -> Key {
     (live.tenant.clone(), live.view.id.clone())
+}
+
+/// Returns where a session is open: whether in this process, and the name of the node.
+fn place(live: &LiveSession) -> (bool, Option<String>) {
+    (live.is_here, live.node.clone())
 }
 
 /// Returns how much of the limits is in use.

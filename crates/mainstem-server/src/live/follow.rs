@@ -5,7 +5,7 @@ use futures_util::{Stream, StreamExt, stream};
 use mainstem::{
     Harness,
     event::{AgentEvent, Cursor, FleetState},
-    session::LiveSession,
+    session::{LiveSession, view},
 };
 use mainstem_api::{AnySession, SessionView};
 use tokio_util::sync::CancellationToken;
@@ -100,13 +100,14 @@ impl Follow {
 
     /// Returns the state of the fleet; the session is followed from there on.
     async fn begin(&mut self) -> Update {
-        let Some((source, mut fleet)) = state(&self.harness, &self.live).await else { return self.leave() };
+        let Some((source, view, mut fleet)) = state(&self.harness, &self.live).await else {
+            return self.leave();
+        };
         // Content is not sent, so a last line would not change.
         fleet.agents.iter_mut().for_each(|agent| agent.last_line.clear());
         let cursor = source.log().committed_from(fleet.seq + 1);
         self.phase = Phase::Events { source, cursor };
-        let LiveSession { node, view, .. } = self.live.clone();
-        Update::Begun { node, session: Box::new(view), fleet: Box::new(fleet) }
+        Update::Begun { node: self.live.node.clone(), session: Box::new(view), fleet: Box::new(fleet) }
     }
 
     /// Returns what the next event is for the reader; `None` if it is content.
@@ -127,15 +128,17 @@ impl Follow {
     }
 }
 
-/// Returns where the events of a session come from, and the state after those that are committed.
-async fn state(harness: &Harness, live: &LiveSession) -> Option<(Source, FleetState)> {
+/// Returns where the events of a session come from, the session, and the state of its fleet after
+/// the events that are committed.
+async fn state(harness: &Harness, live: &LiveSession) -> Option<(Source, SessionView, FleetState)> {
     let (sessions, id) = (harness.sessions(), &live.view.id);
     if live.is_here {
         let session = sessions.get(id)?;
         let fleet = AnySession::fleet(&session).await.ok()?;
-        return Some((Source::Open(session), fleet));
+        let view = view::open(&session);
+        return Some((Source::Open(session), view, fleet));
     }
     let copy = sessions.copy(id).await.ok()??;
     let fleet = copy.fleet_at(copy.log().last_seq()).await?;
-    Some((Source::Elsewhere(copy), fleet))
+    Some((Source::Elsewhere(copy), live.view.clone(), fleet))
 }

@@ -172,7 +172,8 @@ impl Store {
     pub(super) fn active(&self, is_wanted: impl Fn(&Tenant) -> bool) -> Vec<(Tenant, SessionView)> {
         let wanted = self.places.iter().filter(|place| is_wanted(&place.key().0));
         let view = |place: RefMulti<'_, Key, Arc<Place>>| {
-            let session = place.session.get().filter(|session| session.is_active())?;
+            let session =
+                place.session.get().filter(|session| session.is_active() && !session.has_failed())?;
             Some((place.key().0.clone(), view::open(session)))
         };
         wanted.filter_map(view).collect()
