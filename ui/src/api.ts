@@ -1742,7 +1742,7 @@ export interface components {
         };
         /**
          * @description A frame of the stream of all active sessions. The stream has no cursor: a reader that
-         *     connects again gets every session from the beginning of its work.
+         *     connects again gets the present state of each of them.
          *
          *     The state of a session is its `session` frame's fleet with the events after it applied; a later
          *     `session` frame replaces it. What agents write is not sent, so their `last_line` is empty.
@@ -1757,7 +1757,7 @@ export interface components {
             live: number;
             /**
              * Format: uint
-             * @description How many of them the stream has: those whose run began last.
+             * @description How many of them the stream has, at most 200. It adds others as these become idle.
              */
             shown: number;
             /** @description The use of the server's limits, for the operator. */

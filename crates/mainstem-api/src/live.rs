@@ -19,7 +19,7 @@ pub struct LiveQuery {
 }
 
 /// A frame of the stream of all active sessions. The stream has no cursor: a reader that
-/// connects again gets every session from the beginning of its work.
+/// connects again gets the present state of each of them.
 ///
 /// The state of a session is its `session` frame's fleet with the events after it applied; a later
 /// `session` frame replaces it. What agents write is not sent, so their `last_line` is empty.
@@ -31,7 +31,7 @@ pub enum LiveFrame {
     Summary {
         /// The sessions that are active. More than 1000 are not counted.
         live: usize,
-        /// How many of them the stream has: those whose run began last.
+        /// How many of them the stream has, at most 200. It adds others as these become idle.
         shown: usize,
         /// The use of the server's limits, for the operator.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -58,7 +58,7 @@ pub enum LiveFrame {
         /// The event.
         event: AgentEvent,
     },
-    /// A session is no longer active.
+    /// A session has become idle.
     Left {
         /// The tenant of the session, if it is another one than the reader's.
         #[serde(default, skip_serializing_if = "Option::is_none")]

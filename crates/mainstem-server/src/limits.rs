@@ -58,7 +58,7 @@ pub fn bounds() -> Vec<Bound> {
         row(
             "sessions of a live stream",
             FOLLOWED.to_string(),
-            "those whose run began last; `summary` has the number of all",
+            "others follow as these become idle; `summary` has the number of all",
             "a_live_stream_has_so_many_sessions",
         ),
         row("readers in all", READERS.to_string(), "429 `too_many_readers`", "readers_have_a_bound_in_all"),

@@ -100,7 +100,7 @@ type Key = (Tenant, SessionId);
 /// A session that is followed.
 struct Followed {
     place: (bool, Option<String>),
-    /// Cancelled when the session is no longer active, or is open elsewhere than before.
+    /// Cancelled when the session becomes idle, or another process opens it.
     over: CancellationToken,
 }
 

@@ -53,7 +53,7 @@ export function Fleets({ server, onUnauthorised }: Props) {
         <a href={`${location.pathname}#`}>Latest session</a>
       </header>
       {link === "reconnecting" && <p class="banner" role="status">The connection is lost. Trying again, attempt {attempt}.</p>}
-      {live > followed && link === "live" && <p class="banner">{followed} of {live} sessions are shown: those whose run began last.</p>}
+      {live > followed && link === "live" && <p class="banner">{followed} of {live} sessions are shown. Others follow as these become idle.</p>}
       <main class="pad">
         <div class="row filters" role="group" aria-label="filter">
           <input type="search" aria-label="find a live session" placeholder="Find by session, agent, tenant or node" maxLength={200} value={search} onInput={(event) => setSearch(event.currentTarget.value)} />

@@ -1,5 +1,4 @@
-//! One session of a live stream: the state of its fleet, then its events, until it is no longer at
-//! work.
+//! One session of a live stream: the state of its fleet, then its events, until it becomes idle.
 
 use futures_util::{Stream, StreamExt, stream};
 use mainstem::{
@@ -18,7 +17,7 @@ pub(super) enum Update {
     Begun { node: Option<String>, session: Box<SessionView>, fleet: Box<FleetState> },
     /// An event that is not content.
     Event(AgentEvent),
-    /// It is no longer active, or can't be read. It is the last update.
+    /// It has become idle, or can't be read. This is the last update.
     Left,
 }
 
