@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 
 use crate::{
     Agents, Approval, Approved, CancelQuery, CancelledAgent, EventQuery, FleetQuery, Items, JobQuery,
-    JobView, LiveFrame, LiveQuery, Login, ModelView, NewJob, NewMessage, NewRun, NewToolResult, Operation,
-    Page, RunView, SessionQuery, SessionView, TaskQuery, Transcript, WaitQuery,
+    JobView, LinkView, LiveFrame, LiveQuery, Login, ModelView, NewJob, NewLink, NewLinkView, NewMessage,
+    NewRun, NewToolResult, Operation, Page, RunView, SessionQuery, SessionView, TaskQuery, Transcript,
+    WaitQuery,
 };
 
 /// Declares the endpoints, and the list of all of them.
@@ -47,6 +48,14 @@ endpoints! {
     GetFleet,
     /// Streams what all active sessions do.
     Live,
+    /// Lists a session's links.
+    ListLinks,
+    /// Creates a link of a session.
+    AddLink,
+    /// Revokes a link.
+    DeleteLink,
+    /// Returns the link that the caller has.
+    GetLink,
     /// Lists the children.
     ListChildren,
     /// Returns the state of an agent.
@@ -170,6 +179,18 @@ impl Endpoint {
                 .stream::<LiveFrame>(
                     "Each session with the state of its fleet, then its events without deltas.",
                 ),
+            Self::ListLinks => Operation::get("/v1/sessions/{session}/links", "List a session's links.")
+                .json::<Items<LinkView>>(200, "Those that have not ended, the oldest first."),
+            Self::AddLink => Operation::post(
+                "/v1/sessions/{session}/links",
+                "Create a link, with which a session is read without a token of the server.",
+            )
+            .body::<NewLink>()
+            .json::<NewLinkView>(201, "It is created; `Location` is its path."),
+            Self::DeleteLink => Operation::delete("/v1/sessions/{session}/links/{link}", "Revoke a link.")
+                .empty(204, "It is revoked; streams of its readers end within seconds."),
+            Self::GetLink => Operation::get("/v1/link", "Return the link whose token the request has.")
+                .json::<LinkView>(200, "The link."),
             Self::ListChildren => Operation::get("/v1/sessions/{session}/agents", "List the spawned agents.")
                 .json::<Items<ChildSummary>>(200, "In the order of their start."),
             Self::GetAgent => {

@@ -92,10 +92,14 @@ codes! {
     JobOver = "job_over", 409;
     /// Sessions can't be read or recorded at the moment.
     JournalUnavailable = "journal_unavailable", 503;
+    /// The link has ended, was revoked, or never existed.
+    LinkOver = "link_over", 401;
     /// The path does not take this method.
     MethodNotAllowed = "method_not_allowed", 405;
     /// The server has no journal, so it stores no jobs.
     NoJobs = "no_jobs", 409;
+    /// The server has no journal, so it stores no links.
+    NoLinks = "no_links", 409;
     /// There is nothing at this path.
     NoSuchPath = "no_such_path", 404;
     /// A token is required.
@@ -116,6 +120,8 @@ codes! {
     OnlyWithinTurn = "only_within_turn", 409;
     /// Only the operator may request this.
     OperatorOnly = "operator_only", 403;
+    /// The token is that of a link, which only reads its session.
+    ReadOnly = "read_only", 403;
     /// A run of the session is active; `run_id` names it.
     RunActive = "run_active", 409;
     /// The JSON Schema exceeds a limit; `limit` names it.
@@ -134,6 +140,8 @@ codes! {
     TooManyConnections = "too_many_connections", 429;
     /// The tenant has too many jobs that are not over.
     TooManyJobs = "too_many_jobs", 429;
+    /// The session has too many links.
+    TooManyLinks = "too_many_links", 429;
     /// The session has too many readers.
     TooManyReaders = "too_many_readers", 429;
     /// The tenant's share of runs is in use.

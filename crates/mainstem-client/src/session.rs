@@ -5,11 +5,11 @@ use std::{fmt, sync::Arc};
 use async_trait::async_trait;
 use mainstem_api::{
     AnyRun, AnySession, Approval, Approved, Begun, CancelQuery, CancelledAgent, Endpoint, Error, EventQuery,
-    Events, FleetQuery, Items, NewMessage, NewRun, NewToolResult, RunView, SessionView, TaskQuery,
-    Transcript,
+    Events, FleetQuery, Items, LinkView, NewLink, NewLinkView, NewMessage, NewRun, NewToolResult, RunView,
+    SessionView, TaskQuery, Transcript,
 };
 use mainstem_event::{CancelReason, ChildSummary, Decision, FleetState, Ids, RandomIds, SendMode};
-use mainstem_message::{AgentKey, ConfirmId, RunId, SessionId, ToolCallId};
+use mainstem_message::{AgentKey, ConfirmId, LinkId, RunId, SessionId, ToolCallId};
 use mainstem_task::TaskRecord;
 use reqwest::RequestBuilder;
 
@@ -57,6 +57,31 @@ impl RemoteSession {
         let request = self.post(Endpoint::BeginRun, &[]).header("idempotency-key", key).json(&run);
         let begun: RunView = self.server.0.post(request, Retry::Lost).await?;
         Ok(self.begun(&begun))
+    }
+
+    /// Creates a link, with which the session is read without a token of the server.
+    ///
+    /// # Errors
+    /// The session does not exist, the link is not valid, the session has too many, or the server
+    /// has no journal ([`NoLinks`](mainstem_api::Code::NoLinks)).
+    pub async fn add_link(&self, link: NewLink) -> Result<NewLinkView, Error> {
+        self.server.0.post(self.post(Endpoint::AddLink, &[]).json(&link), Retry::Never).await
+    }
+
+    /// Returns the links that have not ended, the oldest first.
+    ///
+    /// # Errors
+    /// As for [`add_link`](Self::add_link).
+    pub async fn links(&self) -> Result<Vec<LinkView>, Error> {
+        Ok(self.server.0.get::<Items<_>>(Endpoint::ListLinks, &[self.id.as_str()], ()).await?.items)
+    }
+
+    /// Revokes a link: its readers read nothing more after some seconds.
+    ///
+    /// # Errors
+    /// The link does not exist, or the server can't be reached.
+    pub async fn delete_link(&self, id: &LinkId) -> Result<(), Error> {
+        self.server.0.fetch(self.post(Endpoint::DeleteLink, &[id.as_str()]), Retry::Never).await.map(drop)
     }
 
     /// Returns a run of the session, with its events from the first one on.

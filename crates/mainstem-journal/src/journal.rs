@@ -5,9 +5,9 @@ use std::{fmt, sync::Arc};
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
 use mainstem_event::{AgentEvent, Record, Timestamp};
-use mainstem_message::{RunId, SessionId};
+use mainstem_message::{LinkId, RunId, SessionId};
 
-use crate::{Claim, Claimed, Figures, JobStore, JournalError, Listing, Part, Place, Relay, Retention};
+use crate::{Claim, Claimed, Figures, JobStore, JournalError, Link, Listing, Part, Place, Relay, Retention};
 
 /// Stores the events of sessions.
 ///
@@ -175,7 +175,32 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
     async fn store_checkpoint(&self, session: &SessionId, checkpoint: Checkpoint)
     -> Result<(), JournalError>;
 
-    /// Deletes a session, and the claims in it. Returns `true` if it existed.
+    /// Stores a link of a session, and removes all links that had ended when it was created. Returns
+    /// `false`, and stores nothing, if the session does not exist.
+    ///
+    /// # Errors
+    /// If the store can't be written.
+    async fn add_link(&self, link: Link) -> Result<bool, JournalError>;
+
+    /// Returns a link, which may have ended; `None` if there is none of this id.
+    ///
+    /// # Errors
+    /// If it can't be read.
+    async fn link(&self, id: &LinkId) -> Result<Option<Link>, JournalError>;
+
+    /// Returns the links of a session, the oldest first; some may have ended.
+    ///
+    /// # Errors
+    /// If they can't be read.
+    async fn links(&self, session: &SessionId) -> Result<Vec<Link>, JournalError>;
+
+    /// Removes a link. Returns `true` if it existed.
+    ///
+    /// # Errors
+    /// If the store can't be written.
+    async fn remove_link(&self, id: &LinkId) -> Result<bool, JournalError>;
+
+    /// Deletes a session, and the claims and links in it. Returns `true` if it existed.
     ///
     /// # Errors
     /// [`JournalError::Busy`] while it is open; or if the store can't be written.
@@ -287,6 +312,22 @@ impl<J: Journal + ?Sized> Journal for Arc<J> {
         checkpoint: Checkpoint,
     ) -> Result<(), JournalError> {
         (**self).store_checkpoint(session, checkpoint).await
+    }
+
+    async fn add_link(&self, link: Link) -> Result<bool, JournalError> {
+        (**self).add_link(link).await
+    }
+
+    async fn link(&self, id: &LinkId) -> Result<Option<Link>, JournalError> {
+        (**self).link(id).await
+    }
+
+    async fn links(&self, session: &SessionId) -> Result<Vec<Link>, JournalError> {
+        (**self).links(session).await
+    }
+
+    async fn remove_link(&self, id: &LinkId) -> Result<bool, JournalError> {
+        (**self).remove_link(id).await
     }
 
     async fn delete(&self, session: &SessionId) -> Result<bool, JournalError> {

@@ -11,6 +11,7 @@ mod error;
 mod figures;
 mod jobs;
 mod journal;
+mod link;
 mod listing;
 mod memory;
 mod relay;
@@ -28,6 +29,7 @@ pub use jobs::{
     ScopedJobs, Take, choose,
 };
 pub use journal::{ActiveSession, Changes, Checkpoint, Journal, RunPlace, SessionSummary};
+pub use link::Link;
 pub use listing::{JobListing, Listing, Part, Place, PlaceError};
 pub use memory::MemoryJournal;
 pub use relay::{Answer, Asked, Parts, Relay};

@@ -15,11 +15,11 @@ use futures_util::{
     future::{BoxFuture, ready},
 };
 use mainstem_event::{AgentEvent, Page, Position, Record, Timestamp};
-use mainstem_message::{RunId, SessionId};
+use mainstem_message::{LinkId, RunId, SessionId};
 
 use crate::{
-    Checkpoint, Claim, Claimed, JobStore, Journal, JournalError, Place, Retention, RunPlace, SessionSummary,
-    backend::begins_run, jobs::MemoryJobs, retention::Cut,
+    Checkpoint, Claim, Claimed, JobStore, Journal, JournalError, Link, Place, Retention, RunPlace,
+    SessionSummary, backend::begins_run, jobs::MemoryJobs, retention::Cut,
 };
 
 /// The most events of a page.
@@ -41,6 +41,7 @@ const MAX_PAGE: usize = 256;
 pub struct MemoryJournal {
     sessions: Mutex<BTreeMap<SessionId, Arc<StoredSession>>>,
     claims: Mutex<BTreeMap<String, Claim>>,
+    links: Mutex<BTreeMap<LinkId, Link>>,
     jobs: Arc<MemoryJobs>,
     capacity: Option<u64>,
     is_closed: AtomicBool,
@@ -228,6 +229,34 @@ impl Journal for MemoryJournal {
         Ok(())
     }
 
+    async fn add_link(&self, link: Link) -> Result<bool, JournalError> {
+        // Held until it is stored, so that the session is not deleted meanwhile.
+        let sessions = lock(&self.sessions);
+        let is_known =
+            sessions.get(&link.session).is_some_and(|stored| lock(&stored.events).position.last > 0);
+        let mut links = lock(&self.links);
+        links.retain(|_, earlier| !earlier.is_over(link.created_at));
+        if is_known {
+            links.insert(link.id.clone(), link);
+        }
+        Ok(is_known)
+    }
+
+    async fn link(&self, id: &LinkId) -> Result<Option<Link>, JournalError> {
+        Ok(lock(&self.links).get(id).cloned())
+    }
+
+    async fn links(&self, session: &SessionId) -> Result<Vec<Link>, JournalError> {
+        let links = lock(&self.links);
+        let mut found: Vec<_> = links.values().filter(|link| link.session == *session).cloned().collect();
+        found.sort_by(|one, other| (one.created_at, &one.id).cmp(&(other.created_at, &other.id)));
+        Ok(found)
+    }
+
+    async fn remove_link(&self, id: &LinkId) -> Result<bool, JournalError> {
+        Ok(lock(&self.links).remove(id).is_some())
+    }
+
     async fn delete(&self, session: &SessionId) -> Result<bool, JournalError> {
         let mut sessions = lock(&self.sessions);
         let Some(stored) = sessions.get(session) else { return Ok(false) };
@@ -237,6 +266,7 @@ impl Journal for MemoryJournal {
         let was_there = lock(&stored.events).position.last > 0;
         sessions.remove(session);
         lock(&self.claims).retain(|_, claim| claim.session != *session);
+        lock(&self.links).retain(|_, link| link.session != *session);
         Ok(was_there)
     }
 

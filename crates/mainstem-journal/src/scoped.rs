@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use mainstem_event::{AgentEvent, Record, Timestamp};
-use mainstem_message::{RunId, SessionId, TenantName};
+use mainstem_message::{LinkId, RunId, SessionId, TenantName};
 
 use crate::{
-    ActiveSession, Changes, Checkpoint, Claim, Claimed, JobStore, Journal, JournalError, Listing, Part,
+    ActiveSession, Changes, Checkpoint, Claim, Claimed, JobStore, Journal, JournalError, Link, Listing, Part,
     Retention, RunPlace, ScopedJobs, SessionSummary,
 };
 
@@ -168,6 +168,25 @@ impl Journal for Scoped {
         checkpoint: Checkpoint,
     ) -> Result<(), JournalError> {
         self.whole.store_checkpoint(&self.inner(session), checkpoint).await
+    }
+
+    async fn add_link(&self, link: Link) -> Result<bool, JournalError> {
+        let session = self.inner(&link.session);
+        self.whole.add_link(Link { session, ..link }).await
+    }
+
+    async fn link(&self, id: &LinkId) -> Result<Option<Link>, JournalError> {
+        let found = self.whole.link(id).await?;
+        Ok(found.and_then(|link| Some(Link { session: self.outer(&link.session)?, ..link })))
+    }
+
+    async fn links(&self, session: &SessionId) -> Result<Vec<Link>, JournalError> {
+        let found = self.whole.links(&self.inner(session)).await?;
+        Ok(found.into_iter().map(|link| Link { session: session.clone(), ..link }).collect())
+    }
+
+    async fn remove_link(&self, id: &LinkId) -> Result<bool, JournalError> {
+        Ok(self.link(id).await?.is_some() && self.whole.remove_link(id).await?)
     }
 
     async fn delete(&self, session: &SessionId) -> Result<bool, JournalError> {

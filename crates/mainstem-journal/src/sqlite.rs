@@ -1,6 +1,7 @@
 //! Sessions in one file of an embedded database, for all processes of a workspace.
 
 mod jobs;
+mod links;
 mod lock;
 mod op;
 mod queue;
@@ -19,7 +20,7 @@ use std::{
 
 use async_trait::async_trait;
 use mainstem_event::{AgentEvent, Record, Timestamp};
-use mainstem_message::{RunId, SessionId};
+use mainstem_message::{LinkId, RunId, SessionId};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
@@ -30,8 +31,8 @@ use self::{
     threads::Threads,
 };
 use crate::{
-    ActiveSession, Checkpoint, Claim, Claimed, JobStore, Journal, JournalError, Listing, Part, Retention,
-    RunPlace, SessionSummary, backend::dropped_through,
+    ActiveSession, Checkpoint, Claim, Claimed, JobStore, Journal, JournalError, Link, Listing, Part,
+    Retention, RunPlace, SessionSummary, backend::dropped_through,
 };
 
 /// How long an event waits for others to be committed with it, unless one of them is durable.
@@ -199,6 +200,25 @@ impl Journal for SqliteJournal {
     ) -> Result<(), JournalError> {
         let id = session.clone();
         self.send(|answer| Op::Checkpoint(id, checkpoint, answer)).await
+    }
+
+    async fn add_link(&self, link: Link) -> Result<bool, JournalError> {
+        self.threads.write("write a link to", move |connection| links::add(connection, &link)).await
+    }
+
+    async fn link(&self, id: &LinkId) -> Result<Option<Link>, JournalError> {
+        let id = id.clone();
+        self.threads.read("read a link of", move |connection| links::find(connection, &id)).await
+    }
+
+    async fn links(&self, session: &SessionId) -> Result<Vec<Link>, JournalError> {
+        let id = session.clone();
+        self.threads.read("list the links of", move |connection| links::of(connection, &id)).await
+    }
+
+    async fn remove_link(&self, id: &LinkId) -> Result<bool, JournalError> {
+        let id = id.clone();
+        self.threads.write("write a link to", move |connection| links::remove(connection, &id)).await
     }
 
     async fn delete(&self, session: &SessionId) -> Result<bool, JournalError> {

@@ -167,6 +167,8 @@ ids! {
     TaskId = "task id", SCOPED_PATTERN, parse_scoped;
     /// A job: a run at a time, or again and again.
     JobId = "job id", SCOPED_PATTERN, parse_scoped;
+    /// A link, with which a session is read without a token of the server.
+    LinkId = "link id", PATTERN, from_str;
     /// A message.
     MessageId = "message id", PATTERN, from_str;
     /// A text, thinking or data block, unique within a reply.

@@ -77,6 +77,17 @@ CREATE TABLE checkpoints (
     state text NOT NULL
 );
 
+-- The secret of a link is stored nowhere: the id is made of a digest of it.
+CREATE TABLE links (
+    id text COLLATE "C" PRIMARY KEY,
+    session bigint NOT NULL REFERENCES sessions ON DELETE CASCADE,
+    created_at bigint NOT NULL,
+    expires_at bigint NOT NULL,
+    through bigint
+);
+CREATE INDEX links_of_session ON links (session);
+CREATE INDEX links_by_end ON links (expires_at);
+
 -- Requests to the node that has a session open, and their answers. They are of no use after a crash.
 -- Their numbers are: a number must not come again, or the answer to one would go to another's asker.
 CREATE SEQUENCE relayed_ids;

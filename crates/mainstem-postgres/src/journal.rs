@@ -13,10 +13,10 @@ use async_trait::async_trait;
 use futures_util::{StreamExt, stream};
 use mainstem_event::{AgentEvent, Record, Timestamp};
 use mainstem_journal::{
-    ActiveSession, Changes, Checkpoint, Claim, Claimed, Figures, JobStore, Journal, JournalError, Listing,
-    Part, Relay, Retention, RunPlace, SessionSummary, backend::dropped_through,
+    ActiveSession, Changes, Checkpoint, Claim, Claimed, Figures, JobStore, Journal, JournalError, Link,
+    Listing, Part, Relay, Retention, RunPlace, SessionSummary, backend::dropped_through,
 };
-use mainstem_message::{RunId, SessionId};
+use mainstem_message::{LinkId, RunId, SessionId};
 use tokio::sync::{oneshot, watch};
 
 use crate::{
@@ -26,7 +26,7 @@ use crate::{
     queue::Op,
     record::{Entry, Opened},
     relay::PostgresRelay,
-    sql,
+    sql::{self, links},
 };
 
 /// Sessions in PostgreSQL, shared by all nodes of a database: any of them reads a session, and one
@@ -278,6 +278,38 @@ impl Journal for PostgresJournal {
             repeat(|| async { sql::store_checkpoint(&shared.client().await?, &id, &checkpoint).await }).await
         };
         self.serve("write", write).await
+    }
+
+    async fn add_link(&self, link: Link) -> Result<bool, JournalError> {
+        self.check_writable()?;
+        let add = |shared: Arc<Shared>| async move {
+            shared.barrier(Some(&link.session)).await;
+            repeat(|| async { links::add(&shared.client().await?, &link).await }).await
+        };
+        self.serve("write a link to", add).await
+    }
+
+    async fn link(&self, id: &LinkId) -> Result<Option<Link>, JournalError> {
+        let id = id.clone();
+        let read = |shared: Arc<Shared>| async move {
+            repeat(|| async { links::find(&shared.client().await?, &id).await }).await
+        };
+        self.serve("read a link of", read).await
+    }
+
+    async fn links(&self, session: &SessionId) -> Result<Vec<Link>, JournalError> {
+        let id = session.clone();
+        let read = |shared: Arc<Shared>| async move {
+            repeat(|| async { links::of(&shared.client().await?, &id).await }).await
+        };
+        self.serve("list the links of", read).await
+    }
+
+    async fn remove_link(&self, id: &LinkId) -> Result<bool, JournalError> {
+        self.check_writable()?;
+        let id = id.clone();
+        let remove = |shared: Arc<Shared>| async move { links::remove(&shared.client().await?, &id).await };
+        self.serve("write a link to", remove).await
     }
 
     async fn delete(&self, session: &SessionId) -> Result<bool, JournalError> {

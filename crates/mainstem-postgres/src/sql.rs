@@ -1,6 +1,7 @@
 //! The statements of requests: one session, or one key, at a time.
 
 pub(crate) mod jobs;
+pub(crate) mod links;
 pub(crate) mod relay;
 pub(crate) mod tasks;
 

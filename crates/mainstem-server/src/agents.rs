@@ -21,7 +21,8 @@ use mainstem_api::{AnySession, Approval, Approved, CancelledAgent, Items, NewMes
 use crate::{
     app::App,
     body::{Body, Path},
-    caller::Caller,
+    caller::{Caller, Reader},
+    events,
     idempotency::{self, KeyedRequest},
     problem::Problem,
     sessions,
@@ -50,17 +51,21 @@ pub(crate) async fn get(
 /// Returns an agent's conversation; the key of the root is `root`.
 pub(crate) async fn transcript(
     State(app): State<Arc<App>>,
-    caller: Caller,
+    reader: Reader,
     Path((id, key)): Path<(String, String)>,
 ) -> Result<Json<mainstem_api::Transcript>, Problem> {
-    let session = app.session(&caller, &id).await?;
+    let caller = reader.of(&id)?;
+    let source = events::source(&app, &caller, &id).await?;
     let mut conversation = Conversation::of(key.parse()?);
-    let mut cursor = session.log().committed_from(1);
+    let mut cursor = source.log().committed_from(1);
     let mut count = 0_usize;
     while let Some(event) = cursor.at_hand().await {
         count += 1;
         if count.is_multiple_of(1024) {
             tokio::task::yield_now().await;
+        }
+        if caller.through().is_some_and(|through| event.seq > through) {
+            break;
         }
         conversation.apply(&event);
     }

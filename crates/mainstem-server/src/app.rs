@@ -19,7 +19,10 @@ use mainstem::{
 };
 use mainstem_api::Code;
 use mainstem_outbound::Reach;
-use tokio::{sync::Notify, time::sleep};
+use tokio::{
+    sync::{Notify, Semaphore},
+    time::sleep,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -111,6 +114,10 @@ pub(crate) struct App {
     /// One a tenant: to compile a schema takes a processor's time.
     pub(crate) schema_permits: TenantSemaphores,
     pub(crate) request_permits: TenantSemaphores,
+    /// Those of readers with links.
+    pub(crate) link_request_permits: TenantSemaphores,
+    /// How many tokens of links are looked up at once.
+    pub(crate) link_permits: Semaphore,
     pub(crate) health: Health,
     /// How many jobs this server runs.
     pub(crate) active_jobs: AtomicUsize,
@@ -158,6 +165,8 @@ impl App {
             capacity,
             schema_permits: TenantSemaphores::new(1),
             request_permits: TenantSemaphores::new(REQUESTS),
+            link_request_permits: TenantSemaphores::new(REQUESTS / 2),
+            link_permits: Semaphore::new(REQUESTS),
             health: Health::default(),
             active_jobs: AtomicUsize::new(0),
             jobs_added: Notify::new(),
@@ -183,7 +192,10 @@ impl App {
         let found = caller.harness.sessions().find(id).await;
         let found = found.map_err(|error| self.unopened(&error))?;
         let session = self.usable(found.ok_or_else(|| Problem::not_found("session", id.as_str()))?)?;
-        take_over::take_up(self, &session, &caller.tenant);
+        // Whoever only has a link causes no work.
+        if caller.link.is_none() {
+            take_over::take_up(self, &session, &caller.tenant);
+        }
         Ok(session)
     }
 

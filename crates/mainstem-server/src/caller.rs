@@ -7,13 +7,14 @@ use axum::{
     http::{HeaderMap, header, request::Parts},
     response::{IntoResponse, Response},
 };
-use mainstem::{Harness, policy::Tenant};
+use mainstem::{Harness, journal::Link, message::SessionId, policy::Tenant};
 use mainstem_api::{COOKIE, Code};
 
 use crate::{
     app::App,
     connection::Connection,
     jobs::OfJob,
+    links,
     problem::Problem,
     relay::{Known, Relayed},
     tenant_semaphores::RequestPermit,
@@ -24,6 +25,8 @@ use crate::{
 pub(crate) struct Caller {
     pub(crate) tenant: Tenant,
     pub(crate) harness: Harness,
+    /// The link with whose token it reads a session; `None` if it has a token of the server.
+    pub(crate) link: Option<Arc<Link>>,
     /// The permit of this request among those of its tenant.
     permit: RequestPermit,
 }
@@ -41,7 +44,12 @@ impl Caller {
                 Problem::new(Code::TenantUnusable, detail)
             })?,
         };
-        Ok(Self { tenant, harness, permit: RequestPermit::default() })
+        Ok(Self { tenant, harness, link: None, permit: RequestPermit::default() })
+    }
+
+    /// Returns the last event that it may read, if there is such a limit.
+    pub(crate) fn through(&self) -> Option<u64> {
+        self.link.as_ref().and_then(|link| link.through)
     }
 
     /// Releases the permit of this request, which waits for something or is answered, so that
@@ -56,16 +64,7 @@ impl FromRequestParts<Arc<App>> for Caller {
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Response> {
         let caller = identify(app, parts).map_err(IntoResponse::into_response)?;
-        // An application that serves the routes itself limits its connections itself.
-        let is_admitted = match parts.extensions.get::<Connection>() {
-            Some(connection) => connection.admit(&app.connection_shares, &caller.tenant),
-            None => true,
-        };
-        if !is_admitted {
-            let detail = "your share of this server's connections is in use";
-            let problem = Problem::new(Code::TooManyConnections, detail);
-            return Err(problem.retry_after(5).into_response());
-        }
+        admit(app, parts, &caller)?;
         // Further requests of the tenant wait, so that they do not delay those of others. A request
         // with a body waits after the body is read.
         if parts.extensions.get::<TakesBody>().is_none() {
@@ -77,6 +76,77 @@ impl FromRequestParts<Arc<App>> for Caller {
         parts.extensions.insert(Identified { tenant: caller.tenant.clone(), permit: caller.permit.clone() });
         Ok(caller)
     }
+}
+
+/// Whoever reads a session: a caller, or a reader with a link, who reads no other session.
+pub(crate) struct Reader(pub(crate) Caller);
+
+impl Reader {
+    /// Returns the caller if it may read a session.
+    ///
+    /// # Errors
+    /// It has a link of another session.
+    pub(crate) fn of(self, session: &str) -> Result<Caller, Problem> {
+        match &self.0.link {
+            Some(link) if link.session.as_str() != session => Err(Problem::new(
+                Code::ReadOnly,
+                "this token is that of a link, which shows one session, and this is another",
+            )),
+            _ => Ok(self.0),
+        }
+    }
+}
+
+impl FromRequestParts<Arc<App>> for Reader {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Response> {
+        let Some(token) = token_of_link(app, &parts.headers).map(str::to_owned) else {
+            return Caller::from_request_parts(parts, app).await.map(Self);
+        };
+        let caller = with_link(app, &token).await.map_err(IntoResponse::into_response)?;
+        admit(app, parts, &caller)?;
+        // Readers with links wait among themselves, so that they do not delay their tenant. Their
+        // requests are not sent to other nodes, where they would be the tenant's.
+        caller.permit.set(app.link_request_permits.acquire(&caller.tenant).await);
+        Ok(Self(caller))
+    }
+}
+
+/// Counts the connection of a request for its tenant.
+fn admit(app: &App, parts: &Parts, caller: &Caller) -> Result<(), Response> {
+    // An application that serves the routes itself limits its connections itself.
+    let is_admitted = match parts.extensions.get::<Connection>() {
+        Some(connection) => connection.admit(&app.connection_shares, &caller.tenant),
+        None => true,
+    };
+    if is_admitted {
+        return Ok(());
+    }
+    let detail = "your share of this server's connections is in use";
+    let problem = Problem::new(Code::TooManyConnections, detail);
+    Err(problem.retry_after(5).into_response())
+}
+
+/// Returns the token of a request if it is that of a link.
+fn token_of_link<'a>(app: &App, headers: &'a HeaderMap) -> Option<&'a str> {
+    presented(headers).filter(|token| links::is_of_link(token) && app.tokens.tenant_of(token).is_none())
+}
+
+/// Returns the reader with a link.
+async fn with_link(app: &App, token: &str) -> Result<Caller, Problem> {
+    let mut link = links::of_token(app, token).await?;
+    let tenant: Tenant = link.session.tenant().map(str::parse).transpose()?;
+    // Without tokens, every request is of the harness itself. One whose tokens are gone is not
+    // served, and its links aren't.
+    if !app.serves(&tenant) {
+        return Err(Problem::new(Code::LinkOver, "the tenant of this link is not served here"));
+    }
+    if let Some(name) = &tenant {
+        let own: Option<SessionId> = link.session.unscoped(name);
+        link.session = own.ok_or_else(|| Problem::not_found("session", link.session.as_str()))?;
+    }
+    Ok(Caller { link: Some(Arc::new(link)), ..Caller::of(app, tenant)? })
 }
 
 /// In the extensions of a request whose handler reads a [`Body`](crate::body::Body).
@@ -102,6 +172,10 @@ fn identify(app: &App, parts: &Parts) -> Result<Caller, Problem> {
 
 /// Returns the tenant whose token the request has.
 fn tenant<'a>(app: &'a App, headers: &HeaderMap) -> Result<&'a Tenant, Problem> {
+    if token_of_link(app, headers).is_some() {
+        let detail = "this token is that of a link, which only reads its session";
+        return Err(Problem::new(Code::ReadOnly, detail));
+    }
     if app.tokens.is_empty() {
         return Ok(&None);
     }

@@ -21,7 +21,7 @@ use mainstem_api::{Code, Detail, EventQuery, Format, RunView, StreamForm};
 use crate::{
     app::App,
     body::{Path, Query},
-    caller::Caller,
+    caller::{Caller, Reader},
     feed::{Available, Subscription, Until, available, encoder, respond},
     prefix::Prefix,
     problem::Problem,
@@ -32,12 +32,13 @@ use crate::{
 
 pub(crate) async fn get(
     State(app): State<Arc<App>>,
-    caller: Caller,
+    reader: Reader,
     Path(id): Path<String>,
     Query(params): Query<EventQuery>,
     prefix: Prefix,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
+    let caller = reader.of(&id)?;
     let (source, scope) = source_and_scope(&app, &caller, &id, params.run.as_ref()).await?;
     serve(&app, &caller, source, Parts { params, prefix, headers }, scope).await
 }
@@ -120,12 +121,14 @@ pub(crate) async fn of_task(
 /// `GET /sessions/{id}/events/{seq}`: one event, however large it is.
 pub(crate) async fn one(
     State(app): State<Arc<App>>,
-    caller: Caller,
+    reader: Reader,
     Path((id, seq)): Path<(String, String)>,
 ) -> Result<Json<AgentEvent>, Problem> {
-    let session = app.session(&caller, &id).await?;
-    let log = session.log();
-    let wanted = seq.parse().ok().filter(|wanted| (1..=log.last_seq()).contains(wanted));
+    let caller = reader.of(&id)?;
+    let source = source(&app, &caller, &id).await?;
+    let log = source.log();
+    let last = last_shown(&caller, log.last_seq());
+    let wanted = seq.parse().ok().filter(|wanted| (1..=last).contains(wanted));
     let wanted = wanted.ok_or_else(|| Problem::not_found("event", &seq))?;
     let found = log.committed_from(wanted).at_hand().await;
     let found = found.filter(|event| event.seq == wanted && !matches!(event.kind, EventKind::Gap { .. }));
@@ -143,6 +146,11 @@ pub(crate) async fn of_run_elsewhere(
     let (first, _) = copy.run(&run.id).await.ok()??;
     let subscription = Subscription::to(Until::EndOf(run.id.clone(), None));
     Some(respond(app, copy.log().committed_from(first), encoder, subscription, permit, None))
+}
+
+/// Returns the last of a session's events that a caller may read.
+fn last_shown(caller: &Caller, last: u64) -> u64 {
+    caller.through().map_or(last, |through| through.min(last))
 }
 
 /// The requested part of a session.
@@ -185,7 +193,8 @@ async fn serve(
         filter: params.filter()?,
         lifecycle: params.detail == Detail::Lifecycle,
         until: scope.until,
-        follow: params.is_following(),
+        through: caller.through(),
+        follow: params.is_following() && caller.through().is_none(),
     };
     let after = last_event_id(&headers)?.or(params.after).unwrap_or(0);
     Reading { source, first: scope.first, is_over: scope.is_over, after, subscription }
@@ -225,8 +234,9 @@ impl Reading {
     ) -> Result<Response, Problem> {
         let Self { source, first, is_over, after, subscription } = self;
         let log = source.log().clone();
-        if after > log.last_seq() {
-            let detail = format!("there is no event {after} yet; the latest is {}", log.last_seq());
+        let last = last_shown(caller, log.last_seq());
+        if after > last {
+            let detail = format!("there is no event {after} yet; the latest is {last}");
             return Err(Problem::new(Code::BadCursor, detail));
         }
         let from = (after + 1).max(first);

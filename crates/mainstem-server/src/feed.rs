@@ -212,6 +212,12 @@ impl Feed {
         if std::mem::take(&mut self.has_more) {
             tokio::task::yield_now().await;
         }
+        if let Some(link) = &mut self.permit.link
+            && link.is_over().await
+        {
+            self.phase = Phase::Cut;
+            return None;
+        }
         match self.first().await {
             Ok(Some(first)) => self.frames(first),
             Ok(None) => Some(self.keep_alive()),
@@ -231,6 +237,9 @@ impl Feed {
         if let Some(event) = self.cursor.try_next() {
             return Ok(Some(event));
         }
+        let keep_alive_at = self.sent + self.encoder.patience().unwrap_or(HEARTBEAT);
+        let until =
+            self.permit.link.as_ref().map_or(keep_alive_at, |link| link.check_at().min(keep_alive_at));
         tokio::select! {
             biased;
             // The encoder's end is not sent, so that the reader reconnects after its last event.
@@ -239,7 +248,7 @@ impl Feed {
                 Err(Phase::Cut)
             }
             event = self.cursor.next() => event.map(Some).ok_or_else(|| self.after_last()),
-            () = sleep_until(self.sent + self.encoder.patience().unwrap_or(HEARTBEAT)) => Ok(None),
+            () = sleep_until(until) => Ok(None),
         }
     }
 
@@ -259,7 +268,7 @@ impl Feed {
                 self.phase = Phase::Asked;
                 break;
             }
-            if self.subscription.until.is_reached_by(&event) {
+            if self.subscription.is_reached_by(&event) {
                 self.phase = Phase::End;
                 break;
             }

@@ -25,6 +25,7 @@ mod idempotency;
 mod jobs;
 mod large;
 mod limits;
+mod links;
 mod listen;
 mod live;
 mod login;

@@ -14,7 +14,14 @@ use mainstem::{
 };
 use mainstem_api::Code;
 
-use crate::{app::App, caller::Caller, encoded::Encoded, problem::Problem};
+use crate::{
+    app::{App, unrecorded},
+    caller::Caller,
+    encoded::Encoded,
+    links::LinkWatch,
+    problem::Problem,
+    sessions::committed_fleet,
+};
 
 /// The readers of all sessions.
 pub(crate) struct Readers {
@@ -85,6 +92,14 @@ impl Source {
         }
     }
 
+    /// Returns the state of the fleet after the events that are committed.
+    pub(crate) async fn fleet(&self) -> Result<FleetState, Problem> {
+        match self {
+            Self::Open(session) => committed_fleet(session).await,
+            Self::Elsewhere(copy) => copy.fleet_at(copy.log().last_seq()).await.ok_or_else(unrecorded),
+        }
+    }
+
     /// Identifies the log among all of this process.
     fn address(&self) -> usize {
         Arc::as_ptr(self.log()).addr()
@@ -103,6 +118,8 @@ pub(crate) struct ReaderPermit {
     app: Arc<App>,
     source: Source,
     group: Arc<Group>,
+    /// The link that the reader has.
+    pub(crate) link: Option<LinkWatch>,
     _share: Share,
 }
 
@@ -119,14 +136,16 @@ impl ReaderPermit {
         let source = source.into();
         let share = app.readers.admit(&caller.tenant)?;
         let Readers { max_per_session, groups, .. } = &app.readers;
+        // Readers with links leave room for the session's tenant.
+        let most = if caller.link.is_some() { max_per_session.div_ceil(2) } else { *max_per_session };
         let group = groups.entry(source.address()).or_default();
-        if group.count.load(Ordering::Acquire) >= *max_per_session {
-            return Err(refused(format!(
-                "{max_per_session} readers follow this session, which is the limit"
-            )));
+        if group.count.load(Ordering::Acquire) >= most {
+            return Err(refused(format!("{most} readers follow this session, which is the limit")));
         }
         group.count.fetch_add(1, Ordering::AcqRel);
-        Ok(Self { app: app.clone(), source, group: group.clone(), _share: share })
+        let link = caller.harness.journal().zip(caller.link.as_ref());
+        let link = link.map(|(journal, link)| LinkWatch::new(journal.clone(), link.clone()));
+        Ok(Self { app: app.clone(), source, group: group.clone(), link, _share: share })
     }
 
     /// Returns the frames that readers of the session share; `None` for its only reader.

@@ -17,8 +17,8 @@ use serde_json::Value;
 #[cfg(feature = "page")]
 use crate::page;
 use crate::{
-    agents, app::App, body::MAX_UNKNOWN, caller::TakesBody, catalog, events, jobs, live, login, metrics,
-    prefix::Prefix, problem::Problem, runs, server, sessions, tasks,
+    agents, app::App, body::MAX_UNKNOWN, caller::TakesBody, catalog, events, jobs, links, live, login,
+    metrics, prefix::Prefix, problem::Problem, runs, server, sessions, tasks,
 };
 
 /// Returns all routes.
@@ -43,6 +43,10 @@ fn handler(endpoint: Endpoint) -> MethodRouter<Arc<App>> {
         Endpoint::GetEvent => route(endpoint, events::one),
         Endpoint::GetFleet => route(endpoint, sessions::fleet),
         Endpoint::Live => route(endpoint, live::get),
+        Endpoint::ListLinks => route(endpoint, links::list),
+        Endpoint::AddLink => route(endpoint, links::add),
+        Endpoint::DeleteLink => route(endpoint, links::delete),
+        Endpoint::GetLink => route(endpoint, links::get),
         Endpoint::ListChildren => route(endpoint, agents::list),
         Endpoint::GetAgent => route(endpoint, agents::get),
         Endpoint::GetTranscript => route(endpoint, agents::transcript),

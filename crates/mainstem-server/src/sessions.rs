@@ -19,7 +19,7 @@ use mainstem_api::{AnySession, FleetQuery, Page, SessionQuery, SessionView};
 use crate::{
     app::{App, unrecorded},
     body::{Path, Query},
-    caller::Caller,
+    caller::{Caller, Reader},
     events,
     problem::Problem,
 };
@@ -52,18 +52,22 @@ pub(crate) async fn delete(
 
 pub(crate) async fn fleet(
     State(app): State<Arc<App>>,
-    caller: Caller,
+    reader: Reader,
     Path(id): Path<String>,
     Query(query): Query<FleetQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let fleet = match query.at {
+    let caller = reader.of(&id)?;
+    let through = caller.through();
+    let source = events::source(&app, &caller, &id).await?;
+    let fleet = match query.at.or(through) {
         Some(seq) => {
-            let source = events::source(&app, &caller, &id).await?;
             let gone = || Problem::not_found("event", &seq.to_string());
-            source.fleet_at(seq).await.ok_or_else(gone)?
+            let is_shown = through.is_none_or(|through| seq <= through);
+            let fleet = if is_shown { source.fleet_at(seq).await } else { None };
+            fleet.ok_or_else(gone)?
         }
-        None => committed_fleet(&app.session(&caller, &id).await?).await?,
+        None => source.fleet().await?,
     };
     let tag = format!("\"{}\"", fleet.seq);
     let known = headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok()).unwrap_or_default();

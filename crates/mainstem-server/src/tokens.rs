@@ -72,8 +72,7 @@ impl Tokens {
 
     /// Generates a token for the harness itself, and returns it with the set of it.
     pub fn generated() -> (String, Self) {
-        // Two random ids, because an id begins with the time.
-        let token = format!("{}{}", RandomIds.next("mst-"), RandomIds.next("")).replace('-', "");
+        let token = secret("mst");
         let tokens = Self(vec![Token { digest: digest(&token), tenant: None }]);
         (token, tokens)
     }
@@ -148,6 +147,12 @@ impl Tokens {
         }
         found
     }
+}
+
+/// Returns a new secret of 64 hexadecimal digits behind a mark.
+pub(crate) fn secret(mark: &str) -> String {
+    // Two random ids, because an id begins with the time.
+    format!("{mark}{}{}", RandomIds.next(""), RandomIds.next("")).replace('-', "")
 }
 
 fn named(tenant: &str) -> Result<TenantName, TokenError> {

@@ -13,10 +13,10 @@ use std::{
 use futures_util::future::BoxFuture;
 use mainstem_event::{AgentEvent, Page, Position, Record, Timestamp};
 use mainstem_journal::{
-    ActiveSession, Checkpoint, Claim, Claimed, Journal, JournalError, Listing, Part, Retention, RunPlace,
-    SessionSummary,
+    ActiveSession, Checkpoint, Claim, Claimed, Journal, JournalError, Link, Listing, Part, Retention,
+    RunPlace, SessionSummary,
 };
-use mainstem_message::{RunId, SessionId};
+use mainstem_message::{LinkId, RunId, SessionId};
 use mainstem_tool::async_trait;
 use tokio::sync::watch;
 
@@ -217,6 +217,10 @@ pass_on! {
     claim(claim: Claim) -> Claimed;
     checkpoint(session: &SessionId) -> Option<Checkpoint>;
     store_checkpoint(session: &SessionId, checkpoint: Checkpoint) -> ();
+    add_link(link: Link) -> bool;
+    link(id: &LinkId) -> Option<Link>;
+    links(session: &SessionId) -> Vec<Link>;
+    remove_link(id: &LinkId) -> bool;
     delete(session: &SessionId) -> bool;
     retain(retention: &Retention, now: Timestamp) -> u64;
     close() -> ();

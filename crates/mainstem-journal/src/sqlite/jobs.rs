@@ -1,14 +1,11 @@
-//! Jobs in the file. Their changes are short and rare, so the thread that reads makes them.
+//! Jobs in the file.
 
 use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 use mainstem_event::{Clock, Ids, RandomIds, SystemClock, Timestamp};
 use mainstem_message::JobId;
-use rusqlite::{
-    Connection, OptionalExtension, Params, Row, ToSql, Transaction, TransactionBehavior, params,
-    params_from_iter,
-};
+use rusqlite::{Connection, OptionalExtension, Params, Row, ToSql, params, params_from_iter};
 
 use super::{table::invalid, threads::Threads};
 use crate::{
@@ -31,13 +28,7 @@ impl SqliteJobs {
         &self,
         write: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, JournalError> {
-        let write = |connection: &Connection| {
-            let change = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
-            let written = write(&change)?;
-            change.commit()?;
-            Ok(written)
-        };
-        self.threads.read("write a job to", write).await
+        self.threads.write("write a job to", write).await
     }
 }
 

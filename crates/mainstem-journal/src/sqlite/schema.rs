@@ -76,6 +76,19 @@ const JOBS: &str = "
     CREATE INDEX IF NOT EXISTS jobs_by_status ON jobs (status, due_at);
 ";
 
+/// The links of sessions. Programs before them leave a link when they delete its session; row numbers
+/// are not used again, so it is no link of a later session.
+const LINKS: &str = "
+    CREATE TABLE IF NOT EXISTS links (
+        id TEXT PRIMARY KEY,
+        session INTEGER NOT NULL,
+        created_at INTEGER NOT NULL,
+        expires_at INTEGER NOT NULL,
+        through INTEGER
+    ) WITHOUT ROWID;
+    CREATE INDEX IF NOT EXISTS links_of ON links (session);
+";
+
 /// The columns of the list of sessions. Programs before them do not write `begun_at`: a session
 /// that such a program goes on with keeps its place.
 const LIST: &str = "
@@ -142,6 +155,7 @@ fn prepare(connection: &mut Connection, max_bytes: Option<u64>) -> rusqlite::Res
             change.execute_batch(TABLES)?;
             change.execute_batch(LATER_TABLES)?;
             change.execute_batch(JOBS)?;
+            change.execute_batch(LINKS)?;
             change.execute_batch(LIST)?;
             change.execute_batch(WITH_RUN)?;
             change.pragma_update(None, "application_id", APPLICATION)?;
@@ -164,7 +178,7 @@ fn complete(connection: &mut Connection) -> rusqlite::Result<()> {
         connection.query_row(sql, [table], |row| row.get::<_, bool>(0))
     };
     let mut is_complete = true;
-    for name in ["runs", "jobs", "sessions_listed", "sessions_with_run"] {
+    for name in ["runs", "jobs", "links", "sessions_listed", "sessions_with_run"] {
         is_complete &= has(connection, name)?;
     }
     if is_complete {
@@ -175,6 +189,7 @@ fn complete(connection: &mut Connection) -> rusqlite::Result<()> {
         change.execute_batch(LATER_TABLES)?;
     }
     change.execute_batch(JOBS)?;
+    change.execute_batch(LINKS)?;
     if !has(&change, "sessions_listed")? {
         change.execute_batch(LIST)?;
     }

@@ -9,8 +9,8 @@ use rusqlite::{
     types::{Value, ValueRef},
 };
 
-pub(super) use self::ids::invalid;
-use self::ids::{run, session_id};
+use self::ids::run;
+pub(super) use self::ids::{invalid, session_id};
 use crate::{
     Checkpoint, Claim, Listing, Part, Place, RunPlace, SessionSummary,
     backend::{self, Found, Row, begins_run, nearest_id},
@@ -160,6 +160,7 @@ pub(super) fn delete(connection: &Connection, row: i64, session: &SessionId) -> 
     connection.execute("DELETE FROM claims WHERE session = ?1", [session.as_str()])?;
     connection.execute("DELETE FROM runs WHERE session = ?1", [row])?;
     connection.execute("DELETE FROM checkpoints WHERE session = ?1", [row])?;
+    connection.execute("DELETE FROM links WHERE session = ?1", [row])?;
     connection.execute("DELETE FROM events WHERE session = ?1", [row])?;
     connection.execute("DELETE FROM sessions WHERE id = ?1", [row])?;
     Ok(())

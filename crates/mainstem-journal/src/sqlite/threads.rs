@@ -7,7 +7,7 @@ use std::{
 };
 
 use futures_util::{FutureExt, future::BoxFuture};
-use rusqlite::Connection;
+use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 
 use super::{queue::Queue, schema, writer::Writer};
@@ -75,6 +75,20 @@ impl Threads {
             answer.await.unwrap_or(Err(JournalError::Closed))
         }
         .boxed()
+    }
+
+    /// Runs a change that is short and rare on the reading thread: it waits for no event.
+    pub(super) fn write<T: Send + 'static>(
+        &self,
+        what: &'static str,
+        write: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> BoxFuture<'static, Result<T, JournalError>> {
+        self.read(what, |connection| {
+            let change = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
+            let written = write(&change)?;
+            change.commit()?;
+            Ok(written)
+        })
     }
 }
 

@@ -12,6 +12,8 @@ pub(crate) struct Subscription {
     /// Leaves out deltas.
     pub(crate) lifecycle: bool,
     pub(crate) until: Until,
+    /// The last event that the reader may have, if there is such a limit.
+    pub(crate) through: Option<u64>,
     /// Whether to wait for further events.
     pub(crate) follow: bool,
 }
@@ -55,7 +57,7 @@ impl Until {
         is_question && event.seq > *after && event.run_id() == Some(run)
     }
 
-    pub(super) fn is_reached_by(&self, event: &AgentEvent) -> bool {
+    fn is_reached_by(&self, event: &AgentEvent) -> bool {
         match self {
             Self::Never => false,
             // The end itself may be among the events of the gap.
@@ -76,12 +78,18 @@ impl Until {
 impl Subscription {
     /// Returns the subscription to all events up to an end, past and future ones.
     pub(crate) fn to(until: Until) -> Self {
-        Self { filter: EventFilter::new(), lifecycle: false, until, follow: true }
+        Self { filter: EventFilter::new(), lifecycle: false, until, through: None, follow: true }
     }
 
     pub(super) fn includes(&self, event: &AgentEvent) -> bool {
         let is_selected = (!self.lifecycle || event.kind.is_lifecycle()) && self.filter.matches(event);
-        is_gap(event) || (self.until.includes(event) && is_selected)
+        let is_shown = self.through.is_none_or(|through| event.seq <= through);
+        is_gap(event) || (is_shown && self.until.includes(event) && is_selected)
+    }
+
+    /// Returns `true` if the stream ends behind this event.
+    pub(super) fn is_reached_by(&self, event: &AgentEvent) -> bool {
+        self.through.is_some_and(|through| event.seq >= through) || self.until.is_reached_by(event)
     }
 }
 
@@ -116,6 +124,9 @@ pub(crate) async fn available(
     while let Some(event) = next {
         if subscription.includes(&event) {
             return Available::Something;
+        }
+        if subscription.is_reached_by(&event) {
+            break;
         }
         next = cursor.at_hand().await;
     }

@@ -12,6 +12,7 @@ mod jobs;
 mod kept;
 mod langgraph;
 mod limits;
+mod links;
 mod live;
 mod operate;
 #[cfg(feature = "page")]

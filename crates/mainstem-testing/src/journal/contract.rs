@@ -1,6 +1,7 @@
 //! The contract of `Journal`: sessions, their writer and their readers.
 
 pub(super) mod jobs;
+mod links;
 pub(super) mod pages;
 mod stored;
 
@@ -28,6 +29,7 @@ pub async fn check(journal: Arc<dyn Journal>) {
     stored::runs_are_found_by_their_ids(&*journal).await;
     stored::a_key_is_claimed_once(&*journal).await;
     stored::the_latest_checkpoint_is_stored(&*journal).await;
+    links::a_link_ends_with_its_session(&*journal).await;
     stored::a_deleted_session_begins_anew(&*journal).await;
     stored::a_log_fails_after_the_close(&*journal).await;
 }

@@ -10,7 +10,7 @@ pub(super) fn run(row: &Row<'_>, index: usize) -> Result<Option<RunId>> {
 }
 
 /// Reads the id of a session, which may be a tenant's.
-pub(super) fn session_id(row: &Row<'_>, index: usize) -> Result<SessionId> {
+pub(in super::super) fn session_id(row: &Row<'_>, index: usize) -> Result<SessionId> {
     SessionId::parse_scoped(&row.get::<_, String>(index)?).map_err(|error| invalid(index, error))
 }
 
