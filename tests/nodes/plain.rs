@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use futures_util::{StreamExt, TryStreamExt, future::join_all};
 use mainstem::{
-    api::{AnySession, Code, EventQuery, Host, JobState, LiveFrame, NewJob, NewRun, RunState, SessionQuery},
+    api::{
+        AnySession, Code, EventQuery, Host, JobState, LiveFrame, NewJob, NewLink, NewRun, RunState,
+        SessionQuery,
+    },
     client::Server,
     event::{AgentEvent, EventKind, FleetState},
     message::SessionId,
@@ -297,4 +300,50 @@ async fn what_works_at_one_server_is_on_the_live_stream_of_another() {
     assert_eq!((&seen.agents, seen.confirmations.len()), (&whole.agents, 0));
     assert_eq!(nodes.len(), 1, "{nodes:?}");
     assert!(begun.run.view().await.unwrap().status.is_over());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_link_of_one_server_is_read_at_another_and_revoked_at_a_third() {
+    let cluster = Cluster::start(3).await;
+    let session: SessionId = "s".parse().unwrap();
+    let remote =
+        |server: usize| Server::at(&cluster.address_of(server)).unwrap().open(session.clone()).unwrap();
+    let run = remote(0).run(NewRun::new("go")).await.unwrap();
+    let begun = read_through(&cluster.address_of(0), &session, 1).await;
+    assert!(begun[0].is_run_start(), "{}", begun[0]);
+    // The first server has the session open, and a question of its run waits for an answer.
+    let (live, frozen) = (NewLink::default(), NewLink { through: Some(2), ..NewLink::default() });
+    let (live, frozen) = (remote(1).add_link(live).await.unwrap(), remote(1).add_link(frozen).await.unwrap());
+    let reader = |server: usize, token: &str| {
+        Server::at(&cluster.address_of(server)).unwrap().with_token(token).open(session.clone()).unwrap()
+    };
+    let asked = || cluster.database.sql("SELECT last_value FROM mainstem.relayed_ids");
+    let before = asked();
+    for server in 0..3 {
+        let shared = reader(server, &frozen.token);
+        let events: Vec<_> = shared.events(EventQuery::default()).try_collect().await.unwrap();
+        assert_eq!(events.iter().map(|event| event.seq).collect::<Vec<_>>(), [1, 2], "{server}");
+        assert_eq!(shared.fleet().await.unwrap().seq, 2);
+        assert!(shared.transcript("root").await.is_ok());
+        assert!(shared.view().await.unwrap_err().has_code(&Code::ReadOnly));
+        let new = shared.run(NewRun::new("mine")).await.err().unwrap();
+        assert!(new.has_code(&Code::ReadOnly), "{new}");
+    }
+    assert_eq!(asked(), before, "no node asks another");
+
+    let shared = reader(2, &live.token);
+    let mut events = shared.events(EventQuery::default());
+    answer_all(&remote(1)).await;
+    let mut seen = Vec::new();
+    while !seen.last().is_some_and(AgentEvent::is_run_end) {
+        seen.push(events.try_next().await.unwrap().expect("it is live"));
+    }
+    laws(&seen).unwrap();
+    assert_eq!(seen, read_through(&cluster.address_of(0), &session, seen.len() as u64).await);
+    assert!(run.run.view().await.unwrap().status.is_over());
+    assert_eq!(remote(0).links().await.unwrap().len(), 2);
+    remote(1).delete_link(&live.link.id).await.unwrap();
+    let ended = tokio::time::timeout(Duration::from_secs(15), events.try_next()).await.expect("it ends");
+    assert!(ended.unwrap_err().has_code(&Code::LinkOver));
+    assert!(reader(0, &live.token).fleet().await.unwrap_err().has_code(&Code::LinkOver));
 }

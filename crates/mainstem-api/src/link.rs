@@ -1,11 +1,11 @@
-//! Links: who has one reads a session without a token of the server.
+//! Links: with one, a session is read without a token of the server.
 
 use mainstem_event::Timestamp;
 use mainstem_message::{LinkId, SessionId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A link to create. Who has its token reads the session's events, fleet and transcripts, and
+/// A link to create. With its token, the session's events, fleet and transcripts are read, and
 /// nothing else.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]

@@ -1,6 +1,7 @@
 //! `mainstem sessions`: lists, shows, exports and deletes sessions.
 
 mod conversation;
+mod links;
 
 use std::sync::Arc;
 
@@ -39,6 +40,9 @@ const AT_ONCE: usize = 256;
 pub(crate) fn run(args: &Sessions, source: &Source, terminal: Terminal) -> Result<Exit, Fault> {
     if let SessionsCommand::Rm { workspace, .. } = &args.command {
         args.at.check(workspace).or_exit(Exit::Usage)?;
+    }
+    if let SessionsCommand::Link(command) = &args.command {
+        return links::run(args.at.server.as_deref(), command, terminal);
     }
     if let SessionsCommand::Prune { keep, dry_run, workspace } = &args.command {
         return prune(args, keep.keep(), *dry_run, workspace, source, terminal);
@@ -91,7 +95,7 @@ pub(crate) fn run(args: &Sessions, source: &Source, terminal: Terminal) -> Resul
             }
             SessionsCommand::Export { id, .. } => export(&*host.session(id)).await?,
             SessionsCommand::Rm { ids, .. } => remove(&*host, ids).await.or_exit(Exit::Failed)?,
-            SessionsCommand::Prune { .. } => {}
+            SessionsCommand::Prune { .. } | SessionsCommand::Link(_) => {}
         }
         Ok(Exit::Reply)
     })

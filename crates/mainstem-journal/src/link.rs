@@ -1,4 +1,4 @@
-//! Links: who has the secret of one reads a session, and nothing else.
+//! Links: with the secret of one, a session is read, and nothing else.
 
 use mainstem_event::Timestamp;
 use mainstem_message::{LinkId, SessionId};

@@ -192,7 +192,7 @@ impl App {
         let found = caller.harness.sessions().find(id).await;
         let found = found.map_err(|error| self.unopened(&error))?;
         let session = self.usable(found.ok_or_else(|| Problem::not_found("session", id.as_str()))?)?;
-        // Whoever only has a link causes no work.
+        // A reader with a link causes no work.
         if caller.link.is_none() {
             take_over::take_up(self, &session, &caller.tenant);
         }

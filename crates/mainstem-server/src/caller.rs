@@ -25,7 +25,7 @@ use crate::{
 pub(crate) struct Caller {
     pub(crate) tenant: Tenant,
     pub(crate) harness: Harness,
-    /// The link with whose token it reads a session; `None` if it has a token of the server.
+    /// The link that its token is of; `None` if it is a token of the server.
     pub(crate) link: Option<Arc<Link>>,
     /// The permit of this request among those of its tenant.
     permit: RequestPermit,
@@ -64,7 +64,7 @@ impl FromRequestParts<Arc<App>> for Caller {
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Response> {
         let caller = identify(app, parts).map_err(IntoResponse::into_response)?;
-        admit(app, parts, &caller)?;
+        admit(app, parts, &caller).map_err(IntoResponse::into_response)?;
         // Further requests of the tenant wait, so that they do not delay those of others. A request
         // with a body waits after the body is read.
         if parts.extensions.get::<TakesBody>().is_none() {
@@ -78,7 +78,7 @@ impl FromRequestParts<Arc<App>> for Caller {
     }
 }
 
-/// Whoever reads a session: a caller, or a reader with a link, who reads no other session.
+/// The reader of a session: a caller, or somebody with a link, which is of one session.
 pub(crate) struct Reader(pub(crate) Caller);
 
 impl Reader {
@@ -105,7 +105,7 @@ impl FromRequestParts<Arc<App>> for Reader {
             return Caller::from_request_parts(parts, app).await.map(Self);
         };
         let caller = with_link(app, &token).await.map_err(IntoResponse::into_response)?;
-        admit(app, parts, &caller)?;
+        admit(app, parts, &caller).map_err(IntoResponse::into_response)?;
         // Readers with links wait among themselves, so that they do not delay their tenant. Their
         // requests are not sent to other nodes, where they would be the tenant's.
         caller.permit.set(app.link_request_permits.acquire(&caller.tenant).await);
@@ -114,7 +114,7 @@ impl FromRequestParts<Arc<App>> for Reader {
 }
 
 /// Counts the connection of a request for its tenant.
-fn admit(app: &App, parts: &Parts, caller: &Caller) -> Result<(), Response> {
+fn admit(app: &App, parts: &Parts, caller: &Caller) -> Result<(), Problem> {
     // An application that serves the routes itself limits its connections itself.
     let is_admitted = match parts.extensions.get::<Connection>() {
         Some(connection) => connection.admit(&app.connection_shares, &caller.tenant),
@@ -124,8 +124,7 @@ fn admit(app: &App, parts: &Parts, caller: &Caller) -> Result<(), Response> {
         return Ok(());
     }
     let detail = "your share of this server's connections is in use";
-    let problem = Problem::new(Code::TooManyConnections, detail);
-    Err(problem.retry_after(5).into_response())
+    Err(Problem::new(Code::TooManyConnections, detail).retry_after(5))
 }
 
 /// Returns the token of a request if it is that of a link.

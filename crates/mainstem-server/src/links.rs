@@ -1,7 +1,8 @@
-//! `/sessions/{id}/links`, `/link`: who has a link reads a session without a token of the server.
+//! `/sessions/{id}/links`, `/link`: a session is read with a link, without a token of the server.
 //!
 //! A link has a token, of which the journal stores a digest, so every node knows it and it can be
-//! revoked. A handler serves readers with a link only if it takes a [`Reader`](crate::caller::Reader).
+//! revoked. A handler serves readers with a link only if it takes a
+//! [`Reader`](crate::caller::Reader).
 
 use std::sync::Arc;
 

@@ -1,9 +1,12 @@
 //! `mainstem sessions` and `mainstem replay`: recorded sessions.
 
+use std::time::Duration;
+
 use clap::{Args, Subcommand};
-use mainstem::message::SessionId;
+use mainstem::message::{LinkId, SessionId};
 
 use super::{At, Form, JournalAt, KeepFlags, Mode, WorkspaceFlag};
+use crate::config::text::duration;
 
 #[derive(Debug, Args)]
 pub(crate) struct Sessions {
@@ -54,6 +57,8 @@ pub(crate) enum SessionsCommand {
         #[arg(long)]
         test: bool,
     },
+    #[command(flatten)]
+    Link(LinkCommand),
     /// Delete sessions with all their events, and the records of their tasks in the workspace. This
     /// can't be undone.
     Rm {
@@ -72,6 +77,42 @@ pub(crate) enum SessionsCommand {
         dry_run: bool,
         #[command(flatten)]
         workspace: WorkspaceFlag,
+    },
+}
+
+/// The commands about links of a server's sessions.
+#[derive(Debug, Subcommand)]
+pub(crate) enum LinkCommand {
+    /// Create a link of a server's session, and print its address. Who has it reads that session on
+    /// the server's page, and nothing else.
+    Share {
+        /// The session.
+        id: SessionId,
+        /// When the link ends: 30min, 1day; 90 days at most.
+        #[arg(long = "for", value_name = "TIME", value_parser = duration, default_value = "7days")]
+        lasts: Duration,
+        /// The last event that it shows; by default it shows all, later ones included.
+        #[arg(long, value_name = "EVENT")]
+        through: Option<u64>,
+        /// The form of the answer. JSON has the token alone, too, for requests to the server.
+        #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
+        output: Form,
+    },
+    /// List the links of a server's session that have not ended, the oldest first.
+    Links {
+        /// The session.
+        id: SessionId,
+        /// The form of the list.
+        #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
+        output: Form,
+    },
+    /// Revoke links of a server's session: within seconds their readers read nothing more.
+    Revoke {
+        /// The session.
+        id: SessionId,
+        /// The links, as `mainstem sessions links` lists them.
+        #[arg(required = true)]
+        links: Vec<LinkId>,
     },
 }
 

@@ -21,6 +21,7 @@ mod files;
 mod jobs;
 #[cfg(unix)]
 mod kills;
+mod links;
 mod mcp;
 #[cfg(unix)]
 mod mcp_agents;

@@ -76,8 +76,8 @@ const JOBS: &str = "
     CREATE INDEX IF NOT EXISTS jobs_by_status ON jobs (status, due_at);
 ";
 
-/// The links of sessions. Programs before them leave a link when they delete its session; row numbers
-/// are not used again, so it is no link of a later session.
+/// The links of sessions. Programs before them leave a link when they delete its session. Row
+/// numbers are not used again, so it is not a link of a later session.
 const LINKS: &str = "
     CREATE TABLE IF NOT EXISTS links (
         id TEXT PRIMARY KEY,
