@@ -33,6 +33,7 @@ pub(crate) struct Server {
     name: String,
     network: Proxy,
     url: String,
+    tokens: &'static str,
     process: Child,
     place: Arc<Place>,
 }
@@ -45,6 +46,11 @@ struct Place {
 
 impl Cluster {
     pub(crate) async fn start(servers: usize) -> Self {
+        Self::with_tokens(servers, "").await
+    }
+
+    /// Starts servers with these tokens, in the form of a token file.
+    pub(crate) async fn with_tokens(servers: usize, tokens: &'static str) -> Self {
         let database = Postgres::start();
         // The tables, once.
         mainstem_postgres::migrate(&Settings::parse(&database.url()).unwrap()).await.unwrap();
@@ -52,7 +58,7 @@ impl Cluster {
         for number in 0..servers {
             let network = Proxy::before(database.port()).await;
             let url = database.url_at(network.port());
-            started.push(Server::start(format!("node-{number}"), network, url));
+            started.push(Server::start(format!("node-{number}"), network, url, tokens));
         }
         let balancer = balance(started.iter().map(|server| server.place.clone()).collect()).await;
         Self { database, servers: started, balancer }
@@ -75,10 +81,10 @@ impl Cluster {
 }
 
 impl Server {
-    fn start(name: String, network: Proxy, url: String) -> Self {
-        let (process, port) = spawn(&url, &name);
+    fn start(name: String, network: Proxy, url: String, tokens: &'static str) -> Self {
+        let (process, port) = spawn(&url, &name, tokens);
         let place = Arc::new(Place { port: AtomicU16::new(port), is_up: AtomicBool::new(true) });
-        Self { name, network, url, process, place }
+        Self { name, network, url, tokens, process, place }
     }
 
     /// Kills the process, and starts another.
@@ -90,7 +96,7 @@ impl Server {
 
     pub(crate) fn start_again(&mut self) {
         let port;
-        (self.process, port) = spawn(&self.url, &self.name);
+        (self.process, port) = spawn(&self.url, &self.name, self.tokens);
         self.place.port.store(port, Ordering::Relaxed);
         self.set_up(true);
     }
@@ -139,10 +145,13 @@ impl Drop for Server {
     }
 }
 
-fn spawn(url: &str, name: &str) -> (Child, u16) {
+fn spawn(url: &str, name: &str, tokens: &str) -> (Child, u16) {
     let node = env!("CARGO_BIN_EXE_node");
     let mut command = Command::new(node);
-    command.args([url, name, &LEASE.as_millis().to_string()]).stdin(Stdio::null()).stdout(Stdio::piped());
+    command
+        .args([url, name, &LEASE.as_millis().to_string(), tokens])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped());
     let mut process = command.spawn().unwrap();
     let mut line = String::new();
     BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use futures_util::{StreamExt, TryStreamExt, future::join_all};
+use futures_util::{StreamExt, TryStreamExt, future::join_all, stream::BoxStream};
 use mainstem::{
     api::{
         AnySession, Code, EventQuery, Host, JobState, LiveFrame, NewJob, NewLink, NewRun, RunState,
@@ -259,47 +259,134 @@ async fn a_job_whose_server_is_killed_ends_at_another_with_its_turn() {
     }
 }
 
+/// A reader of a live stream with one session.
+struct LiveReader {
+    body: BoxStream<'static, reqwest::Result<Vec<u8>>>,
+    text: String,
+    /// The nodes that had the session, in turn.
+    nodes: Vec<String>,
+    fleet: Option<FleetState>,
+    has_left: bool,
+}
+
+impl LiveReader {
+    async fn of(address: &str) -> Self {
+        let request = reqwest::Client::new().get(format!("{address}/v1/live?all=true"));
+        let response = request.header("accept", "application/x-ndjson").send().await.unwrap();
+        assert_eq!(response.status(), 200);
+        let body = response.bytes_stream().map_ok(|bytes| bytes.to_vec()).boxed();
+        Self { body, text: String::new(), nodes: Vec::new(), fleet: None, has_left: false }
+    }
+
+    /// Reads until something is true of it.
+    async fn until(&mut self, what: &str, is_true: impl Fn(&Self) -> bool) {
+        let read = async {
+            while !is_true(self) {
+                match self.text.split_once('\n') {
+                    Some((line, rest)) => {
+                        let (line, rest) = (line.to_owned(), rest.to_owned());
+                        self.text = rest;
+                        self.apply(&line);
+                    }
+                    None => {
+                        let bytes = self.body.next().await.expect("the stream goes on").unwrap();
+                        self.text += std::str::from_utf8(&bytes).unwrap();
+                    }
+                }
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(30), read).await.expect(what);
+    }
+
+    fn apply(&mut self, line: &str) {
+        if line.is_empty() {
+            return;
+        }
+        match serde_json::from_str(line).unwrap() {
+            LiveFrame::Session { fleet, node, .. } => {
+                self.nodes.push(node.unwrap());
+                self.fleet = Some(*fleet);
+                self.has_left = false;
+            }
+            LiveFrame::Event { event, .. } => self.fleet.as_mut().unwrap().apply(&event),
+            LiveFrame::Left { .. } => self.has_left = true,
+            _ => {}
+        }
+    }
+
+    fn asks(&self) -> bool {
+        self.fleet.as_ref().is_some_and(|fleet| !fleet.confirmations.is_empty())
+    }
+
+    /// Compares the state with that of a session without what agents write.
+    async fn check(&self, session: &impl AnySession) {
+        let (seen, mut whole) = (self.fleet.as_ref().unwrap(), session.fleet().await.unwrap());
+        whole.agents.iter_mut().for_each(|agent| agent.last_line.clear());
+        assert_eq!((&seen.agents, seen.confirmations.len()), (&whole.agents, 0));
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_works_at_one_server_is_on_the_live_stream_of_another() {
     let cluster = Cluster::start(2).await;
     let remote = |server: usize| Server::at(&cluster.address_of(server)).unwrap().open("s").unwrap();
     let begun = remote(0).run(NewRun::new("go")).await.unwrap();
-    let request = reqwest::Client::new().get(format!("{}/v1/live?all=true", cluster.address_of(1)));
-    let response = request.header("accept", "application/x-ndjson").send().await.unwrap();
-    assert_eq!(response.status(), 200);
-    let (mut body, mut text) = (response.bytes_stream(), String::new());
-    let mut state: Option<FleetState> = None;
-    let mut nodes = Vec::new();
-    let is_done = async {
-        let asks = |state: &FleetState| !state.confirmations.is_empty();
-        let mut has_answered = false;
-        loop {
-            while let Some((line, rest)) = text.clone().split_once('\n') {
-                text = rest.to_owned();
-                match serde_json::from_str(line) {
-                    Ok(LiveFrame::Session { fleet, node, .. }) => {
-                        nodes.push(node.unwrap());
-                        state = Some(*fleet);
-                    }
-                    Ok(LiveFrame::Event { event, .. }) => state.as_mut().unwrap().apply(&event),
-                    Ok(LiveFrame::Left { .. }) => return,
-                    Ok(_) => {}
-                    Err(_) => assert_eq!(line, ""),
-                }
-            }
-            if !has_answered && state.as_ref().is_some_and(asks) {
-                has_answered = true;
-                answer_all(&remote(1)).await;
-            }
-            text += std::str::from_utf8(&body.next().await.unwrap().unwrap()).unwrap();
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(30), is_done).await.expect("it leaves");
-    let (seen, mut whole) = (state.unwrap(), remote(0).fleet().await.unwrap());
-    whole.agents.iter_mut().for_each(|agent| agent.last_line.clear());
-    assert_eq!((&seen.agents, seen.confirmations.len()), (&whole.agents, 0));
-    assert_eq!(nodes.len(), 1, "{nodes:?}");
+    let mut live = LiveReader::of(&cluster.address_of(1)).await;
+    live.until("it asks", LiveReader::asks).await;
+    answer_all(&remote(1)).await;
+    live.until("it leaves", |live| live.has_left).await;
+    live.check(&remote(0)).await;
+    assert_eq!(live.nodes, ["node-0"]);
     assert!(begun.run.view().await.unwrap().status.is_over());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_live_stream_goes_on_when_the_session_s_server_is_killed() {
+    let mut cluster = Cluster::start(2).await;
+    let remote = Server::at(&cluster.address_of(0)).unwrap().open("s").unwrap();
+    remote.run(NewRun::new("go")).await.unwrap();
+    let mut live = LiveReader::of(&cluster.address_of(1)).await;
+    live.until("it asks", LiveReader::asks).await;
+    cluster.servers[0].kill();
+    // The other takes the session over: what was asked is withdrawn, and the turn goes on.
+    live.until("it moves and leaves", |live| live.nodes.len() > 1 && live.has_left).await;
+    live.check(&Server::at(&cluster.address_of(1)).unwrap().open("s").unwrap()).await;
+    assert_eq!(live.nodes, ["node-0", "node-1"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tenant_s_reader_at_another_server_goes_on_when_the_session_s_server_is_killed() {
+    const TOKEN: &str = "the-token-of-acme";
+    let mut cluster = Cluster::with_tokens(2, "acme the-token-of-acme\nthe-token-of-nobody").await;
+    let remote = |cluster: &Cluster, server: usize| {
+        Server::at(&cluster.address_of(server)).unwrap().with_token(TOKEN).open("s").unwrap()
+    };
+    let begun = remote(&cluster, 0).run(NewRun::new("go")).await.unwrap();
+    // It is found there at once, recorded or not.
+    let run = begun.run.id().clone();
+    let mut of_run = remote(&cluster, 1).events(EventQuery::default().with_run(&run));
+    assert!(of_run.next().await.unwrap().unwrap().is_run_start());
+    let other = remote(&cluster, 1);
+    let mut events = other.events(EventQuery::default());
+    let mut seen = Vec::new();
+    let (mut killed_at, mut ends) = (None, 0);
+    while ends < 2 {
+        let event = events.next().await.expect("the stream goes on").unwrap();
+        if let EventKind::RequireUserConfirm { confirm_id, .. } = &event.kind {
+            match killed_at {
+                None => {
+                    killed_at = Some(Instant::now());
+                    cluster.servers[0].kill();
+                }
+                Some(_) => other.confirm(confirm_id, mainstem::event::Decision::Allow).await.unwrap(),
+            }
+        }
+        ends += usize::from(event.is_run_end());
+        seen.push(event);
+    }
+    laws(&seen).unwrap();
+    let end = seen.last().unwrap().to_string();
+    assert!(end.contains("success") && killed_at.unwrap().elapsed() < Duration::from_secs(15), "{end}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

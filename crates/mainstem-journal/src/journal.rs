@@ -175,8 +175,8 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
     async fn store_checkpoint(&self, session: &SessionId, checkpoint: Checkpoint)
     -> Result<(), JournalError>;
 
-    /// Stores a link of a session, and removes all links that had ended when it was created. Returns
-    /// `false`, and stores nothing, if the session does not exist.
+    /// Stores a link of a session, and removes all links that had ended when it was created.
+    /// Returns `false`, and stores nothing, if the session does not exist.
     ///
     /// # Errors
     /// If the store can't be written.

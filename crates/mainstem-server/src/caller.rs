@@ -78,7 +78,7 @@ impl FromRequestParts<Arc<App>> for Caller {
     }
 }
 
-/// The reader of a session: a caller, or somebody with a link, which is of one session.
+/// The reader of a session: a caller, or one that has a link of it.
 pub(crate) struct Reader(pub(crate) Caller);
 
 impl Reader {

@@ -95,7 +95,7 @@ impl Drop for CancelOnDrop {
 /// Returns the encoder of a form of `/v1`: without the operator's prompts, and with large events
 /// cut. Links begin with the prefix.
 pub(crate) fn encoder(form: StreamForm, prefix: Prefix) -> Box<dyn Encoder> {
-    let json = move |event: &AgentEvent| large::json(&event.without_spec(), &prefix.0);
+    let json = move |event: &AgentEvent| large::json(&event.without_spec(), Some(&prefix.0));
     match form {
         StreamForm::Sse => Box::new(Sse::with(json)),
         StreamForm::Ndjson => Box::new(Ndjson::with(json)),

@@ -13,15 +13,18 @@ const LEAST: usize = 64;
 const CUT: &str = "…";
 
 /// Returns an event as JSON. The texts of a large one are cut; its `truncated` has the size of the
-/// whole event, and the path to it.
-pub(crate) fn json(event: &AgentEvent, prefix: &str) -> String {
+/// whole event, and the path to it if a prefix is given.
+pub(crate) fn json(event: &AgentEvent, prefix: Option<&str>) -> String {
     let whole = event.to_json();
     if whole.len() <= MAX {
         return whole;
     }
     let Ok(mut value) = serde_json::from_str::<Value>(&whole) else { return whole };
-    let href = format!("{prefix}/v1/sessions/{}/events/{}", event.origin.session_id, event.seq);
-    value["truncated"] = json!({ "bytes": whole.len(), "href": href });
+    value["truncated"] = json!({ "bytes": whole.len() });
+    if let Some(prefix) = prefix {
+        let href = format!("{prefix}/v1/sessions/{}/events/{}", event.origin.session_id, event.seq);
+        value["truncated"]["href"] = href.into();
+    }
     let mut longest = MAX / 2;
     loop {
         let parts = value.as_object_mut().into_iter().flatten();
@@ -67,9 +70,9 @@ mod tests {
     #[test]
     fn a_large_event_says_where_it_is_whole() {
         let small = event("é");
-        assert_eq!(json(&small, ""), small.to_json());
+        assert_eq!(json(&small, Some("")), small.to_json());
         let large = event(&"é".repeat(100_000));
-        let text = json(&large, "/agents");
+        let text = json(&large, Some("/agents"));
         assert!(text.len() <= MAX && text.len() > MAX / 8, "{}", text.len());
         let short: Value = serde_json::from_str(&text).unwrap();
         let truncated = json!({ "bytes": large.to_json().len(), "href": "/agents/v1/sessions/s/events/7" });
@@ -80,7 +83,7 @@ mod tests {
         let agent = format!("agent:kid:{}", "k".repeat(80));
         let listed = json!({ "type": "CUSTOM", "seq": 7, "sessionId": "s", "createdAt": "2026-11-22T10:00:00Z",
             "name": "n", "value": many, "replyId": agent });
-        let text = json(&serde_json::from_value(listed).unwrap(), "");
+        let text = json(&serde_json::from_value(listed).unwrap(), None);
         assert!(text.len() <= MAX && text.contains(&agent), "{}", text.len());
         // It can still be read as an event.
         assert_eq!(serde_json::from_value::<AgentEvent>(short).unwrap().seq, 7);

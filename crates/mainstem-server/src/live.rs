@@ -19,11 +19,12 @@ use axum::{
 use bytes::{Bytes, BytesMut};
 use futures_util::{
     FutureExt, StreamExt,
+    future::BoxFuture,
     stream::{self, BoxStream, SelectAll},
 };
 use mainstem::{
     Harness,
-    journal::Part,
+    journal::{JournalError, Part},
     message::SessionId,
     policy::{Share, Shares, Tenant},
     session::LiveSession,
@@ -69,6 +70,7 @@ pub(crate) async fn get(
     // A list that can't be read is a problem, and not an empty stream, which begins with this list.
     let listed = app.live.list(caller.harness.sessions(), &caller.tenant, &part(query.all)).await;
     listed.map_err(|error| app.unreadable(&error))?;
+    let next_list = next_list(&app, &caller.harness, &caller.tenant, query.all, Instant::now());
     let live = Live {
         app,
         harness: caller.harness.clone(),
@@ -77,7 +79,7 @@ pub(crate) async fn get(
         frames: Frames::new(form, prefix),
         updates: SelectAll::new(),
         followed: HashMap::new(),
-        look_at: Instant::now(),
+        next_list,
         summary: None,
         sent: Instant::now(),
         is_over: false,
@@ -92,6 +94,24 @@ pub(crate) async fn get(
 
 fn part(all: bool) -> Part {
     if all { Part::All } else { Part::Of(None) }
+}
+
+type Listed = Result<Arc<[LiveSession]>, JournalError>;
+
+/// Lists the sessions that are active, at a time.
+fn next_list(
+    app: &Arc<App>,
+    harness: &Harness,
+    tenant: &Tenant,
+    all: bool,
+    at: Instant,
+) -> BoxFuture<'static, Listed> {
+    let (app, sessions, tenant) = (app.clone(), harness.sessions().clone(), tenant.clone());
+    async move {
+        sleep_until(at).await;
+        app.live.list(&sessions, &tenant, &part(all)).await
+    }
+    .boxed()
 }
 
 /// A session among those of all tenants.
@@ -114,8 +134,8 @@ struct Live {
     /// The updates of the sessions that are followed.
     updates: SelectAll<BoxStream<'static, (Key, Update)>>,
     followed: HashMap<Key, Followed>,
-    /// When the sessions are listed again.
-    look_at: Instant,
+    /// The next list of the sessions, so that events are sent while it is read.
+    next_list: BoxFuture<'static, Listed>,
     /// The last one that was sent.
     summary: Option<LiveFrame>,
     /// When the last chunk was sent.
@@ -142,11 +162,7 @@ impl Live {
                     self.is_over = true;
                     return Some(Err(StreamCut));
                 }
-                () = sleep_until(self.look_at) => tokio::select! {
-                    biased;
-                    () = stop.cancelled() => continue,
-                    chunk = self.look() => chunk,
-                },
+                listed = &mut self.next_list => self.look(listed),
                 Some(first) = self.updates.next(), if !self.updates.is_empty() => self.chunk(first),
                 () = sleep_until(self.sent + HEARTBEAT) => self.frames.keep_alive(),
             };
@@ -188,10 +204,9 @@ impl Live {
         }
     }
 
-    /// Lists the sessions that are active: follows further ones, and ends those that have finished.
-    async fn look(&mut self) -> Bytes {
-        self.look_at = Instant::now() + EVERY;
-        let listed = self.app.live.list(self.harness.sessions(), &self.tenant, &part(self.all)).await;
+    /// Follows further sessions of a list, and ends those that have finished.
+    fn look(&mut self, listed: Listed) -> Bytes {
+        self.next_list = next_list(&self.app, &self.harness, &self.tenant, self.all, Instant::now() + EVERY);
         let listed = match listed {
             Ok(listed) => listed,
             Err(error) => {
@@ -223,7 +238,7 @@ impl Live {
             Err(_) => return,
         };
         let (key, over) = (key(live), CancellationToken::new());
-        let updates = follow(harness, live.clone(), over.clone());
+        let updates = follow(harness, live.clone(), self.app.live.folds.clone(), over.clone());
         let of = key.clone();
         self.updates.push(updates.map(move |update| (of.clone(), update)).boxed());
         self.followed.insert(key, Followed { place: place(live), over });

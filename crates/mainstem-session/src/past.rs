@@ -14,7 +14,9 @@ use mainstem_event::{
     fold::ROOT, fold::Transcript,
 };
 use mainstem_journal::{Checkpoint, Journal, JournalError};
-use mainstem_message::{AgentKey, Failure, Message, ReplyId, SessionId, TaskId, ToolCallId};
+use mainstem_message::{
+    AgentKey, ConfirmId, Failure, Message, ReplyId, SessionId, TaskId, ToolCall, ToolCallId,
+};
 use mainstem_policy::Prices;
 use mainstem_subagent::{RecordedRoster, Spent};
 use serde::{Deserialize, Serialize};
@@ -89,6 +91,8 @@ struct Open {
     is_out_of_turns: bool,
     /// The model of its last call.
     model: Option<Arc<str>>,
+    /// Requests for approval that have no answer.
+    requests: BTreeMap<ConfirmId, Vec<ToolCall>>,
 }
 
 impl Open {
@@ -102,6 +106,7 @@ impl Open {
             answered: None,
             is_out_of_turns: false,
             model: None,
+            requests: BTreeMap::new(),
         }
     }
 
@@ -189,6 +194,12 @@ impl Past {
             EventKind::ModelCallStart { model_name, .. } => open.model = Some(model_name.clone()),
             EventKind::ModelCallEnd { usage: Some(usage), .. } => open.usage.add_own(*usage, None),
             EventKind::ExceedMaxIters { .. } => open.is_out_of_turns = true,
+            EventKind::RequireUserConfirm { confirm_id, tool_calls, .. } => {
+                open.requests.insert(confirm_id.clone(), tool_calls.clone());
+            }
+            EventKind::UserConfirmResult { confirm_id, .. } => {
+                open.requests.remove(confirm_id);
+            }
             EventKind::AgentResult { .. } => {
                 let out_of_turns = open.is_out_of_turns;
                 open.answered = Some(if out_of_turns { Outcome::MaxIterations } else { Outcome::Success });

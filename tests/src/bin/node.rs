@@ -4,7 +4,7 @@ use std::{error::Error, io::Write as _, time::Duration};
 
 use mainstem::{model::scripted::Turn, prelude::*};
 use mainstem_postgres::{Node, Settings};
-use mainstem_server::Server;
+use mainstem_server::{Server, Tokens};
 use serde_json::{Map, Value, json};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -15,7 +15,10 @@ const TURNS: usize = 400;
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [url, name, lease] = &*arguments else { return Err("usage: node <url> <name> <lease in ms>".into()) };
+    let [url, name, lease, tokens] = &*arguments else {
+        return Err("usage: node <url> <name> <lease in ms> <tokens>".into());
+    };
+    let tokens = if tokens.is_empty() { Tokens::new() } else { Tokens::parse(tokens)? };
     tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false).init();
     let lease = Duration::from_millis(lease.parse()?);
     let node = Node::join(Settings::parse(url)?.with_name(name).with_lease(lease)).await?;
@@ -27,7 +30,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .with_task_store(node.tasks())
         .build()?;
     // A run that waits for an approval is one of them.
-    let server = Server::new(harness.clone()).with_max_runs(400).build()?;
+    let server = Server::new(harness.clone()).with_tokens(tokens).with_max_runs(400).build()?;
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     writeln!(std::io::stdout(), "{}", listener.local_addr()?.port())?;
     let stop = CancellationToken::new();

@@ -36,9 +36,11 @@ impl Frames {
         self.frame(frame.name(), &json!(frame).to_string())
     }
 
-    /// Encodes an event, whose long texts are cut as on other streams.
+    /// Encodes an event, whose long texts are cut as on other streams. A path to an event of
+    /// another tenant would lead to a session of the reader's own.
     pub(super) fn of_event(&self, tenant: Option<&TenantName>, event: &AgentEvent) -> Bytes {
-        let event = large::json(&event.without_spec(), &self.prefix.0);
+        let prefix = tenant.is_none().then_some(&*self.prefix.0);
+        let event = large::json(&event.without_spec(), prefix);
         let tenant = tenant.map(|name| format!(r#""tenant":{},"#, json!(name))).unwrap_or_default();
         self.frame("event", &format!(r#"{{"type":"event",{tenant}"event":{event}}}"#))
     }

@@ -1,5 +1,7 @@
 //! One session of a live stream: the state of its fleet, then its events, until it becomes idle.
 
+use std::sync::Arc;
+
 use futures_util::{Stream, StreamExt, stream};
 use mainstem::{
     Harness,
@@ -7,6 +9,7 @@ use mainstem::{
     session::{LiveSession, view},
 };
 use mainstem_api::{AnySession, SessionView};
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::{feed::is_gap, readers::Source};
@@ -26,9 +29,10 @@ pub(super) enum Update {
 pub(super) fn follow(
     harness: Harness,
     live: LiveSession,
+    folds: Arc<Semaphore>,
     over: CancellationToken,
 ) -> impl Stream<Item = Update> + Send {
-    let session = Follow { harness, live, over, phase: Phase::Begin };
+    let session = Follow { harness, live, folds, over, phase: Phase::Begin };
     stream::unfold(session, |mut session| async move {
         let update = session.next().await?;
         Some((update, session))
@@ -38,6 +42,8 @@ pub(super) fn follow(
 struct Follow {
     harness: Harness,
     live: LiveSession,
+    /// Limits how many states are computed at once.
+    folds: Arc<Semaphore>,
     over: CancellationToken,
     phase: Phase,
 }
@@ -60,46 +66,48 @@ enum Phase {
 impl Follow {
     async fn next(&mut self) -> Option<Update> {
         loop {
-            match &mut self.phase {
-                Phase::Begin => return Some(self.begin().await),
-                Phase::Events { source, cursor } => {
+            let update = match &mut self.phase {
+                Phase::Begin => Some(self.begin().await),
+                Phase::Events { cursor, .. } => {
                     let next = tokio::select! {
                         biased;
                         next = cursor.next() => Some(next),
                         () = self.over.cancelled() => None,
                     };
                     match next {
-                        Some(next) => {
-                            if let Some(update) = self.update(next) {
-                                return Some(update);
-                            }
-                        }
+                        Some(next) => self.update(next),
                         None => {
-                            // A copy may not have the last events yet.
-                            if matches!(source, Source::Elsewhere(_)) {
-                                let _ = self.harness.sessions().copy(&self.live.view.id).await;
-                            }
-                            self.phase = match std::mem::replace(&mut self.phase, Phase::Over) {
-                                Phase::Events { source, cursor } => Phase::Ending { _source: source, cursor },
-                                phase => phase,
-                            };
+                            self.end().await;
+                            None
                         }
                     }
                 }
                 Phase::Ending { cursor, .. } => {
                     let next = cursor.at_hand().await;
-                    if let Some(update) = self.update(next) {
-                        return Some(update);
-                    }
+                    self.update(next)
                 }
                 Phase::Over => return None,
+            };
+            if update.is_some() {
+                return update;
             }
         }
     }
 
+    /// Reads on to the last event that is committed.
+    async fn end(&mut self) {
+        let phase = std::mem::replace(&mut self.phase, Phase::Over);
+        let Phase::Events { source, cursor } = phase else { return };
+        // A copy may not have the last events yet.
+        if matches!(source, Source::Elsewhere(_)) {
+            let _ = self.harness.sessions().copy(&self.live.view.id).await;
+        }
+        self.phase = Phase::Ending { _source: source, cursor };
+    }
+
     /// Returns the state of the fleet; the session is followed from there on.
     async fn begin(&mut self) -> Update {
-        let Some((source, view, mut fleet)) = state(&self.harness, &self.live).await else {
+        let Some((source, view, mut fleet)) = state(&self.harness, &self.live, &self.folds).await else {
             return self.leave();
         };
         // Content is not sent, so a last line would not change.
@@ -129,7 +137,11 @@ impl Follow {
 
 /// Returns where the events of a session come from, the session, and the state of its fleet after
 /// the events that are committed.
-async fn state(harness: &Harness, live: &LiveSession) -> Option<(Source, SessionView, FleetState)> {
+async fn state(
+    harness: &Harness,
+    live: &LiveSession,
+    folds: &Semaphore,
+) -> Option<(Source, SessionView, FleetState)> {
     let (sessions, id) = (harness.sessions(), &live.view.id);
     if live.is_here {
         let session = sessions.get(id)?;
@@ -138,6 +150,7 @@ async fn state(harness: &Harness, live: &LiveSession) -> Option<(Source, Session
         return Some((Source::Open(session), view, fleet));
     }
     let copy = sessions.copy(id).await.ok()??;
+    let _permit = folds.acquire().await;
     let fleet = copy.fleet_at(copy.log().last_seq()).await?;
     Some((Source::Elsewhere(copy), live.view.clone(), fleet))
 }

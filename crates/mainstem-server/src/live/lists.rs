@@ -11,7 +11,7 @@ use mainstem::{
     policy::Tenant,
     session::{LiveSession, Sessions},
 };
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Semaphore};
 
 /// How many sessions a list has at most.
 const LISTED: usize = 1000;
@@ -19,28 +19,41 @@ const LISTED: usize = 1000;
 /// How long a list is used: less than the interval in which a stream asks for one.
 const FRESH: Duration = Duration::from_millis(400);
 
-/// The last list, and when it was read.
-type Last = Arc<Mutex<Option<(Instant, Arc<[LiveSession]>)>>>;
+/// The last list or why there is none, and when it was read.
+type Last = Arc<Mutex<Option<(Instant, Result<Arc<[LiveSession]>, JournalError>)>>>;
+
+/// How many states of sessions of other nodes are computed at once.
+const FOLDS: usize = 2;
 
 /// The last lists: of each tenant, and of all. There are as many as tenants with tokens.
-#[derive(Default)]
-pub(crate) struct LiveLists(DashMap<(Tenant, bool), Last>);
+pub(crate) struct LiveLists {
+    lists: DashMap<(Tenant, bool), Last>,
+    /// To compute the state of a long session takes seconds of a processor.
+    pub(super) folds: Arc<Semaphore>,
+}
+
+impl Default for LiveLists {
+    fn default() -> Self {
+        Self { lists: DashMap::new(), folds: Arc::new(Semaphore::new(FOLDS)) }
+    }
+}
 
 impl LiveLists {
-    /// Returns the sessions of a tenant that are active. Streams that ask at once share a list.
+    /// Returns the sessions of a tenant that are active. Streams that ask at once share a list, or
+    /// the failure to read it: otherwise each would wait for a database that does not answer.
     pub(crate) async fn list(
         &self,
         sessions: &Sessions,
         tenant: &Tenant,
         part: &Part,
     ) -> Result<Arc<[LiveSession]>, JournalError> {
-        let last = self.0.entry((tenant.clone(), *part == Part::All)).or_default().clone();
+        let last = self.lists.entry((tenant.clone(), *part == Part::All)).or_default().clone();
         let mut last = last.lock().await;
         if let Some((_, list)) = last.as_ref().filter(|(at, _)| at.elapsed() < FRESH) {
-            return Ok(list.clone());
+            return list.clone();
         }
-        let list: Arc<[LiveSession]> = sessions.live(part, LISTED).await?.into();
+        let list = sessions.live(part, LISTED).await.map(Arc::from);
         *last = Some((Instant::now(), list.clone()));
-        Ok(list)
+        list
     }
 }

@@ -2,21 +2,29 @@
 
 use std::sync::Arc;
 
-use mainstem_event::{AgentEvent, EventKind, EventSink, Outcome, SessionLog, TaskStatus};
+use mainstem_event::{AgentEvent, ConfirmResult, EventKind, EventSink, Outcome, SessionLog, TaskStatus};
 use mainstem_message::{Failure, ReplyId, StopReason, TaskId};
 use mainstem_subagent::RESTARTED;
 use mainstem_task::{TaskEnd, TaskRecord, TaskSet};
 
 use super::Past;
 
+/// Why a request for approval of an earlier process is denied.
+const WITHDRAWN: &str = "the process that asked has ended";
+
 impl Past {
-    /// Ends the invocations that were cut off, children before their parents: closes their open
-    /// blocks and emits one `AGENT_END` with the reason. Their messages stay in the history; an
+    /// Ends the invocations that were cut off, children before their parents: withdraws their
+    /// requests for approval, closes their open blocks and emits one `AGENT_END` with the reason. Their messages stay in the history; an
     /// invocation that had answered ends with the outcome of its answer.
     pub(crate) fn close(&mut self, log: &Arc<SessionLog>) {
         while let Some(reply) = self.latest() {
             let Some(mut cut) = self.open.remove(&reply) else { break };
             let sink = EventSink::resumed(log.clone(), cut.origin.clone());
+            for (confirm_id, calls) in std::mem::take(&mut cut.requests) {
+                let confirm_results = calls.into_iter().map(|call| ConfirmResult::denied(call, WITHDRAWN));
+                let confirm_results = confirm_results.collect();
+                self.emit(&sink, EventKind::UserConfirmResult { confirm_id, confirm_results });
+            }
             while let Some(mut kind) = cut.transcript.next_closing(StopReason::Cancelled) {
                 self.children.amend(cut.session(), &mut kind);
                 cut.transcript.apply(&kind);
@@ -147,7 +155,7 @@ fn restarted() -> Failure {
 #[cfg(test)]
 mod tests {
     use mainstem_event::{Origin, Rollup};
-    use mainstem_message::{Role, Usage};
+    use mainstem_message::{Role, ToolCall, Usage};
     use serde_json::json;
 
     use super::*;
@@ -168,6 +176,34 @@ mod tests {
         for past in [past, restored] {
             assert_eq!(past.task_end(&task), TaskEnd::from(error.clone().unwrap()));
         }
+    }
+
+    #[test]
+    fn a_request_for_approval_is_withdrawn() {
+        let log = SessionLog::new("s".parse().unwrap());
+        let (mut reader, root) = (log.subscribe_from(1), sink(&log, "", "zero"));
+        root.emit(EventKind::agent_start("x", Role::Assistant, Vec::new()));
+        for id in ["answered", "open"] {
+            let call = ToolCall::new(id, "write", "{}");
+            root.emit(EventKind::require_user_confirm(id.parse().unwrap(), vec![call]));
+        }
+        let confirm_results = Vec::new();
+        root.emit(EventKind::UserConfirmResult { confirm_id: "answered".parse().unwrap(), confirm_results });
+        let mut past = Past::default();
+        while let Some(event) = reader.try_next() {
+            past.apply(&event);
+        }
+        let mut fleet = past.fleet.clone();
+        assert_eq!(fleet.confirmations.len(), 1);
+        past.close(&log);
+        let closed: Vec<_> = std::iter::from_fn(|| reader.try_next()).collect();
+        closed.iter().for_each(|event| fleet.apply(event));
+        assert!(fleet.confirmations.is_empty(), "{closed:?}");
+        let EventKind::UserConfirmResult { confirm_results, .. } = &closed[0].kind else {
+            panic!("{}", closed[0])
+        };
+        assert_eq!(confirm_results[0].reason.as_deref(), Some(WITHDRAWN));
+        assert!(closed.last().unwrap().is_run_end());
     }
 
     /// Returns the sink of an agent's turn that a call has begun; the empty path is the root.

@@ -40,7 +40,7 @@ impl Call {
     pub(super) fn extension(&self) -> Option<Extension> {
         let prefix = self.place.prefix.clone();
         let json = move |event: &mainstem::event::AgentEvent| -> Value {
-            serde_json::from_str(&large::json(&event.without_spec(), &prefix.0)).unwrap_or_default()
+            serde_json::from_str(&large::json(&event.without_spec(), Some(&prefix.0))).unwrap_or_default()
         };
         self.wants_extension.then(|| Extension::new(json))
     }
