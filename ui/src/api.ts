@@ -125,6 +125,58 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/sessions/{session}/links": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List a session's links. */
+        get: operations["get_sessions_session_links"];
+        put?: never;
+        /** Create a link, with which a session is read without a token of the server. */
+        post: operations["post_sessions_session_links"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{session}/links/{link}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Revoke a link. */
+        delete: operations["delete_sessions_session_links_link"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/link": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Return the link whose token the request has. */
+        get: operations["get_link"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/sessions/{session}/agents": {
         parameters: {
             query?: never;
@@ -620,8 +672,10 @@ export interface components {
          * @example idempotency_key_reused
          * @example job_over
          * @example journal_unavailable
+         * @example link_over
          * @example method_not_allowed
          * @example no_jobs
+         * @example no_links
          * @example no_such_path
          * @example no_token
          * @example not_asked
@@ -632,6 +686,7 @@ export interface components {
          * @example only_spawned
          * @example only_within_turn
          * @example operator_only
+         * @example read_only
          * @example run_active
          * @example schema_limit
          * @example session_busy
@@ -641,6 +696,7 @@ export interface components {
          * @example too_many_bodies
          * @example too_many_connections
          * @example too_many_jobs
+         * @example too_many_links
          * @example too_many_readers
          * @example too_many_runs
          * @example too_many_sessions
@@ -1825,6 +1881,62 @@ export interface components {
         /** @description A list. */
         Items2: {
             /** @description The items. */
+            items: components["schemas"]["LinkView"][];
+        };
+        /** @description A link of a session. */
+        LinkView: {
+            /** @description Its id, which is no secret. */
+            id: components["schemas"]["LinkId"];
+            /** @description The session that it shows. */
+            session_id: components["schemas"]["SessionId"];
+            /** @description When it was created. */
+            created_at: components["schemas"]["Timestamp"];
+            /** @description When it ends. */
+            expires_at: components["schemas"]["Timestamp"];
+            /**
+             * Format: uint64
+             * @description The last event that it shows; absent if it shows all, later ones included.
+             */
+            through?: number | null;
+        };
+        /**
+         * @description A link, with which a session is read without a token of the server.
+         *
+         *     1 to 256 ASCII letters, digits and `-_.:~`, not beginning with a dot.
+         */
+        LinkId: string;
+        /** @description A link that was created. Its token is shown this one time: the server stores a digest of it. */
+        NewLinkView: {
+            /** @description The link. */
+            link: components["schemas"]["LinkView"];
+            /** @description The bearer token of those who read with it. */
+            token: string;
+            /**
+             * @description The address of the session on the server's page, relative to the server, with the token
+             *     behind the `#`, which browsers send to no server. Absent if the server has no page.
+             */
+            page?: string | null;
+        };
+        /**
+         * @description A link to create. With its token, the session's events, fleet and transcripts are read, and
+         *     nothing else.
+         */
+        NewLink: {
+            /**
+             * Format: uint64
+             * @description In how many seconds it ends, 60 at least and 7776000 (90 days) at most. Default: 604800 (7
+             *     days).
+             */
+            expires_in?: number | null;
+            /**
+             * Format: uint64
+             * @description The last event that it shows. Default: it shows all, later ones included.
+             */
+            through?: number | null;
+        };
+        /** @description A list. */
+        Items3: {
+            /** @description The items. */
             items: components["schemas"]["ChildSummary"][];
         };
         /** @description A child of a session. */
@@ -1904,7 +2016,7 @@ export interface components {
             is_error: boolean;
         };
         /** @description A list. */
-        Items3: {
+        Items4: {
             /** @description The items. */
             items: components["schemas"]["TaskRecord"][];
         };
@@ -2093,7 +2205,7 @@ export interface components {
             runnable: boolean;
         };
         /** @description A list. */
-        Items4: {
+        Items5: {
             /** @description The items. */
             items: components["schemas"]["ModelView"][];
         };
@@ -2105,7 +2217,7 @@ export interface components {
             agents: string[];
         };
         /** @description A list. */
-        Items5: {
+        Items6: {
             /** @description The items. */
             items: components["schemas"]["ToolSpec"][];
         };
@@ -2208,6 +2320,11 @@ export type ServerView = components['schemas']['ServerView'];
 export type Use = components['schemas']['Use'];
 export type TenantName = components['schemas']['TenantName'];
 export type Items2 = components['schemas']['Items2'];
+export type LinkView = components['schemas']['LinkView'];
+export type LinkId = components['schemas']['LinkId'];
+export type NewLinkView = components['schemas']['NewLinkView'];
+export type NewLink = components['schemas']['NewLink'];
+export type Items3 = components['schemas']['Items3'];
 export type ChildSummary = components['schemas']['ChildSummary'];
 export type ChildStatus = components['schemas']['ChildStatus'];
 export type Transcript = components['schemas']['Transcript'];
@@ -2216,7 +2333,7 @@ export type CancelledAgent = components['schemas']['CancelledAgent'];
 export type Approved = components['schemas']['Approved'];
 export type Approval = components['schemas']['Approval'];
 export type NewToolResult = components['schemas']['NewToolResult'];
-export type Items3 = components['schemas']['Items3'];
+export type Items4 = components['schemas']['Items4'];
 export type TaskRecord = components['schemas']['TaskRecord'];
 export type ExecutorId = components['schemas']['ExecutorId'];
 export type CancelRequest = components['schemas']['CancelRequest'];
@@ -2228,9 +2345,9 @@ export type JobRunView = components['schemas']['JobRunView'];
 export type NewJob = components['schemas']['NewJob'];
 export type Agents = components['schemas']['Agents'];
 export type AgentView = components['schemas']['AgentView'];
-export type Items4 = components['schemas']['Items4'];
-export type ModelView = components['schemas']['ModelView'];
 export type Items5 = components['schemas']['Items5'];
+export type ModelView = components['schemas']['ModelView'];
+export type Items6 = components['schemas']['Items6'];
 export type ToolSpec = components['schemas']['ToolSpec'];
 export type Login = components['schemas']['Login'];
 export type ResponseProblem = components['responses']['Problem'];
@@ -2521,6 +2638,99 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    get_sessions_session_links: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                session: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Those that have not ended, the oldest first. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Items2"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    post_sessions_session_links: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                session: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewLink"];
+            };
+        };
+        responses: {
+            /** @description It is created; `Location` is its path. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NewLinkView"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    delete_sessions_session_links_link: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                session: string;
+                link: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is revoked; streams of its readers end within seconds. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    get_link: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The link. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LinkView"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
     get_sessions_session_agents: {
         parameters: {
             query?: never;
@@ -2538,7 +2748,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Items2"];
+                    "application/json": components["schemas"]["Items3"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -2773,7 +2983,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Items3"];
+                    "application/json": components["schemas"]["Items4"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -3054,7 +3264,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Items4"];
+                    "application/json": components["schemas"]["Items5"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -3075,7 +3285,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Items5"];
+                    "application/json": components["schemas"]["Items6"];
                 };
             };
             default: components["responses"]["Problem"];

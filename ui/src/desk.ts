@@ -2,6 +2,7 @@
 // filter, and how to change them.
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
+import type { LinkView } from "./api";
 import type { Key } from "./fleet/event";
 import type { Filter, Matches } from "./fleet/filter";
 import type { Route } from "./route";
@@ -50,10 +51,21 @@ export function useShown<P>(pick: (shown: Shown) => P, pace?: Pace): P {
   return usePart(useDesk().session.shown, pick, pace);
 }
 
+/** The link with which the session is read; with one, it can't be changed. */
+export const useLink = (): LinkView | undefined => useShown(({ link }) => link);
+
+/** Only a page with a token of the server goes to other sessions, and shares its own. */
+export const hasSessions = ({ session: { shown: { value: { connection, link } } }, isPage }: Desk): boolean =>
+  isPage && connection !== "record" && !link;
+
+/** The time at which the view stands still; undefined while it goes on. */
+export const useUntil = (): string | undefined =>
+  useShown(({ replay, connection, view }) => (replay === undefined && connection !== "over" ? undefined : view.fleet.at));
+
 /** For figures and lists, which change faster than they can be read. */
 export const SLOW: Pace = { pause: 200 };
 
-type Attempt = (work: () => Promise<unknown>, done: string) => Promise<boolean>;
+type Attempt = (work: () => Promise<unknown>, done?: string) => Promise<boolean>;
 
 /** Returns what does something that may be refused, and shows what came of it. */
 export function useAttempt(): Attempt {
@@ -61,7 +73,7 @@ export function useAttempt(): Attempt {
   return async (work, done) => {
     try {
       await work();
-      notices.set({ notice: { text: done, isError: false } });
+      if (done) notices.set({ notice: { text: done, isError: false } });
       return true;
     } catch (error) {
       notices.set({ notice: { text: describe(error), isError: true } });
@@ -74,10 +86,10 @@ const describe = (error: unknown): string =>
   error instanceof Problem ? `${error.message} (${error.code})` : error instanceof Error ? error.message : String(error);
 
 /** Why nothing can be sent at the moment; undefined if it can. */
-export function blocked({ link, replay }: Shown): string | undefined {
-  if (link === "record") return "this is a recorded session; nothing can be sent to it";
+export function blocked({ connection, replay }: Shown): string | undefined {
+  if (connection === "record") return "this is a recorded session; nothing can be sent to it";
   if (replay !== undefined) return "this is a replay; go back to live first";
-  if (link === "reconnecting") return "the connection is lost";
-  if (link === "unauthorised") return "a token is required";
-  return link === "connecting" ? "connecting" : undefined;
+  if (connection === "reconnecting") return "the connection is lost";
+  if (connection === "unauthorised") return "a token is required";
+  return connection === "connecting" ? "connecting" : undefined;
 }

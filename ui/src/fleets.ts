@@ -3,7 +3,7 @@ import type { FleetState, LiveFrame, ServerView } from "./api";
 import type { AgentEvent } from "./fleet/event";
 import { apply, indexed, type Places } from "./fleet/fleet";
 import { Problem, type Server } from "./server";
-import type { Link } from "./session";
+import type { Connection } from "./session";
 import { Store } from "./store";
 
 /** How often the screen changes at most, in milliseconds. */
@@ -26,7 +26,7 @@ export interface Entry {
 }
 
 export interface ShownFleets {
-  link: Link;
+  connection: Connection;
   attempt: number;
   /** Those active, then those that have left, the latest first. */
   entries: readonly Entry[];
@@ -39,7 +39,7 @@ export interface ShownFleets {
 const nameOf = (tenant: string | null | undefined, id: string): string => `${tenant ?? ""}/${id}`;
 
 export class Fleets {
-  readonly shown = new Store<ShownFleets>({ link: "connecting", attempt: 0, entries: [], live: 0, followed: 0 });
+  readonly shown = new Store<ShownFleets>({ connection: "connecting", attempt: 0, entries: [], live: 0, followed: 0 });
   #known = new Map<string, { entry: Entry; places: Places }>();
   #left: Entry[] = [];
   #summary = { live: 0, followed: 0, server: undefined as ServerView | undefined };
@@ -68,7 +68,7 @@ export class Fleets {
           this.#isOperator = false;
           continue;
         }
-        this.shown.set({ link: status === 401 ? "unauthorised" : status === 404 ? "missing" : "reconnecting", attempt: attempt + 1 });
+        this.shown.set({ connection: status === 401 ? "unauthorised" : status === 404 ? "missing" : "reconnecting", attempt: attempt + 1 });
       }
       await new Promise((resolve) => setTimeout(resolve, Math.min(FIRST_PAUSE * 2 ** attempt, LONGEST_PAUSE)));
     }
@@ -78,7 +78,7 @@ export class Fleets {
     const stream = await this.server.stream(this.#isOperator ? "live?all=true" : "live", this.#stop.signal);
     // The stream has no cursor: it begins with the sessions that are active now.
     this.#known.clear();
-    this.shown.set({ link: "live", attempt: 0 });
+    this.shown.set({ connection: "live", attempt: 0 });
     connected();
     const reader = stream.getReader();
     try {

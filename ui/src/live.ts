@@ -1,11 +1,11 @@
 // A session of a server: its events are followed, also after the connection was lost.
-import type { EventSource, FleetState, SessionView } from "./api";
+import type { EventSource, FleetState, LinkView, SessionView } from "./api";
 import type { AgentEvent } from "./fleet/event";
 import { Film } from "./fleet/film";
 import { EMPTY } from "./fleet/lane";
 import { NO_VIEW, ofSnapshot, type View } from "./fleet/view";
 import { Problem, type Server } from "./server";
-import { Session, type Link } from "./session";
+import { Session, type Connection } from "./session";
 
 /** A longer record is followed from its snapshot on: its first events take too long to read. */
 const WHOLE = 50_000;
@@ -30,8 +30,10 @@ export class LiveSession extends Session {
   #stop = new AbortController();
   #wake = () => {};
 
-  constructor(id: string, server: Server) {
+  /** With a link, the session is only read, and the token of `server` is that of the link. */
+  constructor(id: string, server: Server, link?: LinkView) {
     super(id, server);
+    this.shown.set({ link });
     void this.#follow();
   }
 
@@ -43,8 +45,9 @@ export class LiveSession extends Session {
     this.#wake();
   }
 
-  /** Reads what the server says of the session, such as its queued runs. */
+  /** Reads what the server says of the session, such as its queued runs; not with a link. */
   async refresh(): Promise<void> {
+    if (this.shown.value.link) return;
     const session = await this.server.get<SessionView>(`sessions/${encodeURIComponent(this.id)}`).catch(() => undefined);
     if (session) this.shown.set({ session });
   }
@@ -75,7 +78,7 @@ export class LiveSession extends Session {
   async #read(connected: () => void): Promise<void> {
     const after = this.#queue.at(-1)?.seq ?? this.film.last;
     const stream = await this.server.events(this.id, after, this.#stop.signal);
-    this.shown.set({ link: stream ? "live" : "over", attempt: 0 });
+    this.shown.set({ connection: stream ? "live" : "over", attempt: 0 });
     if (!stream) return;
     connected();
     const reader = stream.getReader();
@@ -160,8 +163,8 @@ export class LiveSession extends Session {
       this.film = new Film(NO_VIEW);
       this.#show();
     }
-    const link: Link = status === 401 ? "unauthorised" : status === 404 ? "missing" : "reconnecting";
-    this.shown.set({ link, attempt });
+    const connection: Connection = status === 401 ? "unauthorised" : status === 404 ? "missing" : "reconnecting";
+    this.shown.set({ connection, attempt });
   }
 
   #pause(milliseconds: number): Promise<void> {

@@ -2,8 +2,7 @@
 import { render } from "preact";
 import { embedded } from "./document";
 import { RecordedSession } from "./record";
-import { Server } from "./server";
-import { takeToken, token } from "./token";
+import { takeToken } from "./token";
 import { Page, Recorded } from "./view/page";
 import "./page.css";
 
@@ -16,5 +15,5 @@ if (record) {
   render(<Recorded session={new RecordedSession(record)} />, page);
 } else {
   takeToken();
-  render(<Page server={Server.at(new URL("../", SCRIPT), token)} />, page);
+  render(<Page base={new URL("../", SCRIPT)} />, page);
 }

@@ -9,7 +9,7 @@ export class RecordedSession extends Session {
     super(events[0]?.sessionId ?? "record", Server.NONE);
     events.forEach((event) => this.film.push(event));
     const { first, last } = this.film;
-    this.shown.set({ link: "record", first, last, lacks: lacks(events) });
+    this.shown.set({ connection: "record", first, last, lacks: lacks(events) });
     this.seek(last);
   }
 

@@ -58,6 +58,10 @@ export class Server {
     return this.#json<T>(path, { method: "POST", body });
   }
 
+  async delete(path: string): Promise<void> {
+    await this.#send(path, { method: "DELETE" });
+  }
+
   async #json<T>(path: string, request: Request): Promise<T> {
     const text = await (await this.#send(path, request)).text();
     return (text ? JSON.parse(text) : undefined) as T;

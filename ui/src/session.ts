@@ -1,6 +1,6 @@
 // One session as the page has it: its record so far, and the view at the last event or at an
 // earlier one.
-import type { SessionView } from "./api";
+import type { LinkView, SessionView } from "./api";
 import type { AgentEvent } from "./fleet/event";
 import { Film } from "./fleet/film";
 import { NO_VIEW, type View } from "./fleet/view";
@@ -8,12 +8,12 @@ import type { Server } from "./server";
 import { Store } from "./store";
 
 /** The state of the connection; a `record` has none. */
-export type Link = "connecting" | "live" | "reconnecting" | "unauthorised" | "missing" | "over" | "record";
+export type Connection = "connecting" | "live" | "reconnecting" | "unauthorised" | "missing" | "over" | "record";
 
 export interface Shown {
   /** What is drawn: the last event's view, or that of the scrubber's event. */
   view: View;
-  link: Link;
+  connection: Connection;
   /** How often the connection was tried again. */
   attempt: number;
   /** The event that the scrubber is at; absent while the page is live. */
@@ -23,6 +23,8 @@ export interface Shown {
   last: number;
   /** What the server says of the session. */
   session?: SessionView;
+  /** The link with which the session is read; absent with a token of the server. */
+  link?: LinkView | undefined;
   /** What the record lacks, if it is known to be a part. */
   lacks?: string | undefined;
   /** When the last event arrived, in milliseconds since 1970. */
@@ -30,7 +32,7 @@ export interface Shown {
 }
 
 export class Session {
-  readonly shown = new Store<Shown>({ view: NO_VIEW, link: "connecting", attempt: 0, first: 0, last: 0, arrivedAt: Date.now() });
+  readonly shown = new Store<Shown>({ view: NO_VIEW, connection: "connecting", attempt: 0, first: 0, last: 0, arrivedAt: Date.now() });
   protected film = new Film(NO_VIEW);
 
   constructor(

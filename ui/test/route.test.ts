@@ -8,6 +8,8 @@ test.each<[string, Route]>([
   ["#?live", { isLive: true }],
   ["#one@17", { session: "one", seq: 17 }],
   ["#one/agent%3Aworker%3A1@17", { session: "one", agent: "agent:worker:1", seq: 17 }],
+  ["#one?link=msl0a", { session: "one", link: "msl0a" }],
+  ["#one/agent%3Aworker%3A1@17?link=msl0a&depth=1&compare=", { session: "one", link: "msl0a", agent: "agent:worker:1", seq: 17, filter: { depth: 1 }, compare: {} }],
   ["#acme%2Fone/root", { session: "acme/one", agent: "root" }],
   ["#one/root@17?id=reviewer&depth=1", { session: "one", agent: "root", seq: 17, filter: { id: "reviewer", depth: 1 } }],
   ["#one?in=agent%3Aworker%3A1&kind=text%2Ctools", { session: "one", filter: { within: "agent:worker:1", kinds: ["text", "tools"] } }],
@@ -19,5 +21,5 @@ test.each<[string, Route]>([
 });
 
 test("what an address can't mean is left out", () => {
-  expect(readRoute("#one?depth=many&kind=colours&id=")).toEqual({ session: "one" });
+  expect(readRoute("#one?depth=many&kind=colours&id=&link=")).toEqual({ session: "one" });
 });

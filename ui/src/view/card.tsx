@@ -3,7 +3,7 @@
 import { Component, type ComponentChildren, type HTMLAttributes } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { AgentState, ContentBlock } from "../api";
-import { useChosen, useDesk, useShown } from "../desk";
+import { useChosen, useDesk, useShown, useUntil } from "../desk";
 import { isShown } from "../fleet/filter";
 import { agentKey, totalTokens } from "../fleet/fleet";
 import { textOf, type CallPart, type DataPart, type EndPart, type MessagePart, type NotePart, type Part, type TextPart } from "../fleet/lane";
@@ -40,7 +40,7 @@ export function Card({ place, depth }: { place: number; depth: number }) {
 /** Time, tokens and cost of an agent. */
 function Figures({ agent, place, isSeen }: { agent: AgentState; place: number; isSeen: boolean }) {
   const cost = useShown(({ view }) => view.lanes[place] && costOf(view.lanes[place]), { isSeen });
-  const until = useShown(({ replay, view }) => (replay === undefined ? undefined : view.fleet.at));
+  const until = useUntil();
   return (
     <span class="figures">
       <Elapsed from={agent.startedAt} to={agent.endedAt ?? undefined} until={until} />

@@ -1,7 +1,7 @@
 // Two runs beside one another: their agents in one table, and the lanes of the selected agent.
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { useDesk, useShown } from "../desk";
+import { useDesk, useLink, useShown } from "../desk";
 import { compareAgents, compareParts, defaultPair, DIFFERENCES, runsOf, viewOf, type AgentRow, type PartRow, type Run, type Side } from "../fleet/compare";
 import type { AgentEvent } from "../fleet/event";
 import type { Pair } from "../route";
@@ -15,19 +15,22 @@ const TABS = ["Agents", "Run A", "Run B"] as const;
 
 export function Compare({ pair }: { pair: Pair }) {
   const { session, go } = useDesk();
+  const link = useLink();
+  // With a link, no other session can be read.
+  const sessionB = link ? undefined : pair.session;
   // A run that goes on is compared again once a second.
   const last = useShown((shown) => shown.last, { pause: 1000 });
-  const other = useOther(pair.session);
+  const other = useOther(sessionB);
   const own = session.events;
-  const events = pair.session === undefined ? own : other.events ?? [];
+  const events = sessionB === undefined ? own : other.events ?? [];
   const [runs, runsB] = useMemo(() => [runsOf(own), runsOf(events)], [own, events, last]);
-  const usual = pair.session === undefined ? defaultPair(runs) : { a: runs.at(-1)?.id, b: runsB.at(-1)?.id };
+  const usual = sessionB === undefined ? defaultPair(runs) : { a: runs.at(-1)?.id, b: runsB.at(-1)?.id };
   const [a, b] = [pair.a ?? usual.a ?? "", pair.b ?? usual.b ?? ""];
   const rows = useMemo(() => (a && b ? compareAgents(viewOf(own, a), viewOf(events, b)) : []), [own, events, a, b, last]);
   const [chosen, choose] = useState<string>();
   const [tab, setTab] = useState<(typeof TABS)[number]>("Agents");
   const row = rows.find(({ id }) => id === chosen) ?? rows.find(({ differs }) => differs.some(isOfLane)) ?? rows[0];
-  const change = (part: Partial<Pair>) => go({ compare: { a, b, ...(pair.session && { session: pair.session }), ...part } });
+  const change = (part: Partial<Pair>) => go({ compare: { a, b, ...(sessionB && { session: sessionB }), ...part } });
   const open = (id: string) => {
     choose(id);
     setTab("Run A");
@@ -37,7 +40,7 @@ export function Compare({ pair }: { pair: Pair }) {
     <Main class="compare" data-tab={tab} aria-label="two runs">
       <div class="row choose" role="group" aria-label="runs to compare">
         <Choice label="Run A" value={a} runs={runs} set={(id) => change({ a: id })} />
-        <Others value={pair.session} set={(id) => go({ compare: { a, ...(id && { session: id }) } })} />
+        {!link && <Others value={sessionB} set={(id) => go({ compare: { a, ...(id && { session: id }) } })} />}
         <Choice label="Run B" value={b} runs={runsB} set={(id) => change({ b: id })} />
         <span class="muted" role="status">{other.problem ?? (differing === 0 ? "No agent differs." : `${differing} of ${rows.length} agents differ.`)}</span>
         <span class="grow" />

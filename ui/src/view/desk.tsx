@@ -1,7 +1,7 @@
 // A session with all its parts: the sessions and the tree, the lanes, what needs a person, the
 // timeline and the scrubber.
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
-import { DeskContext, useDesk, useShown, type Notice } from "../desk";
+import { DeskContext, hasSessions, useDesk, useLink, useShown, type Notice } from "../desk";
 import { ROOT, type Key } from "../fleet/event";
 import type { Filter } from "../fleet/filter";
 import { agentKey } from "../fleet/fleet";
@@ -14,7 +14,7 @@ import { Card, Follow, Lane } from "./card";
 import { Compare } from "./compare";
 import { Composer, useAgents } from "./composer";
 import { FilterBar, Filtered } from "./filter";
-import { Banner, Head } from "./head";
+import { Banners, Head } from "./head";
 import { Main } from "./main";
 import { Replay } from "./replay";
 import { Sessions } from "./sessions";
@@ -52,7 +52,7 @@ export function Desk({ session, route, go, isPage = false, onUnauthorised }: Des
       <Watch onUnauthorised={onUnauthorised} />
       <div class="desk" data-tab={tab}>
         <Head />
-        <Banner />
+        <Banners />
         {route.compare ? <Compare pair={route.compare} /> : <Parts tab={tab} setTab={setTab} />}
       </div>
       <Announcer />
@@ -63,10 +63,11 @@ export function Desk({ session, route, go, isPage = false, onUnauthorised }: Des
 
 function Parts({ tab, setTab }: { tab: Tab; setTab: (tab: Tab) => void }) {
   const desk = useDesk();
+  const link = useLink();
   return (
     <>
       <nav class="tabs" aria-label="parts of the page">
-        {TABS.map((one) => <button key={one} type="button" aria-pressed={one === tab} onClick={() => setTab(one)}>{one}{one === "Needs you" && <Count />}</button>)}
+        {TABS.map((one) => <button key={one} type="button" aria-pressed={one === tab} onClick={() => setTab(one)}>{link && one === "Needs you" ? "Figures" : one}{one === "Needs you" && <Count />}</button>)}
       </nav>
       <Filtered filter={desk.route.filter ?? NO_FILTER}>
         <Main class="main">
@@ -77,7 +78,7 @@ function Parts({ tab, setTab }: { tab: Tab; setTab: (tab: Tab) => void }) {
           </section>
           <Middle />
           <section class="side" aria-label="tasks and figures">
-            <NeedsYou />
+            {!link && <NeedsYou />}
             <Background />
             <Details />
           </section>
@@ -90,10 +91,6 @@ function Parts({ tab, setTab }: { tab: Tab; setTab: (tab: Tab) => void }) {
     </>
   );
 }
-
-/** Only a page of a server can go to another session. */
-const hasSessions = ({ session, isPage }: { session: Session; isPage: boolean }): boolean =>
-  isPage && session.shown.value.link !== "record";
 
 /** Shows the moment that the address names, once the record has it. */
 function Moment({ seq }: { seq: number | undefined }) {
@@ -108,18 +105,19 @@ function Moment({ seq }: { seq: number | undefined }) {
 /** Asks for a token once the server wants one, and counts in the title what needs a person. */
 function Watch({ onUnauthorised }: { onUnauthorised: () => void }) {
   const { session, isPage } = useDesk();
-  const link = useShown((shown) => shown.link);
+  const connection = useShown((shown) => shown.connection);
   const count = useCount();
   useEffect(() => {
-    if (link === "unauthorised") onUnauthorised();
-  }, [link, onUnauthorised]);
+    if (connection === "unauthorised") onUnauthorised();
+  }, [connection, onUnauthorised]);
   useEffect(() => {
     if (isPage) document.title = `${count > 0 ? `(${count}) ` : ""}${session.id} · Mainstem`;
   }, [count, session, isPage]);
   return null;
 }
 
-const useCount = (): number => useShown(({ view }) => Object.keys(view.fleet.confirmations).length + view.external.length);
+/** A reader with a link can't do what an agent waits for. */
+const useCount = (): number => useShown(({ view, link }) => (link ? 0 : Object.keys(view.fleet.confirmations).length + view.external.length));
 
 function Count() {
   const count = useCount();
@@ -128,6 +126,7 @@ function Count() {
 
 function Middle() {
   const { session, selected, select } = useDesk();
+  const link = useLink();
   const place = useShown(({ view }) => placeOf(view.fleet, selected));
   const state = useShown(({ view }) => view.fleet.agents[place] && stateOf(view.fleet.agents[place]));
   const { fleet } = session.shown.value.view;
@@ -143,9 +142,9 @@ function Middle() {
       )}
       <FilterBar />
       <Follow key={selected} class="lane" tabIndex={0} role="group" aria-label="lane of the selected agent">
-        {agent ? (agent.source ? <Card place={place} depth={0} /> : <Lane place={place} depth={0} />) : <Empty />}
+        {agent ? (agent.source ? <Card place={place} depth={0} /> : <Lane place={place} depth={0} />) : link ? <p class="empty">Nothing has run in this session.</p> : <Empty />}
       </Follow>
-      <Composer />
+      {!link && <Composer />}
     </section>
   );
 }

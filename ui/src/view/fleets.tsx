@@ -25,12 +25,12 @@ interface Props {
 export function Fleets({ server, onUnauthorised }: Props) {
   const fleets = useMemo(() => new Followed(server), [server]);
   useEffect(() => () => fleets.close(), [fleets]);
-  const { link, attempt, entries, live, followed, server: limits } = usePart(fleets.shown, (shown) => shown);
+  const { connection, attempt, entries, live, followed, server: limits } = usePart(fleets.shown, (shown) => shown);
   const [search, setSearch] = useState("");
   const [isOnlyMine, setOnlyMine] = useState(false);
   useEffect(() => {
-    if (link === "unauthorised") onUnauthorised();
-  }, [link, onUnauthorised]);
+    if (connection === "unauthorised") onUnauthorised();
+  }, [connection, onUnauthorised]);
   const asking = entries.filter(needsYou).length;
   useEffect(() => {
     document.title = `${asking > 0 ? `(${asking}) ` : ""}Live sessions · Mainstem`;
@@ -46,14 +46,14 @@ export function Fleets({ server, onUnauthorised }: Props) {
       <header class="head">
         <h1>Mainstem</h1>
         <span>Live sessions</span>
-        <span class={`chip ${link === "live" ? "good" : "calm"}`}>{link === "live" ? "LIVE" : link}</span>
+        <span class={`chip ${connection === "live" ? "good" : "calm"}`}>{connection === "live" ? "LIVE" : connection}</span>
         <span role="status">{live} active{asking > 0 && `, ${asking} ${asking === 1 ? "needs" : "need"} you`}</span>
         {limits && <Limits limits={limits} />}
         <span class="grow" />
         <a href={`${location.pathname}#`}>Latest session</a>
       </header>
-      {link === "reconnecting" && <p class="banner" role="status">The connection is lost. Trying again, attempt {attempt}.</p>}
-      {live > followed && link === "live" && <p class="banner">{followed} of {live} sessions are shown. Others follow as these become idle.</p>}
+      {connection === "reconnecting" && <p class="banner" role="status">The connection is lost. Trying again, attempt {attempt}.</p>}
+      {live > followed && connection === "live" && <p class="banner">{followed} of {live} sessions are shown. Others follow as these become idle.</p>}
       <main class="pad">
         <div class="row filters" role="group" aria-label="filter">
           <input type="search" aria-label="find a live session" placeholder="Find by session, agent, tenant or node" maxLength={200} value={search} onInput={(event) => setSearch(event.currentTarget.value)} />
@@ -65,7 +65,7 @@ export function Fleets({ server, onUnauthorised }: Props) {
             <div class="children">{of.map((entry) => <Session key={entry.name} entry={entry} />)}</div>
           </section>
         ))}
-        {groups.length === 0 && <p class="muted">{entries.length > 0 ? "The filter shows no session." : link === "connecting" ? "Connecting." : "No session is active."}</p>}
+        {groups.length === 0 && <p class="muted">{entries.length > 0 ? "The filter shows no session." : connection === "connecting" ? "Connecting." : "No session is active."}</p>}
       </main>
     </div>
   );

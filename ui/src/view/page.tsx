@@ -1,16 +1,32 @@
 // The page of a server: asks for a token if one is required, and opens the session that the address
-// names. A document with a record has no server, and shows the record.
+// names. With a link in the address, it shows the session of the link. A document with a record has
+// no server, and shows the record.
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
+import type { LinkView } from "../api";
 import { LiveSession } from "../live";
 import { readRoute, writeRoute, type Route } from "../route";
-import { Problem, type Server } from "../server";
+import { Problem, Server } from "../server";
 import type { Session } from "../session";
-import { setToken } from "../token";
+import { setToken, token } from "../token";
 import { Desk } from "./desk";
 import { Fleets } from "./fleets";
 import { latest } from "./sessions";
 
-export function Page({ server }: { server: Server }) {
+/** The page of the server at an address. */
+export function Page({ base }: { base: URL }) {
+  const route = useRoute();
+  const { link } = route;
+  const server = useMemo(() => Server.at(base, link === undefined ? token : () => link), [base, link]);
+  return link === undefined ? <Guarded server={server} route={route} /> : <Shared key={link} server={server} route={route} />;
+}
+
+interface Routed {
+  server: Server;
+  route: Route;
+}
+
+/** Asks for a token if one is required. */
+function Guarded({ server, route }: Routed) {
   const [isAllowed, setAllowed] = useState<boolean>();
   const check = useCallback(async () => {
     const error: unknown = await server.get("agents").then(() => undefined, (reason: unknown) => reason);
@@ -19,7 +35,7 @@ export function Page({ server }: { server: Server }) {
   const forbid = useCallback(() => setAllowed(false), []);
   useEffect(() => void check(), [check]);
   if (isAllowed === undefined) return <p class="pad" role="status">Connecting.</p>;
-  return isAllowed ? <Open server={server} onUnauthorised={forbid} /> : <Login onToken={check} />;
+  return isAllowed ? <Open server={server} route={route} onUnauthorised={forbid} /> : <Login onToken={check} />;
 }
 
 function Login({ onToken }: { onToken: () => Promise<void> }) {
@@ -61,14 +77,43 @@ function goTo(route: Route): void {
   dispatchEvent(new HashChangeEvent("hashchange"));
 }
 
-interface OpenProps {
-  server: Server;
-  onUnauthorised: () => void;
+/** How long to wait before a link is read again, in milliseconds. */
+const PAUSE = 5000;
+
+/** Shows the session of a link, whose token the server's requests have. */
+function Shared({ server, route }: Routed) {
+  const [link, setLink] = useState<LinkView | "over">();
+  const end = useCallback(() => setLink("over"), []);
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const stop = new AbortController();
+    const read = () => server.get<LinkView>("link", stop.signal).then(setLink, (error: unknown) => {
+      if (stop.signal.aborted) return;
+      if (error instanceof Problem && [401, 403, 404].includes(error.status)) end();
+      else timer = setTimeout(read, PAUSE);
+    });
+    void read();
+    return () => {
+      stop.abort();
+      clearTimeout(timer);
+    };
+  }, [server, end]);
+  const session = useMemo(() => (link && link !== "over" ? new LiveSession(link.session_id, server, link) : undefined), [link, server]);
+  useEffect(() => () => session?.close(), [session]);
+  if (link === "over") return <Over />;
+  if (!session) return <p class="pad" role="status">Connecting.</p>;
+  return <Addressed session={session} route={route} onUnauthorised={end} />;
 }
 
+const Over = () => (
+  <main class="login">
+    <h1>Mainstem</h1>
+    <p role="alert">This link has ended or was revoked. Ask whoever sent it for a new one.</p>
+  </main>
+);
+
 /** Opens what the address names: a session, or all that are active; the latest session without one. */
-function Open({ server, onUnauthorised }: OpenProps) {
-  const route = useRoute();
+function Open({ server, route, onUnauthorised }: Routed & { onUnauthorised: () => void }) {
   const { session: id, isLive = false } = route;
   const session = useMemo(() => (id === undefined || isLive ? undefined : new LiveSession(id, server)), [id, isLive, server]);
   useEffect(() => () => session?.close(), [session]);

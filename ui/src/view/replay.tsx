@@ -13,7 +13,7 @@ const LONGEST = 2000;
 
 export function Replay() {
   const { session, selected, go, isPage, notices } = useDesk();
-  const isRecord = useShown(({ link }) => link === "record");
+  const isRecord = useShown(({ connection }) => connection === "record");
   const replay = useShown((shown) => shown.replay);
   const first = useShown((shown) => shown.first);
   const last = useShown((shown) => shown.last, SLOW);

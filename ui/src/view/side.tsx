@@ -1,7 +1,7 @@
 // Beside the lanes: what needs a person, background tasks, and the figures of the selected agent.
 import { useState } from "preact/hooks";
 import type { AgentState, ToolCall } from "../api";
-import { blocked, SLOW, useAttempt, useDesk, useShown } from "../desk";
+import { blocked, SLOW, useAttempt, useDesk, useLink, useShown } from "../desk";
 import type { Key } from "../fleet/event";
 import { agentKey, totalTokens } from "../fleet/fleet";
 import { EMPTY } from "../fleet/lane";
@@ -116,6 +116,7 @@ export function Background() {
 function Task({ id, agent }: { id: string; agent: AgentState | undefined }) {
   const { session, select } = useDesk();
   const attempt = useAttempt();
+  const link = useLink();
   const status = useShown(({ view }) => view.fleet.tasks[id]!);
   const isOver = status === "completed" || status === "failed" || status === "cancelled";
   const reason = useShown(blocked) ?? (isOver ? "it has ended" : undefined);
@@ -124,7 +125,7 @@ function Task({ id, agent }: { id: string; agent: AgentState | undefined }) {
     <article class="task-row" aria-label={`task of ${name}`}>
       <StateChip state={taskState(status)} />
       <button type="button" class="name" onClick={() => agent && select(agentKey(agent))}>{name}</button>
-      <Action run={() => attempt(() => session.server.post(`tasks/${encodeURIComponent(id)}/cancel`), "The task is being cancelled.")} reason={reason} label={`Cancel the task of ${name}`}>Cancel</Action>
+      {!link && <Action run={() => attempt(() => session.server.post(`tasks/${encodeURIComponent(id)}/cancel`), "The task is being cancelled.")} reason={reason} label={`Cancel the task of ${name}`}>Cancel</Action>}
     </article>
   );
 }

@@ -56,6 +56,9 @@ export function duration(milliseconds: number): string {
   return minutes < 60 ? `${minutes} min ${Math.floor(seconds % 60)} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
+/** A date and a time, in the reader's zone and language. */
+export const moment = (time: string): string => new Date(time).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+
 export const tokens = (count: number): string => (count < 10_000 ? `${count} tok` : `${(count / 1000).toFixed(1)}k tok`);
 
 /** Money, from millionths of a dollar. */

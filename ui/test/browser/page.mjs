@@ -10,6 +10,7 @@ import { liveSessionsAreOnOneScreen } from "./live.mjs";
 import { keepsUpWithFiftyAgents, opensLargeSessions } from "./load.mjs";
 import { beginsWhereTheRecordDoes, findsSessionsOfLaterPages, forgetsWhatTheServerHasForgotten, showsHostileText } from "./odd.mjs";
 import { isInstalledAndUsed } from "./packages.mjs";
+import { isSharedUntilTheLinkIsRevoked, isSharedUpToAnEvent } from "./share.mjs";
 import { opensWithoutAServer, savesExcerpts } from "./saved.mjs";
 import { movesOnlyWhereItMay, screensAreAsAccepted } from "./screens.mjs";
 import { asksForAToken, isWatchedAndSteered, survivesARestart, survivesCutsAndIsReplayed, survivesRandomCuts } from "./watch.mjs";
@@ -28,7 +29,7 @@ try {
     inOrder(screensAreAsAccepted),
     inOrder(movesOnlyWhereItMay, opensWithoutAServer, savesExcerpts, beginsWhereTheRecordDoes, forgetsWhatTheServerHasForgotten),
   ]);
-  await inOrder(liveSessionsAreOnOneScreen, survivesARestart, showsHostileText, findsSessionsOfLaterPages, keepsUpWithFiftyAgents, opensLargeSessions);
+  await inOrder(liveSessionsAreOnOneScreen, isSharedUntilTheLinkIsRevoked, isSharedUpToAnEvent, survivesARestart, showsHostileText, findsSessionsOfLaterPages, keepsUpWithFiftyAgents, opensLargeSessions);
   assert.deepEqual(trouble, []);
 } finally {
   await close();

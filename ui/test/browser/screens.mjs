@@ -88,7 +88,33 @@ function live() {
   ];
 }
 
-/** Each state: its events, where the page is, and what is shown once it is there. */
+const TOKEN = `msl${"0123456789abcdef".repeat(4)}`;
+
+/** A link of a state's session. */
+const link = (name, fields) => ({ id: `link-${name}`, session_id: `state-${name}`, created_at: "2026-11-26T18:00:00Z", expires_at: "2026-12-03T18:00:00Z", ...fields });
+
+/** Creates a link, whose address is the same in each run of the tests. */
+async function share(page) {
+  const links = [link("share", { id: "link-1", created_at: "2026-11-25T09:30:00Z", expires_at: "2026-11-26T21:30:00Z", through: 120 })];
+  await page.route(`${between.url}v1/sessions/state-share/links`, (route) => {
+    if (route.request().method() !== "POST") return route.fulfill({ json: { items: links } });
+    links.push(link("share"));
+    return route.fulfill({ status: 201, json: { link: links[1], token: TOKEN } });
+  });
+  await page.evaluate((origin) => {
+    const { get } = Object.getOwnPropertyDescriptor(URL.prototype, "href");
+    Object.defineProperty(URL.prototype, "href", { get() { return get.call(this).replace(origin, "https://mainstem.example/"); } });
+  }, between.url);
+  await page.getByRole("button", { name: "Share", exact: true }).click();
+  await page.getByRole("button", { name: "Create link" }).click();
+  await page.getByLabel("address of the link").waitFor(patience);
+  await page.getByRole("button", { name: "close the message" }).click();
+}
+
+/**
+ * Each state: its events, where the page is, and what is shown once it is there; `link` is what the
+ * server answers for the token in the address, and `act` is done on the page.
+ */
 const STATES = {
   empty: { hash: "", shows: ".empty dl" },
   running: { events: () => timeline("demo").slice(0, 200), hash: "", shows: ".card .said.open" },
@@ -99,12 +125,15 @@ const STATES = {
   hostile: { events: hostile, hash: "", shows: "article.ask" },
   replay: { events: () => timeline("demo"), hash: "@151", shows: ".chip.replaying" },
   live: { frames: live, shows: ".fleets .card.good" },
+  share: { events: () => timeline("demo"), hash: "", shows: ".said", act: share },
+  shared: { events: () => timeline("demo").slice(0, 200), hash: `?link=${TOKEN}`, link: { json: link("shared") }, shows: ".card .said.open" },
+  ended: { hash: `?link=${TOKEN}`, link: { status: 401, json: { code: "link_over", detail: "this link has ended" } }, shows: "main.login" },
   compare: { events: () => withRetry(timeline("demo")), hash: "?compare=", shows: ".lanes .mark" },
 };
 
 /** Opens a state with a fixed clock, and with lists that do not depend on the server. */
 async function openState(name, look) {
-  const { events, frames, hash, shows } = STATES[name];
+  const { events, frames, hash, link: answered, shows, act } = STATES[name];
   const record = events?.() ?? [];
   if (events) play(`state-${name}`, record);
   const page = await open("page/icon.svg", { locale: "en-GB", timezoneId: "UTC", viewport: { width: 1440, height: 900 }, ...look });
@@ -112,10 +141,14 @@ async function openState(name, look) {
   const answer = (way, body) => page.route(`${between.url}v1/${way}`, (route) => route.fulfill({ json: body }));
   await answer("agents", AGENTS);
   await answer("sessions", { items: [{ id: `state-${name}`, state: "idle", runs: 1, queued_runs: [], updated_at: "2026-11-26T18:00:00Z" }] });
+  if (answered) await page.route(`${between.url}v1/link`, (route) => route.fulfill(answered));
   if (frames) between.live = frames();
   await page.goto(`${between.url}#${frames ? "?live" : `state-${name}${hash}`}`);
   await page.locator(shows).first().waitFor({ ...patience, state: "attached" });
   if (record.length > 0 && !hash) await page.waitForFunction((seq) => document.querySelector(".replay output")?.textContent.startsWith(`${seq} of ${seq}`), record.at(-1).seq);
+  // It is drawn a little later than the rest.
+  if (record.length > 0 && name !== "compare") await page.locator(".timeline .bar").first().waitFor({ ...patience, state: "attached" });
+  await act?.(page);
   return page;
 }
 
