@@ -2,6 +2,8 @@
 
 mod conversation;
 mod links;
+mod live;
+mod served;
 
 use std::sync::Arc;
 
@@ -41,8 +43,8 @@ pub(crate) fn run(args: &Sessions, source: &Source, terminal: Terminal) -> Resul
     if let SessionsCommand::Rm { workspace, .. } = &args.command {
         args.at.check(workspace).or_exit(Exit::Usage)?;
     }
-    if let SessionsCommand::Link(command) = &args.command {
-        return links::run(args.at.server.as_deref(), command, terminal);
+    if let SessionsCommand::Served(command) = &args.command {
+        return served::run(args.at.server.as_deref(), command, terminal);
     }
     if let SessionsCommand::Prune { keep, dry_run, workspace } = &args.command {
         return prune(args, keep.keep(), *dry_run, workspace, source, terminal);
@@ -95,7 +97,7 @@ pub(crate) fn run(args: &Sessions, source: &Source, terminal: Terminal) -> Resul
             }
             SessionsCommand::Export { id, .. } => export(&*host.session(id)).await?,
             SessionsCommand::Rm { ids, .. } => remove(&*host, ids).await.or_exit(Exit::Failed)?,
-            SessionsCommand::Prune { .. } | SessionsCommand::Link(_) => {}
+            SessionsCommand::Prune { .. } | SessionsCommand::Served(_) => {}
         }
         Ok(Exit::Reply)
     })

@@ -191,6 +191,11 @@ impl Connection {
         Error::unreachable(self.shown.to_string(), cause.to_string())
     }
 
+    /// Returns the error of a connection that was lost.
+    pub(crate) fn lost(&self, why: &str) -> Error {
+        Error::unreachable(self.shown.to_string(), why)
+    }
+
     pub(crate) fn invalid(&self, reason: String) -> Error {
         Error::invalid(self.shown.to_string(), reason)
     }

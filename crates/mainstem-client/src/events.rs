@@ -1,21 +1,20 @@
 //! An event stream that reconnects.
 
-use std::{pin::Pin, time::Duration};
+use std::time::Duration;
 
-use bytes::{Buf, Bytes, BytesMut};
-use futures_util::{Stream, StreamExt, stream};
+use futures_util::{StreamExt, stream};
 use mainstem_api::{Code, Endpoint, Error, EventQuery, Events, Problem, StreamForm};
 use mainstem_event::{AgentEvent, Clock, SystemClock};
 use mainstem_message::SessionId;
-use memchr::{memchr, memmem};
+use memchr::memmem;
 use reqwest::{Response, StatusCode};
 use serde::Deserialize;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
-use crate::connection::{Connection, INTERVAL, RETRIES, Request};
-
-/// The longest line of a stream, in bytes; a server cuts larger events.
-const MAX_LINE: usize = 4 << 20;
+use crate::{
+    connection::{Connection, INTERVAL, RETRIES, Request},
+    lines::Lines,
+};
 
 /// The longest wait that a server can ask for before it is asked again.
 const MAX_WAIT: Duration = Duration::from_secs(30);
@@ -23,13 +22,8 @@ const MAX_WAIT: Duration = Duration::from_secs(30);
 /// The key of the mark of an event that a server has cut.
 const TRUNCATED: &[u8] = b"\"truncated\"";
 
-/// How long a server may send nothing: it sends a blank line every 15 s.
-const SILENCE: Duration = Duration::from_secs(60);
-
 /// What a reader gets in the place of events that the server no longer stores.
 const DELETED: &str = "these events are no longer stored";
-
-type Body = Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>;
 
 /// Events of a session on a server, each once. After a lost connection it continues behind the last
 /// event.
@@ -39,12 +33,9 @@ pub(crate) struct Reader {
     query: EventQuery,
     /// The number of the last event that was returned.
     last: u64,
-    body: Option<Body>,
+    lines: Option<Lines>,
     /// Whether the present response has sent an event.
     has_event: bool,
-    buffer: BytesMut,
-    /// How much of the buffer has no end of a line.
-    scanned: usize,
     /// Attempts since the last event.
     attempts: u32,
     /// Stands for events that the server no longer stores.
@@ -68,8 +59,8 @@ enum Connected {
 impl Reader {
     pub(crate) fn new(connection: Connection, session: SessionId, query: EventQuery) -> Self {
         let last = query.after.unwrap_or(0);
-        let (body, has_event, buffer, scanned, attempts, gap) = Default::default();
-        Self { connection, session, query, last, body, has_event, buffer, scanned, attempts, gap }
+        let (lines, has_event, attempts, gap) = Default::default();
+        Self { connection, session, query, last, lines, has_event, attempts, gap }
     }
 
     pub(crate) fn into_stream(self) -> Events {
@@ -85,28 +76,26 @@ impl Reader {
                 self.last = gap.seq;
                 return Ok(Some(gap));
             }
-            if let Some(line) = self.line() {
-                let event = whole(&self.connection, &self.session, self.last, &self.buffer[..line]).await?;
-                if event.seq <= self.last {
-                    let reason = format!("event {} came after event {}", event.seq, self.last);
-                    return Err(self.connection.invalid(reason));
-                }
-                (self.last, self.attempts, self.has_event) = (event.seq, 0, true);
-                // Only now: the wait for the whole event can be dropped.
-                self.skip_line(line);
-                return Ok(Some(event));
-            }
-            let Some(body) = &mut self.body else {
+            let Some(lines) = &mut self.lines else {
                 match self.connect().await? {
                     Connected::Yes => continue,
                     Connected::Over => return Ok(None),
                 }
             };
-            match timeout(SILENCE, body.next()).await {
-                Ok(Some(Ok(bytes))) => self.append(&bytes)?,
+            let Some(line) = lines.next(&self.connection).await? else {
                 // The next response tells whether there are further events.
-                Ok(Some(Err(_)) | None) | Err(_) => self.disconnected().await?,
+                self.disconnected().await?;
+                continue;
+            };
+            let event = whole(&self.connection, &self.session, self.last, line).await?;
+            if event.seq <= self.last {
+                let reason = format!("event {} came after event {}", event.seq, self.last);
+                return Err(self.connection.invalid(reason));
             }
+            (self.last, self.attempts, self.has_event) = (event.seq, 0, true);
+            // Only now: the wait for the whole event can be dropped.
+            lines.remove();
+            return Ok(Some(event));
         }
     }
 
@@ -114,43 +103,12 @@ impl Reader {
     /// is not asked without a pause.
     async fn disconnected(&mut self) -> Result<(), Error> {
         let was_empty = !self.has_event;
-        (self.body, self.has_event, self.scanned) = (None, false, 0);
-        self.buffer.clear();
+        (self.lines, self.has_event) = (None, false);
         if was_empty {
             let reason = "it ends each stream of events before it sends one".to_owned();
             self.again(self.connection.invalid(reason), INTERVAL).await?;
         }
         Ok(())
-    }
-
-    fn append(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        self.buffer.extend_from_slice(bytes);
-        if self.buffer.len() <= MAX_LINE || self.line().is_some() {
-            return Ok(());
-        }
-        Err(self.connection.invalid(format!("a line of the stream is longer than {MAX_LINE} bytes")))
-    }
-
-    /// Returns the length of the next line of the buffer, which stays there; skips blank ones,
-    /// which keep the connection alive.
-    fn line(&mut self) -> Option<usize> {
-        loop {
-            let Some(end) = memchr(b'\n', &self.buffer[self.scanned..]) else {
-                self.scanned = self.buffer.len();
-                return None;
-            };
-            self.scanned += end;
-            if !self.buffer[..self.scanned].trim_ascii().is_empty() {
-                return Some(self.scanned);
-            }
-            self.skip_line(self.scanned);
-        }
-    }
-
-    /// Removes a line of this length.
-    fn skip_line(&mut self, line: usize) {
-        self.buffer.advance(line + 1);
-        self.scanned = 0;
     }
 
     async fn connect(&mut self) -> Result<Connected, Error> {
@@ -169,7 +127,7 @@ impl Reader {
             StatusCode::GONE => self.skip(response).await,
             _ => match self.connection.checked(response).await {
                 Ok(response) => {
-                    self.body = Some(response.bytes_stream().boxed());
+                    self.lines = Some(Lines::of(response));
                     Ok(Connected::Yes)
                 }
                 Err(error) if error.is_retryable() => {

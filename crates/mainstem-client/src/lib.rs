@@ -7,9 +7,12 @@
 
 mod connection;
 mod events;
+mod lines;
+mod live;
 mod server;
 mod session;
 
+pub use live::LiveFrames;
 pub use server::Server;
 pub use session::RemoteSession;
 

@@ -58,7 +58,7 @@ pub(crate) enum SessionsCommand {
         test: bool,
     },
     #[command(flatten)]
-    Link(LinkCommand),
+    Served(ServedCommand),
     /// Delete sessions with all their events, and the records of their tasks in the workspace. This
     /// can't be undone.
     Rm {
@@ -80,9 +80,18 @@ pub(crate) enum SessionsCommand {
     },
 }
 
-/// The commands about links of a server's sessions.
+/// The commands that only a server answers.
 #[derive(Debug, Subcommand)]
-pub(crate) enum LinkCommand {
+pub(crate) enum ServedCommand {
+    /// Print what the active sessions of a server do, a line for each change, until a signal.
+    Live {
+        /// Also the sessions of all tenants, for the operator's token alone.
+        #[arg(long)]
+        all: bool,
+        /// The form of the lines. JSON has the frames of `GET /v1/live`.
+        #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
+        output: Form,
+    },
     /// Create a link of a server's session, and print its address. Who has it reads that session on
     /// the server's page, and nothing else.
     Share {

@@ -1,17 +1,19 @@
 //! `mainstem sessions share`, `links` and `revoke`: the links of a server's sessions.
 
-use anyhow::anyhow;
+use std::time::Duration;
+
 use mainstem::{
     api::{LinkView, NewLink, NewLinkView},
     client::{RemoteSession, Server},
+    message::{LinkId, SessionId},
 };
 use reqwest::Url;
 use serde_json::json;
 
 use crate::{
-    args::{Form, LinkCommand},
+    args::Form,
     exit::{Exit, Fault, OrExit},
-    host::{self, Advise},
+    host::Advise,
     print::{json as print_json, print, print_table},
     progress,
     terminal::Terminal,
@@ -19,43 +21,38 @@ use crate::{
 
 const HEADS: [&str; 4] = ["LINK", "CREATED", "UNTIL", "SHOWS"];
 
-pub(super) fn run(server: Option<&str>, command: &LinkCommand, terminal: Terminal) -> Result<Exit, Fault> {
-    let no_server = || anyhow!("links are of a server's sessions: name the server, with --server URL");
-    let server = host::server(server).or_exit(Exit::Usage)?.ok_or_else(no_server).or_exit(Exit::Usage)?;
-    let (LinkCommand::Share { id, .. } | LinkCommand::Links { id, .. } | LinkCommand::Revoke { id, .. }) =
-        command;
-    let session = server.open(id.clone()).advise().or_exit(Exit::Usage)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
-    runtime.block_on(answer(command, &server, &session, terminal))?;
-    Ok(Exit::Reply)
-}
-
-async fn answer(
-    command: &LinkCommand,
+/// Creates a link, and prints its address.
+pub(super) async fn share(
     server: &Server,
-    session: &RemoteSession,
+    id: &SessionId,
+    lasts: Duration,
+    through: Option<u64>,
+    output: Form,
     terminal: Terminal,
 ) -> Result<(), Fault> {
-    match command {
-        LinkCommand::Share { lasts, through, output, .. } => {
-            let link = NewLink { expires_in: Some(lasts.as_secs()), through: *through };
-            let created = session.add_link(link).await.advise().or_exit(Exit::Failed)?;
-            show(server, &created, *output, terminal)
-        }
-        LinkCommand::Links { output, .. } => {
-            let links = session.links().await.advise().or_exit(Exit::Failed)?;
-            match output {
-                Form::Json => print_json(&json!(links)),
-                Form::Text => print_table(HEADS, links.iter().map(row), "links"),
-            }
-        }
-        LinkCommand::Revoke { links, .. } => {
-            for link in links {
-                session.delete_link(link).await.advise().or_exit(Exit::Failed)?;
-            }
-            Ok(())
-        }
+    let link = NewLink { expires_in: Some(lasts.as_secs()), through };
+    let created = session(server, id)?.add_link(link).await.advise().or_exit(Exit::Failed)?;
+    show(server, &created, output, terminal)
+}
+
+pub(super) async fn list(server: &Server, id: &SessionId, output: Form) -> Result<(), Fault> {
+    let links = session(server, id)?.links().await.advise().or_exit(Exit::Failed)?;
+    match output {
+        Form::Json => print_json(&json!(links)),
+        Form::Text => print_table(HEADS, links.iter().map(row), "links"),
     }
+}
+
+pub(super) async fn revoke(server: &Server, id: &SessionId, links: &[LinkId]) -> Result<(), Fault> {
+    let session = session(server, id)?;
+    for link in links {
+        session.delete_link(link).await.advise().or_exit(Exit::Failed)?;
+    }
+    Ok(())
+}
+
+fn session(server: &Server, id: &SessionId) -> Result<RemoteSession, Fault> {
+    server.open(id.clone()).advise().or_exit(Exit::Usage)
 }
 
 fn show(server: &Server, created: &NewLinkView, output: Form, terminal: Terminal) -> Result<(), Fault> {

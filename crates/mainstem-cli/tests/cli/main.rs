@@ -21,7 +21,6 @@ mod files;
 mod jobs;
 #[cfg(unix)]
 mod kills;
-mod links;
 mod mcp;
 #[cfg(unix)]
 mod mcp_agents;
@@ -35,6 +34,7 @@ mod providers;
 mod remote;
 mod replay;
 mod serve;
+mod served;
 mod server;
 mod server_variable;
 mod session;

@@ -1,4 +1,4 @@
-//! Links of a server's sessions, from the command line.
+//! Commands that only a server answers: links of its sessions, and those that are active.
 
 use serde_json::Value;
 
@@ -13,11 +13,12 @@ struct Served {
 }
 
 impl Served {
-    fn start() -> Self {
+    fn start(pace: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let line =
-            "serve -m demo --demo-pace 0.01 --bind 127.0.0.1:0 --log off --token-file tokens --journal";
-        let mut server = mainstem(line).file("tokens", TOKEN).arg(folder.path().join("j.db")).start();
+        let line = format!(
+            "serve -m demo --demo-pace {pace} --bind 127.0.0.1:0 --log off --token-file tokens --journal"
+        );
+        let mut server = mainstem(&line).file("tokens", TOKEN).arg(folder.path().join("j.db")).start();
         Self { address: server.line().trim().to_owned(), _server: server, _folder: folder }
     }
 
@@ -28,7 +29,7 @@ impl Served {
 
 #[test]
 fn a_session_is_shared_and_read_and_the_link_revoked() {
-    let served = Served::start();
+    let served = Served::start("0.01");
     let own = |command: &str| served.at(TOKEN, command);
     assert_eq!(own("run --session s Compare").code, Some(0));
     let shared = own("sessions share s --for 1day");
@@ -66,7 +67,7 @@ fn a_session_is_shared_and_read_and_the_link_revoked() {
 
 #[test]
 fn a_link_needs_a_server_and_a_session_with_these_events() {
-    let served = Served::start();
+    let served = Served::start("0.01");
     let check = |command: &str, code: i32, why: &str| {
         let refused = served.at(TOKEN, command);
         assert!(refused.code == Some(code) && refused.stderr.contains(why), "{command}: {refused:?}");
@@ -76,8 +77,36 @@ fn a_link_needs_a_server_and_a_session_with_these_events() {
     check("sessions share s --for soon", 2, "write it like 90s, 5m or 1h 30m");
     check("sessions share s --journal j.db", 2, "cannot be used with");
     let local = mainstem("sessions links s").run();
-    assert!(
-        local.code == Some(2) && local.stderr.contains("name the server, with --server URL"),
-        "{local:?}"
-    );
+    assert!(local.code == Some(2) && local.stderr.contains("name it, with --server URL"), "{local:?}");
+}
+
+#[test]
+fn active_sessions_are_printed_until_a_signal() {
+    let served = Served::start("0.3");
+    let live = |more: &str| {
+        let line = format!("sessions live {more}");
+        mainstem(&line).args(&["--server", &served.address]).env("MAINSTEM_TOKEN", TOKEN).start()
+    };
+    let (mut text, mut json) = (live("--all"), live("--output json"));
+    let first: Value = serde_json::from_str(&json.line()).unwrap();
+    assert_eq!((&first["type"], &first["live"]), (&Value::from("summary"), &Value::from(0)));
+    assert_eq!(served.at(TOKEN, "run --session s Compare").code, Some(0));
+    let mut lines = Vec::new();
+    while !lines.last().is_some_and(|line: &String| line.trim_end().ends_with("s  idle")) {
+        lines.push(text.line());
+    }
+    let shown = lines.concat();
+    assert!(shown.contains("  s  running  main") && lines.len() > 2, "{shown}");
+    let mut kinds = Vec::new();
+    while kinds.last().is_none_or(|kind| kind != "left") {
+        let frame: Value = serde_json::from_str(&json.line()).unwrap();
+        kinds.push(frame["type"].as_str().unwrap().to_owned());
+    }
+    assert!(kinds.contains(&"session".to_owned()) && kinds.contains(&"event".to_owned()), "{kinds:?}");
+    for running in [text, json] {
+        running.signal("INT");
+        assert_eq!(running.done().code, Some(130));
+    }
+    let refused = served.at("not-a-token-of-this", "sessions live");
+    assert!(refused.code == Some(1) && refused.stderr.contains("invalid token"), "{refused:?}");
 }

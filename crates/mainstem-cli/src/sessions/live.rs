@@ -1,0 +1,130 @@
+//! `mainstem sessions live`: what the active sessions of a server do.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use futures_util::TryStreamExt;
+use mainstem::{
+    api::{Error, LiveFrame, LiveQuery},
+    client::{LiveFrames, Server},
+    event::{Clock, FleetState, SystemClock, Timestamp, fleet::Phase},
+    message::{SessionId, TenantName},
+};
+use serde_json::json;
+use tokio::time::sleep;
+
+use crate::{
+    args::Form,
+    exit::{Exit, Fault, OrExit},
+    host::Advise,
+    print::{print, print_json},
+    progress,
+    terminal::Terminal,
+};
+
+/// How long to wait before a server is asked again that was lost.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// Prints what active sessions do, also after the connection was lost; ends with the refusal of a
+/// server.
+pub(super) async fn follow(
+    server: &Server,
+    all: bool,
+    output: Form,
+    terminal: Terminal,
+) -> Result<(), Fault> {
+    let query = LiveQuery { all };
+    let mut frames = server.live(query).await.advise().or_exit(Exit::Failed)?;
+    loop {
+        let error = print_all(&mut frames, output).await?;
+        progress::say(&format!("{error}; connecting again"), terminal);
+        frames = again(server, query).await?;
+    }
+}
+
+/// Connects to a server that was lost.
+async fn again(server: &Server, query: LiveQuery) -> Result<LiveFrames, Fault> {
+    loop {
+        sleep(AGAIN).await;
+        match server.live(query).await {
+            Err(error) if error.is_retryable() => {}
+            connected => return connected.advise().or_exit(Exit::Failed),
+        }
+    }
+}
+
+/// Prints frames until there are no more; returns why.
+async fn print_all(frames: &mut LiveFrames, output: Form) -> Result<Error, Fault> {
+    let mut sessions = Sessions::default();
+    loop {
+        let frame = match frames.try_next().await {
+            Ok(Some(frame)) => frame,
+            Ok(None) => return Ok(Error::unreachable("the server", "the stream has ended")),
+            Err(error) => return Ok(error),
+        };
+        match output {
+            Form::Json => print_json(&json!(frame).to_string())?,
+            Form::Text => sessions.apply(frame).map_or(Ok(()), |line| print(&line))?,
+        }
+    }
+}
+
+type Key = (Option<TenantName>, SessionId);
+
+/// The sessions that are active, and the last line about each.
+#[derive(Default)]
+struct Sessions(BTreeMap<Key, (FleetState, String)>);
+
+impl Sessions {
+    /// Applies a frame; returns a line if the session has changed.
+    fn apply(&mut self, frame: LiveFrame) -> Option<String> {
+        match frame {
+            LiveFrame::Session { tenant, session, fleet, .. } => {
+                let key = (tenant, session.id.clone());
+                let known = self.0.entry(key.clone()).or_default();
+                known.0 = *fleet;
+                let at = known.0.at;
+                self.line(&key, at)
+            }
+            LiveFrame::Event { tenant, event } => {
+                let key = (tenant, event.session_id().clone());
+                self.0.get_mut(&key)?.0.apply(&event);
+                self.line(&key, event.at)
+            }
+            LiveFrame::Left { tenant, session_id } => {
+                let key = (tenant, session_id);
+                self.0.remove(&key)?;
+                Some(line(&key, SystemClock.now(), "idle"))
+            }
+            _ => None,
+        }
+    }
+
+    fn line(&mut self, key: &Key, at: Timestamp) -> Option<String> {
+        let (fleet, last) = self.0.get_mut(key)?;
+        let now = describe(fleet);
+        let has_changed = *last != now;
+        last.clone_from(&now);
+        has_changed.then(|| line(key, at, &now))
+    }
+}
+
+fn line((tenant, session): &Key, at: Timestamp, what: &str) -> String {
+    let tenant = tenant.as_ref().map(|tenant| format!("{tenant}/")).unwrap_or_default();
+    format!("{at}  {tenant}{session}  {what}\n")
+}
+
+/// Returns what a fleet is doing: a question to a person comes first.
+fn describe(fleet: &FleetState) -> String {
+    let asked: Vec<_> = fleet.confirmations.values().flatten().map(|call| &*call.name).collect();
+    let running: Vec<_> = fleet.running().collect();
+    let is_asking = !asked.is_empty() || running.iter().any(|agent| agent.phase == Phase::Asking);
+    let what = match (asked.is_empty(), is_asking, running.is_empty()) {
+        (false, ..) => format!("needs an answer: {}", asked.join(", ")),
+        (true, true, _) => "needs an answer".to_owned(),
+        (true, false, true) => "ending".to_owned(),
+        (true, false, false) => "running".to_owned(),
+    };
+    let names: Vec<_> = running.iter().map(|agent| &*agent.name).collect();
+    let agents = if names.is_empty() { String::new() } else { format!("  {}", names.join(", ")) };
+    what + &agents
+}
