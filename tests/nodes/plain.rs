@@ -347,9 +347,23 @@ async fn a_live_stream_goes_on_when_the_session_s_server_is_killed() {
     remote.run(NewRun::new("go")).await.unwrap();
     let mut live = LiveReader::of(&cluster.address_of(1)).await;
     live.until("it asks", LiveReader::asks).await;
+    let link = remote.add_link(NewLink::default()).await.unwrap();
+    let shared = Server::at(&cluster.address_of(1)).unwrap().with_token(&link.token).open("s").unwrap();
     cluster.servers[0].kill();
+    // Readers with a link neither take the session over nor prevent it.
+    let reading = async {
+        loop {
+            assert!(shared.fleet().await.unwrap().seq > 0);
+            sleep(Duration::from_millis(100)).await;
+        }
+    };
     // The other takes the session over: what was asked is withdrawn, and the turn goes on.
-    live.until("it moves and leaves", |live| live.nodes.len() > 1 && live.has_left).await;
+    tokio::select! {
+        () = reading => {}
+        () = live.until("it moves and leaves", |live| live.nodes.len() > 1 && live.has_left) => {}
+    }
+    let end = shared.events(EventQuery::stored()).try_collect::<Vec<_>>().await.unwrap().pop().unwrap();
+    assert!(end.is_run_end() && end.to_string().contains("success"), "{end}");
     live.check(&Server::at(&cluster.address_of(1)).unwrap().open("s").unwrap()).await;
     assert_eq!(live.nodes, ["node-0", "node-1"]);
 }
@@ -357,7 +371,7 @@ async fn a_live_stream_goes_on_when_the_session_s_server_is_killed() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_tenant_s_reader_at_another_server_goes_on_when_the_session_s_server_is_killed() {
     const TOKEN: &str = "the-token-of-acme";
-    let mut cluster = Cluster::with_tokens(2, "acme the-token-of-acme\nthe-token-of-nobody").await;
+    let mut cluster = Cluster::with_tokens(2, "acme the-token-of-acme\nthe-token-of-another").await;
     let remote = |cluster: &Cluster, server: usize| {
         Server::at(&cluster.address_of(server)).unwrap().with_token(TOKEN).open("s").unwrap()
     };

@@ -16,8 +16,9 @@ use crate::{
 pub type LiveFrames = Pin<Box<dyn Stream<Item = Result<LiveFrame, Error>> + Send>>;
 
 impl Server {
-    /// Streams what all active sessions of the caller do. Whoever connects again, after an error,
-    /// forgets what the earlier stream had: the new one begins with every session that is active.
+    /// Streams what all active sessions of the caller do. A reader that connects again, after an
+    /// error, forgets what the earlier stream had: the new one begins with every session that is
+    /// active.
     ///
     /// ```no_run
     /// use futures_util::TryStreamExt;

@@ -96,6 +96,9 @@ pub(crate) const REQUESTS: usize = 8;
 /// How many bodies are read at once.
 pub(crate) const BODIES: usize = 64;
 
+/// How many states of sessions of other nodes are computed at once.
+const FOLDS: usize = 2;
+
 pub(crate) struct App {
     pub(crate) harness: Harness,
     pub(crate) tokens: Tokens,
@@ -108,8 +111,13 @@ pub(crate) struct App {
     run_shares: Arc<Shares>,
     pub(crate) readers: Readers,
     pub(crate) live: LiveLists,
+    /// Limits how many states of sessions of other nodes are computed at once: that of a long
+    /// session takes seconds of a processor.
+    pub(crate) folds: Arc<Semaphore>,
     pub(crate) body_shares: Arc<Shares>,
     pub(crate) connection_shares: Arc<Shares>,
+    /// The connections of readers with links, which leave those of their tenant alone.
+    pub(crate) link_connection_shares: Arc<Shares>,
     pub(crate) capacity: Capacity,
     /// One a tenant: to compile a schema takes a processor's time.
     pub(crate) schema_permits: TenantSemaphores,
@@ -149,6 +157,7 @@ impl App {
         let pushes = Pushes::new(served.reach.clone(), tokens.callers());
         let metrics = Metrics::new(metrics::figures(&harness));
         let (body_shares, connection_shares) = (shares(BODIES), shares(capacity.connections));
+        let link_connection_shares = shares(capacity.connections / 4);
         Self {
             harness,
             tokens,
@@ -160,8 +169,10 @@ impl App {
             run_shares,
             readers,
             live: LiveLists::default(),
+            folds: Arc::new(Semaphore::new(FOLDS)),
             body_shares,
             connection_shares,
+            link_connection_shares,
             capacity,
             schema_permits: TenantSemaphores::new(1),
             request_permits: TenantSemaphores::new(REQUESTS),
@@ -192,10 +203,7 @@ impl App {
         let found = caller.harness.sessions().find(id).await;
         let found = found.map_err(|error| self.unopened(&error))?;
         let session = self.usable(found.ok_or_else(|| Problem::not_found("session", id.as_str()))?)?;
-        // A reader with a link causes no work.
-        if caller.link.is_none() {
-            take_over::take_up(self, &session, &caller.tenant);
-        }
+        take_over::take_up(self, &session, &caller.tenant);
         Ok(session)
     }
 

@@ -117,7 +117,11 @@ impl FromRequestParts<Arc<App>> for Reader {
 fn admit(app: &App, parts: &Parts, caller: &Caller) -> Result<(), Problem> {
     // An application that serves the routes itself limits its connections itself.
     let is_admitted = match parts.extensions.get::<Connection>() {
-        Some(connection) => connection.admit(&app.connection_shares, &caller.tenant),
+        Some(connection) => {
+            let shares =
+                if caller.link.is_some() { &app.link_connection_shares } else { &app.connection_shares };
+            connection.admit(shares, &caller.tenant)
+        }
         None => true,
     };
     if is_admitted {

@@ -55,6 +55,9 @@ async fn source_and_scope(
     id: &str,
     run: Option<&RunId>,
 ) -> Result<(Source, Scope), Problem> {
+    if caller.link.is_some() {
+        return shared(app, caller, &id.parse()?, run).await;
+    }
     match app.session(caller, id).await {
         Ok(session) => Ok((Source::from(&session), scope_of(app, caller, &session, run).await?)),
         Err(busy) if busy.body().code == Code::SessionBusy => {
@@ -62,6 +65,29 @@ async fn source_and_scope(
         }
         Err(problem) => Err(problem),
     }
+}
+
+/// Returns a copy of a session for a reader with a link, and the part that is read. The session is
+/// neither opened nor kept open for it, so it can be taken over and deleted.
+async fn shared(
+    app: &App,
+    caller: &Caller,
+    id: &SessionId,
+    run: Option<&RunId>,
+) -> Result<(Source, Scope), Problem> {
+    let unreadable = |error: JournalError| app.unreadable(&error);
+    let copy = caller.harness.sessions().copy(id).await.map_err(unreadable)?;
+    let copy = copy.ok_or_else(|| Problem::not_found("session", id.as_str()))?;
+    let scope = match run {
+        Some(run) => {
+            let found = copy.run(run).await.map_err(unreadable)?;
+            let (first, is_over) = found.ok_or_else(|| Problem::not_found("run", run.as_str()))?;
+            Scope { first, is_over, until: Until::EndOf(run.clone(), None) }
+        }
+        // Nothing follows until somebody opens it.
+        None => Scope { is_over: copy.is_abandoned().await, ..Scope::WHOLE },
+    };
+    Ok((Source::Elsewhere(copy), scope))
 }
 
 async fn scope_of(
@@ -189,12 +215,13 @@ async fn serve(
         }
         None => encoder(StreamForm::accepted(accept).unwrap_or(StreamForm::Sse), prefix),
     };
+    let is_shared = caller.link.is_some();
     let subscription = Subscription {
         filter: params.filter()?,
         lifecycle: params.detail == Detail::Lifecycle,
         until: scope.until,
         through: caller.through(),
-        follow: params.is_following() && caller.through().is_none(),
+        follow: params.is_following() && caller.through().is_none() && !(is_shared && scope.is_over),
     };
     let after = last_event_id(&headers)?.or(params.after).unwrap_or(0);
     Reading { source, first: scope.first, is_over: scope.is_over, after, subscription }
@@ -239,9 +266,16 @@ impl Reading {
             let detail = format!("there is no event {after} yet; the latest is {last}");
             return Err(Problem::new(Code::BadCursor, detail));
         }
+        if caller.through() == Some(after) {
+            return Ok(StatusCode::NO_CONTENT.into_response());
+        }
         let from = (after + 1).max(first);
         let is_complete = !subscription.follow || is_over;
         match available(log.committed_from(from), &subscription, is_complete).await {
+            Available::After { oldest } if caller.through().is_some_and(|through| oldest > through) => {
+                let detail = "the events that this link shows are no longer stored";
+                return Err(Problem::new(Code::Gone, detail));
+            }
             Available::After { oldest } => return Err(gone(oldest)),
             // A browser's EventSource reconnects unless it gets a 204.
             Available::Nothing => return Ok(StatusCode::NO_CONTENT.into_response()),

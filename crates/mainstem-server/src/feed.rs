@@ -212,11 +212,13 @@ impl Feed {
         if std::mem::take(&mut self.has_more) {
             tokio::task::yield_now().await;
         }
-        if let Some(link) = &mut self.permit.link
-            && link.is_over().await
-        {
-            self.phase = Phase::Cut;
-            return None;
+        if let Some(link) = &mut self.permit.link {
+            // A database that does not answer must not delay the end of the server.
+            let is_over = self.app.stop.run_until_cancelled(link.is_over()).await.unwrap_or(true);
+            if is_over {
+                self.phase = Phase::Cut;
+                return None;
+            }
         }
         match self.first().await {
             Ok(Some(first)) => self.frames(first),

@@ -31,7 +31,7 @@ use crate::{
     tokens,
 };
 
-/// How many links of a session there are at once.
+/// How many links of a session there are at once; a few more if they are created at once.
 pub(crate) const MAX_LINKS: usize = 100;
 
 /// The beginning of the token of a link.
@@ -45,8 +45,13 @@ pub(crate) async fn list(
     caller: Caller,
     Path(session): Path<String>,
 ) -> Result<Json<Items<LinkView>>, Problem> {
-    let items = links(&app, &caller, &session.parse()?).await?.into_iter().map(view).collect();
-    Ok(Json(Items { items }))
+    let session = session.parse()?;
+    let links = links(&app, &caller, &session).await?;
+    if links.is_empty() {
+        let found = journal(&caller)?.session(&session).await.map_err(|error| app.unreadable(&error))?;
+        found.ok_or_else(|| Problem::not_found("session", session.as_str()))?;
+    }
+    Ok(Json(Items { items: links.into_iter().map(view).collect() }))
 }
 
 pub(crate) async fn add(

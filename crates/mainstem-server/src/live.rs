@@ -24,7 +24,7 @@ use futures_util::{
 };
 use mainstem::{
     Harness,
-    journal::{JournalError, Part},
+    journal::Part,
     message::SessionId,
     policy::{Share, Shares, Tenant},
     session::LiveSession,
@@ -37,6 +37,7 @@ pub(crate) use self::lists::LiveLists;
 use self::{
     encode::Frames,
     follow::{Update, follow},
+    lists::Listed,
 };
 use crate::{
     app::App,
@@ -67,6 +68,7 @@ pub(crate) async fn get(
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let form = StreamForm::accepted(accept).unwrap_or(StreamForm::Sse);
     let share = app.readers.admit(&caller.tenant)?;
+    caller.release_permit();
     // A list that can't be read is a problem, and not an empty stream, which begins with this list.
     let listed = app.live.list(caller.harness.sessions(), &caller.tenant, &part(query.all)).await;
     listed.map_err(|error| app.unreadable(&error))?;
@@ -95,8 +97,6 @@ pub(crate) async fn get(
 fn part(all: bool) -> Part {
     if all { Part::All } else { Part::Of(None) }
 }
-
-type Listed = Result<Arc<[LiveSession]>, JournalError>;
 
 /// Lists the sessions that are active, at a time.
 fn next_list(
@@ -238,7 +238,7 @@ impl Live {
             Err(_) => return,
         };
         let (key, over) = (key(live), CancellationToken::new());
-        let updates = follow(harness, live.clone(), self.app.live.folds.clone(), over.clone());
+        let updates = follow(harness, live.clone(), self.app.folds.clone(), over.clone());
         let of = key.clone();
         self.updates.push(updates.map(move |update| (of.clone(), update)).boxed());
         self.followed.insert(key, Followed { place: place(live), over });

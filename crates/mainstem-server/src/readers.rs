@@ -13,6 +13,8 @@ use mainstem::{
     session::SessionCopy,
 };
 use mainstem_api::Code;
+use tokio::sync::Semaphore;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::{
     app::{App, unrecorded},
@@ -85,18 +87,20 @@ impl Source {
     }
 
     /// Returns the state of the fleet after an event; `None` if there is none.
-    pub(crate) async fn fleet_at(&self, seq: u64) -> Option<FleetState> {
+    pub(crate) async fn fleet_at(&self, app: &App, seq: u64) -> Option<FleetState> {
         match self {
             Self::Open(session) => session.fleet_at(seq).await,
-            Self::Elsewhere(copy) => copy.fleet_at(seq).await,
+            Self::Elsewhere(copy) => fleet_of_copy(&app.folds, copy, seq).await,
         }
     }
 
     /// Returns the state of the fleet after the events that are committed.
-    pub(crate) async fn fleet(&self) -> Result<FleetState, Problem> {
+    pub(crate) async fn fleet(&self, app: &App) -> Result<FleetState, Problem> {
         match self {
             Self::Open(session) => committed_fleet(session).await,
-            Self::Elsewhere(copy) => copy.fleet_at(copy.log().last_seq()).await.ok_or_else(unrecorded),
+            Self::Elsewhere(copy) => {
+                fleet_of_copy(&app.folds, copy, copy.log().last_seq()).await.ok_or_else(unrecorded)
+            }
         }
     }
 
@@ -110,6 +114,23 @@ impl From<&Session> for Source {
     fn from(session: &Session) -> Self {
         Self::Open(session.clone())
     }
+}
+
+/// Returns the state of a copy's fleet after an event; `None` if there is none. It is computed in a
+/// task of its own: a caller that is not polled holds no permit.
+pub(crate) async fn fleet_of_copy(
+    folds: &Arc<Semaphore>,
+    copy: &SessionCopy,
+    seq: u64,
+) -> Option<FleetState> {
+    let (folds, copy) = (folds.clone(), copy.clone());
+    let fold = async move {
+        let _permit = folds.acquire_owned().await;
+        copy.fleet_at(seq).await
+    };
+    #[expect(clippy::disallowed_methods, reason = "it is aborted when the caller is dropped")]
+    let fold = AbortOnDropHandle::new(tokio::spawn(fold));
+    fold.await.ok()?
 }
 
 /// The permit of a reader, which counts for its session and its tenant. The source stays open until
@@ -137,7 +158,7 @@ impl ReaderPermit {
         let share = app.readers.admit(&caller.tenant)?;
         let Readers { max_per_session, groups, .. } = &app.readers;
         // Readers with links leave room for the session's tenant.
-        let most = if caller.link.is_some() { max_per_session.div_ceil(2) } else { *max_per_session };
+        let most = if caller.link.is_some() { max_per_session / 2 } else { *max_per_session };
         let group = groups.entry(source.address()).or_default();
         if group.count.load(Ordering::Acquire) >= most {
             return Err(refused(format!("{most} readers follow this session, which is the limit")));

@@ -63,11 +63,12 @@ pub(crate) async fn fleet(
     let fleet = match query.at.or(through) {
         Some(seq) => {
             let gone = || Problem::not_found("event", &seq.to_string());
-            let is_shown = through.is_none_or(|through| seq <= through);
-            let fleet = if is_shown { source.fleet_at(seq).await } else { None };
-            fleet.ok_or_else(gone)?
+            let is_shown = |seq| through.is_none_or(|through| seq <= through);
+            let fleet = if is_shown(seq) { source.fleet_at(&app, seq).await } else { None };
+            // The state begins later if the first events were deleted.
+            fleet.filter(|fleet| is_shown(fleet.seq)).ok_or_else(gone)?
         }
-        None => source.fleet().await?,
+        None => source.fleet(&app).await?,
     };
     let tag = format!("\"{}\"", fleet.seq);
     let known = headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok()).unwrap_or_default();

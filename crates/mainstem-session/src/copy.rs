@@ -83,6 +83,12 @@ impl SessionCopy {
         self.0.moments.at(self.log(), seq).await
     }
 
+    /// Returns `true` if the process of the session has ended within a run, and no other continues
+    /// the session by itself: it has to be opened.
+    pub async fn is_abandoned(&self) -> bool {
+        self.0.record.session.is_abandoned().await
+    }
+
     /// Waits until it has every event that is committed now. Returns `false` if the session no
     /// longer exists, or the copy has failed.
     ///

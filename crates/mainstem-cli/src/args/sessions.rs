@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use mainstem::message::{LinkId, SessionId};
+use mainstem::{
+    api::NewLink,
+    message::{LinkId, SessionId},
+};
 
 use super::{At, Form, JournalAt, KeepFlags, Mode, WorkspaceFlag};
 use crate::config::text::duration;
@@ -98,7 +101,7 @@ pub(crate) enum ServedCommand {
         /// The session.
         id: SessionId,
         /// When the link ends: 30min, 1day; 90 days at most.
-        #[arg(long = "for", value_name = "TIME", value_parser = duration, default_value = "7days")]
+        #[arg(long = "for", value_name = "TIME", value_parser = lasts, default_value = "7days")]
         lasts: Duration,
         /// The last event that it shows; by default it shows all, later ones included.
         #[arg(long, value_name = "EVENT")]
@@ -142,6 +145,13 @@ pub(crate) struct Replay {
     /// How stderr shows what happened.
     #[arg(long, value_name = "MODE", value_enum, default_value_t)]
     pub(crate) progress: Mode,
+}
+
+/// Reads how long a link lasts.
+fn lasts(text: &str) -> Result<Duration, String> {
+    let lasts = duration(text)?;
+    let is_valid = (NewLink::SHORTEST..=NewLink::LONGEST).contains(&lasts.as_secs());
+    if is_valid { Ok(lasts) } else { Err("a link lasts 1min to 90days".to_owned()) }
 }
 
 fn speed(text: &str) -> Result<f64, String> {

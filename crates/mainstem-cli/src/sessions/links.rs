@@ -7,7 +7,6 @@ use mainstem::{
     client::{RemoteSession, Server},
     message::{LinkId, SessionId},
 };
-use reqwest::Url;
 use serde_json::json;
 
 use crate::{
@@ -43,12 +42,22 @@ pub(super) async fn list(server: &Server, id: &SessionId, output: Form) -> Resul
     }
 }
 
-pub(super) async fn revoke(server: &Server, id: &SessionId, links: &[LinkId]) -> Result<(), Fault> {
+/// Revokes links; one that can't be revoked does not keep the others.
+pub(super) async fn revoke(
+    server: &Server,
+    id: &SessionId,
+    links: &[LinkId],
+    terminal: Terminal,
+) -> Result<(), Fault> {
     let session = session(server, id)?;
+    let mut failures = Vec::new();
     for link in links {
-        session.delete_link(link).await.advise().or_exit(Exit::Failed)?;
+        failures.extend(session.delete_link(link).await.advise().err());
     }
-    Ok(())
+    let mut failures = failures.into_iter();
+    let Some(first) = failures.next() else { return Ok(()) };
+    failures.for_each(|failure| progress::say(&format!("{failure:#}"), terminal));
+    Err(first).or_exit(Exit::Failed)
 }
 
 fn session(server: &Server, id: &SessionId) -> Result<RemoteSession, Fault> {
@@ -57,10 +66,12 @@ fn session(server: &Server, id: &SessionId) -> Result<RemoteSession, Fault> {
 
 fn show(server: &Server, created: &NewLinkView, output: Form, terminal: Terminal) -> Result<(), Fault> {
     let NewLinkView { link, token, page } = created;
-    let url = page.as_ref().and_then(|page| Url::parse(server.address()).ok()?.join(page).ok());
+    // The server may be behind a proxy with a path of its own.
+    let fragment = page.as_ref().and_then(|page| page.split_once('#'));
+    let url = fragment.map(|(_, fragment)| format!("{}/#{fragment}", server.address().trim_end_matches('/')));
     if output == Form::Json {
         let mut value = json!(created);
-        value["url"] = json!(url.map(String::from));
+        value["url"] = json!(url);
         return print_json(&value);
     }
     match &url {
@@ -71,8 +82,11 @@ fn show(server: &Server, created: &NewLinkView, output: Form, terminal: Terminal
         }
     }
     let note = format!(
-        "until {}; `mainstem sessions revoke {} {}` ends it earlier",
-        link.expires_at, link.session_id, link.id
+        "until {}; `mainstem sessions revoke {} {} --server {}` ends it earlier",
+        link.expires_at,
+        link.session_id,
+        link.id,
+        server.address()
     );
     progress::say(&note, terminal);
     Ok(())

@@ -23,7 +23,7 @@ pub(super) fn run(server: Option<&str>, command: &ServedCommand, terminal: Termi
                     links::share(&server, id, *lasts, *through, *output, terminal).await
                 }
                 ServedCommand::Links { id, output } => links::list(&server, id, *output).await,
-                ServedCommand::Revoke { id, links } => links::revoke(&server, id, links).await,
+                ServedCommand::Revoke { id, links } => links::revoke(&server, id, links, terminal).await,
             }
         };
         tokio::select! {

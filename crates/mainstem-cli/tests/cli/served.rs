@@ -61,7 +61,10 @@ fn a_session_is_shared_and_read_and_the_link_revoked() {
     assert_eq!(own(&format!("sessions revoke s {id}")).code, Some(0));
     let over = served.at(&token, "sessions export s");
     assert!(over.code == Some(1) && over.stderr.contains("has ended or was revoked"), "{over:?}");
-    let again = own(&format!("sessions revoke s {id}"));
+    // One that can't be revoked does not keep the others.
+    let other = frozen["link"]["id"].as_str().unwrap();
+    let again = own(&format!("sessions revoke s {id} none {other}"));
+    assert!(again.stderr.contains("\"none\"") && own("sessions links s").stdout.is_empty(), "{again:?}");
     assert!(again.code == Some(1) && again.stderr.contains("there is no link"), "{again:?}");
 }
 
@@ -73,7 +76,8 @@ fn a_link_needs_a_server_and_a_session_with_these_events() {
         assert!(refused.code == Some(code) && refused.stderr.contains(why), "{command}: {refused:?}");
     };
     check("sessions share none", 1, "there is no session \"none\"; `mainstem sessions list` lists sessions");
-    check("sessions share s --for 1s", 1, "a link lasts 60 to 7776000 seconds");
+    check("sessions share s --for 1s", 2, "a link lasts 1min to 90days");
+    check("sessions links none", 1, "there is no session");
     check("sessions share s --for soon", 2, "write it like 90s, 5m or 1h 30m");
     check("sessions share s --journal j.db", 2, "cannot be used with");
     let local = mainstem("sessions links s").run();

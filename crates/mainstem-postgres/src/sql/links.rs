@@ -25,7 +25,7 @@ pub(crate) async fn add(client: &Client, link: &Link) -> Result<bool> {
     let (created_at, expires_at) = (signed(created_at.as_micros()), signed(expires_at.as_micros()));
     query(client, "DELETE FROM links WHERE expires_at <= $1", &[&created_at]).await?;
     let sql = "INSERT INTO links (id, session, created_at, expires_at, through)
-        SELECT $2, no, $3, $4, $5 FROM sessions WHERE name = $1 AND last > 0
+        SELECT $2, no, $3, $4, $5 FROM (SELECT no FROM sessions WHERE name = $1 AND last > 0 FOR KEY SHARE) s
         ON CONFLICT (id) DO UPDATE SET through = excluded.through RETURNING id";
     let values: [&(dyn ToSql + Sync); 5] =
         [&session.as_str(), &id.as_str(), &created_at, &expires_at, &through.map(signed)];

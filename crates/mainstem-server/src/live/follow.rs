@@ -12,7 +12,10 @@ use mainstem_api::{AnySession, SessionView};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use crate::{feed::is_gap, readers::Source};
+use crate::{
+    feed::is_gap,
+    readers::{Source, fleet_of_copy},
+};
 
 /// What a live stream says of a session.
 pub(super) enum Update {
@@ -140,7 +143,7 @@ impl Follow {
 async fn state(
     harness: &Harness,
     live: &LiveSession,
-    folds: &Semaphore,
+    folds: &Arc<Semaphore>,
 ) -> Option<(Source, SessionView, FleetState)> {
     let (sessions, id) = (harness.sessions(), &live.view.id);
     if live.is_here {
@@ -150,7 +153,6 @@ async fn state(
         return Some((Source::Open(session), view, fleet));
     }
     let copy = sessions.copy(id).await.ok()??;
-    let _permit = folds.acquire().await;
-    let fleet = copy.fleet_at(copy.log().last_seq()).await?;
+    let fleet = fleet_of_copy(folds, &copy, copy.log().last_seq()).await?;
     Some((Source::Elsewhere(copy), live.view.clone(), fleet))
 }

@@ -14,8 +14,9 @@ const WITHDRAWN: &str = "the process that asked has ended";
 
 impl Past {
     /// Ends the invocations that were cut off, children before their parents: withdraws their
-    /// requests for approval, closes their open blocks and emits one `AGENT_END` with the reason. Their messages stay in the history; an
-    /// invocation that had answered ends with the outcome of its answer.
+    /// requests for approval, closes their open blocks and emits one `AGENT_END` with the reason.
+    /// Their messages stay in the history; an invocation that had answered ends with the outcome of
+    /// its answer.
     pub(crate) fn close(&mut self, log: &Arc<SessionLog>) {
         while let Some(reply) = self.latest() {
             let Some(mut cut) = self.open.remove(&reply) else { break };
