@@ -84,7 +84,7 @@ async fn shared(
             let (first, is_over) = found.ok_or_else(|| Problem::not_found("run", run.as_str()))?;
             Scope { first, is_over, until: Until::EndOf(run.clone(), None) }
         }
-        // Nothing follows until somebody opens it.
+        // Nothing follows until a caller opens it.
         None => Scope { is_over: copy.is_abandoned().await, ..Scope::WHOLE },
     };
     Ok((Source::Elsewhere(copy), scope))

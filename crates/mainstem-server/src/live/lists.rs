@@ -25,7 +25,7 @@ const FRESH: Duration = Duration::from_millis(400);
 /// The sessions that are active, or why they can't be listed.
 pub(crate) type Listed = Result<Arc<[LiveSession]>, JournalError>;
 
-/// A list that is read, and when that was done. Whichever waiter is polled reads it: one that is not
+/// A list that is read, and when that was done. Any waiter that is polled reads it: one that is not
 /// polled, because its reader does not read, delays no other.
 type Reading = Shared<BoxFuture<'static, (Instant, Listed)>>;
 
