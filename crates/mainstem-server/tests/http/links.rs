@@ -76,15 +76,14 @@ fn refused(status: u16, code: &str) -> (u16, String) {
 
 /// The path of an endpoint for the session `s`, one of its runs, an agent and a link.
 fn path_of(endpoint: Endpoint, run: &str, kid: &str, link: &str) -> String {
-    endpoint.path(match endpoint {
-        Endpoint::GetEvent => &["s", "1"],
-        Endpoint::GetAgent | Endpoint::GetTranscript | Endpoint::SendMessage | Endpoint::CancelAgent => {
-            &["s", kid]
-        }
-        Endpoint::DeleteLink => &["s", link],
-        Endpoint::GetRun | Endpoint::CancelRun => &[run],
-        _ => &["s", "x"],
-    })
+    let second = match endpoint {
+        Endpoint::GetEvent => "1",
+        Endpoint::GetAgent | Endpoint::GetTranscript | Endpoint::SendMessage | Endpoint::CancelAgent => kid,
+        Endpoint::DeleteLink => link,
+        _ => "x",
+    };
+    let is_of_run = matches!(endpoint, Endpoint::GetRun | Endpoint::CancelRun);
+    endpoint.path(&[if is_of_run { run } else { "s" }, second])
 }
 
 #[tokio::test]
