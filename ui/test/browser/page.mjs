@@ -13,6 +13,7 @@ import { isInstalledAndUsed } from "./packages.mjs";
 import { isSharedUntilTheLinkIsRevoked, isSharedUpToAnEvent } from "./share.mjs";
 import { opensWithoutAServer, savesExcerpts } from "./saved.mjs";
 import { movesOnlyWhereItMay, screensAreAsAccepted } from "./screens.mjs";
+import { isWalkedThrough } from "./walk.mjs";
 import { asksForAToken, isWatchedAndSteered, survivesARestart, survivesCutsAndIsReplayed, survivesRandomCuts } from "./watch.mjs";
 
 /** Runs tests one after another. */
@@ -23,7 +24,7 @@ async function inOrder(...tests) {
 try {
   await Promise.all([
     inOrder(survivesCutsAndIsReplayed, survivesRandomCuts, isFiltered, runsAreCompared, runsOfOtherSessionsAreCompared, runsAreTabsOnSmallScreens),
-    inOrder(asksForAToken, isWatchedAndSteered, isInstalledAndUsed),
+    inOrder(asksForAToken, isWatchedAndSteered, isWalkedThrough, isInstalledAndUsed),
   ]);
   await Promise.all([
     inOrder(screensAreAsAccepted),
