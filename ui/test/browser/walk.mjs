@@ -41,7 +41,7 @@ export async function isWalkedThrough() {
     await page.getByLabel("Task", { exact: true }).waitFor(patience);
   });
   await step("ask", async () => {
-    await page.getByLabel("Ask me before").fill("read_diff");
+    await page.getByLabel("Ask me before").fill("read_diff, run_tests");
     await page.getByLabel("Task", { exact: true }).fill("Review the discount change");
     await page.getByRole("button", { name: "Start the run" }).click();
     await page.locator("article.ask").first().waitFor(patience);
