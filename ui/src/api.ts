@@ -1885,7 +1885,7 @@ export interface components {
         };
         /** @description A link of a session. */
         LinkView: {
-            /** @description Its id, which is no secret. */
+            /** @description Its id. It is not secret. */
             id: components["schemas"]["LinkId"];
             /** @description The session that it shows. */
             session_id: components["schemas"]["SessionId"];

@@ -33,7 +33,7 @@ impl NewLink {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[expect(clippy::exhaustive_structs, reason = "built by servers")]
 pub struct LinkView {
-    /// Its id, which is no secret.
+    /// Its id. It is not secret.
     pub id: LinkId,
     /// The session that it shows.
     pub session_id: SessionId,

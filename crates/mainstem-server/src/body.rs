@@ -10,7 +10,7 @@ use axum::{
 };
 use mainstem::policy::Share;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::Value;
 use serde_path_to_error::{Path as JsonPath, Segment};
 use sha2::{Digest as _, Sha256};
 use tokio::time::timeout;
@@ -173,8 +173,7 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
         let (pointer, error) = (shortened(pointer(error.path())), error.into_inner());
         if error.is_data() {
             let why = shortened(error.to_string());
-            let detail = format!("the body does not fit, at {pointer:?}: {why}");
-            Problem::new(Code::BadBody, detail).with("errors", json!([{ "pointer": pointer, "detail": why }]))
+            Problem::misfit(&pointer, &why)
         } else {
             Problem::new(Code::BadJson, format!("the body is not JSON: {error}"))
         }

@@ -18,7 +18,6 @@ use mainstem::{
     message::{LinkId, SessionId},
 };
 use mainstem_api::{Code, Endpoint, Items, LinkView, NewLink, NewLinkView};
-use serde_json::json;
 use sha2::{Digest, Sha256};
 use tokio::time::{Duration, Instant};
 
@@ -65,7 +64,7 @@ pub(crate) async fn add(
     let lasts = new.expires_in.unwrap_or(NewLink::DEFAULT);
     if !(NewLink::SHORTEST..=NewLink::LONGEST).contains(&lasts) {
         let why = format!("a link lasts {} to {} seconds", NewLink::SHORTEST, NewLink::LONGEST);
-        return Err(wrong("/expires_in", &why));
+        return Err(Problem::misfit("/expires_in", &why));
     }
     let journal = journal(&caller)?;
     let unreadable = |error| app.unreadable(&error);
@@ -74,7 +73,7 @@ pub(crate) async fn add(
         let recorded = journal.session(&session).await.map_err(unreadable)?.ok_or_else(unknown)?;
         if !(recorded.first..=recorded.last).contains(&through) {
             let why = format!("the session has events {} to {}", recorded.first, recorded.last);
-            return Err(wrong("/through", &why));
+            return Err(Problem::misfit("/through", &why));
         }
     }
     if links(&app, &caller, &session).await?.len() >= MAX_LINKS {
@@ -123,12 +122,6 @@ pub(crate) async fn get(Reader(caller): Reader) -> Result<Json<LinkView>, Proble
     let detail = "the token of this request is not that of a link";
     let link = caller.link.ok_or_else(|| Problem::new(Code::NotFound, detail))?;
     Ok(Json(view(Link::clone(&link))))
-}
-
-fn wrong(pointer: &str, why: &str) -> Problem {
-    let errors = json!([{ "pointer": pointer, "detail": why }]);
-    let detail = format!("the body does not fit, at {pointer:?}: {why}");
-    Problem::new(Code::BadBody, detail).with("errors", errors)
 }
 
 fn view(link: Link) -> LinkView {

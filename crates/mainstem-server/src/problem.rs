@@ -6,7 +6,7 @@ use axum::{
 };
 use mainstem::message::IdError;
 use mainstem_api::{Code, Error, Problem as Body};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A response that is an error ([RFC 9457](https://www.rfc-editor.org/rfc/rfc9457)).
 #[derive(Clone, Debug)]
@@ -18,6 +18,12 @@ const RETRY_AFTER: &str = "retry_after_ms";
 impl Problem {
     pub(crate) fn new(code: Code, detail: impl Into<String>) -> Self {
         Body::new(code, detail).into()
+    }
+
+    /// A body has a value that does not fit, at a JSON pointer.
+    pub(crate) fn misfit(pointer: &str, why: &str) -> Self {
+        let detail = format!("the body does not fit, at {pointer:?}: {why}");
+        Self::new(Code::BadBody, detail).with("errors", json!([{ "pointer": pointer, "detail": why }]))
     }
 
     /// The same for what does not exist and for what belongs to another tenant.

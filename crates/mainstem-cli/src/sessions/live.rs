@@ -117,12 +117,14 @@ fn line((tenant, session): &Key, at: Timestamp, what: &str) -> String {
 fn describe(fleet: &FleetState) -> String {
     let asked: Vec<_> = fleet.confirmations.values().flatten().map(|call| &*call.name).collect();
     let running: Vec<_> = fleet.running().collect();
-    let is_asking = !asked.is_empty() || running.iter().any(|agent| agent.phase == Phase::Asking);
-    let what = match (asked.is_empty(), is_asking, running.is_empty()) {
-        (false, ..) => format!("needs an answer: {}", asked.join(", ")),
-        (true, true, _) => "needs an answer".to_owned(),
-        (true, false, true) => "ending".to_owned(),
-        (true, false, false) => "running".to_owned(),
+    let what = if !asked.is_empty() {
+        format!("needs an answer: {}", asked.join(", "))
+    } else if running.iter().any(|agent| agent.phase == Phase::Asking) {
+        "needs an answer".to_owned()
+    } else if running.is_empty() {
+        "ending".to_owned()
+    } else {
+        "running".to_owned()
     };
     let names: Vec<_> = running.iter().map(|agent| &*agent.name).collect();
     let agents = if names.is_empty() { String::new() } else { format!("  {}", names.join(", ")) };

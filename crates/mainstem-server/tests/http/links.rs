@@ -146,7 +146,7 @@ async fn a_link_leads_nowhere_else() {
         let response = rig.stranger(method, path).bearer_auth(&token).json(&json!({})).send().await.unwrap();
         assert!(matches!(response.status().as_u16(), 401 | 403 | 404), "{path}: {}", response.status());
     }
-    // It is no token of a login, either.
+    // A login does not accept it.
     let login =
         rig.stranger(Method::POST, "/v1/login").json(&json!({ "token": token })).send().await.unwrap();
     assert_eq!(code(login).await, refused(401, "bad_token"));
