@@ -1,5 +1,6 @@
 //! Recordings: a session that is run again from its record does what it did.
 
+use futures_util::FutureExt;
 use mainstem::{
     encode::TestFile,
     event::{LogOptions, Origin, SystemClock},
@@ -234,6 +235,94 @@ async fn a_session_does_again_what_it_did() {
     let tool = Agent::builder("kid", kid_model).build().unwrap().into_tool("A kid");
     let model = ScriptedModel::new().agent("main", [Turn::new().call("kid", json!({ "task": "go" })), end()]);
     check("an agent that is a tool", harness(model).with_tool(tool), &["go"], |_, _| ()).await;
+}
+
+/// A person cancels a child while its own child is at something.
+#[tokio::test(start_paused = true)]
+async fn a_subtree_is_cancelled_again() {
+    let busy = |turn: Turn| {
+        let kid = json!({ "agent_id": "kid", "task": "go", "label": "the `kid`" });
+        let model = ScriptedModel::new()
+            .agent(
+                "main",
+                [Turn::new().call("agent_spawn", kid).spawn("other", "go"), Turn::new().text("Done.")],
+            )
+            .agent("kid", [Turn::new().text("I ask a leaf. ").spawn("leaf", "deep"), Turn::new().text("K")])
+            .agent("leaf", [turn, Turn::new().text("L")])
+            .agent(
+                "other",
+                [Turn::new().pace(ms(30)).say("and this one goes on and on and on"), Turn::new()],
+            );
+        let rules = RuleSet::default().with_changes(Effect::Ask);
+        let external = ExternalTool::new("ask", "Asks", json!({ "type": "object" })).with_read_only(true);
+        harness(model)
+            .with_tool(poke())
+            .with_tool(external)
+            .with_permissions(rules)
+            .with_subagent(AgentSpec::new("kid", "Asks a leaf").with_tools(["*", "agent_spawn"]))
+            .with_subagent(AgentSpec::new("leaf", "Is a leaf"))
+            .with_subagent(AgentSpec::new("other", "Talks"))
+    };
+    let cancels: Caller = |handle, event| {
+        let EventKind::TextBlockDelta { delta, .. } = &event.kind else { return };
+        if event.agent_id() == "other" && delta.contains("goes") {
+            let agents = handle.fleet().agents;
+            let kid =
+                agents.iter().filter_map(|agent| agent.source.as_ref()).find(|kid| &*kid.agent_id == "kid");
+            assert!(handle.cancel_agent(&kid.unwrap().agent_key));
+        }
+    };
+    let long = 20_000;
+    let rows = [
+        ("a request for approval", Turn::new().call("poke", json!({ "at": 1 }))),
+        ("a model call", Turn::new().text("I begin. ").wait(ms(long)).text("never")),
+        ("a model call that says nothing", Turn::new().wait(ms(long)).text("never")),
+        ("a model call after a block", Turn::new().thinking("Hm.").text("I begin.").wait(ms(long))),
+        ("a tool", Turn::new().call("lookup", json!({ "word": "x", "takes": long }))),
+        ("a tool of the caller", Turn::new().call("ask", json!({ "what": "?" }))),
+    ];
+    for (what, turn) in rows {
+        check(what, busy(turn), &["go"], cancels).await;
+    }
+}
+
+/// An agent that has ended is cancelled with what it left running, and a task by its id.
+#[tokio::test(start_paused = true)]
+async fn background_work_is_cancelled_again() {
+    let late = |agent: &str| json!({ "agent_id": agent, "task": "slow", "timeout_seconds": 0 });
+    let talks = || Turn::new().wait(ms(50)).text("I begin.").wait(ms(90_000));
+    let model = || {
+        ScriptedModel::new()
+            .agent("main", [Turn::new().spawn("kid", "go"), Turn::new().wait(ms(200)).text("Done.")])
+            .agent(
+                "kid",
+                [Turn::new().call("agent_spawn", late("leaf")), Turn::new().text("It is on its way.")],
+            )
+            .agent("leaf", [talks()])
+    };
+    let built = || {
+        harness(model())
+            .with_subagent(AgentSpec::new("kid", "Asks a leaf").with_tools(["*", "agent_spawn"]))
+            .with_subagent(AgentSpec::new("leaf", "Is a leaf"))
+    };
+    let cancels: Caller = |handle, event| {
+        if event.agent_id() == "leaf" && matches!(event.kind, EventKind::TextBlockDelta { .. }) {
+            let agents = handle.fleet().agents;
+            let kid =
+                agents.iter().filter_map(|agent| agent.source.as_ref()).find(|kid| &*kid.agent_id == "kid");
+            assert!(handle.cancel_agent(&kid.unwrap().agent_key));
+        }
+    };
+    check("an agent that has ended, with its task", built(), &["go"], cancels).await;
+    let cancels: Caller = |handle, event| {
+        let task = event.source().and_then(|source| source.task_id.clone());
+        if let (Some(task), EventKind::TextBlockDelta { .. }) = (task, &event.kind) {
+            let cancel = handle.session().task_set().cancel(&task, "the user (over HTTP)", ms(0));
+            // The request is made when the future is polled; the rest of it waits for the end.
+            _ = cancel.now_or_never();
+        }
+    };
+    check("a task", built(), &["go"], cancels).await;
 }
 
 /// What a review found that did not play.

@@ -1605,7 +1605,7 @@ export interface components {
          *     1 to 256 ASCII letters, digits and `-_.:~`, not beginning with a dot.
          */
         ConfirmId: string;
-        /** @description A person's answer about one call. */
+        /** @description The answer about one call, or that there will be none. */
         ConfirmResult: {
             /** @description Whether it may run. */
             confirmed: boolean;
@@ -1613,6 +1613,11 @@ export interface components {
             toolCall: components["schemas"]["ToolCall"];
             /** @description Why not. */
             reason?: string | null;
+            /**
+             * @description Whether the request was withdrawn before a person answered it: its agent was stopped, or its
+             *     process ended. The call does not run.
+             */
+            withdrawn?: boolean;
         };
         /**
          * @description A background task.

@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use mainstem_message::ContentBlock;
 use serde_json::Value;
 
-use crate::{AgentEvent, Discarded, EventKind};
+use crate::{AgentEvent, ConfirmResult, Discarded, EventKind};
 
 /// The longest text in a line; a longer one is cut with `…`.
 const WIDTH: usize = 80;
@@ -102,9 +102,13 @@ impl EventKind {
                 write!(f, " {}", calls.iter().map(|call| &*call.name).collect::<Vec<_>>().join(", "))
             }
             Self::UserConfirmResult { confirm_results: results, .. } => {
-                let said = |yes| if yes { "yes" } else { "no" };
+                let said = |result: &ConfirmResult| match result.confirmed {
+                    true => "yes",
+                    false if result.withdrawn => "withdrawn",
+                    false => "no",
+                };
                 let all: Vec<_> =
-                    results.iter().map(|r| format!("{} {}", r.tool_call.name, said(r.confirmed))).collect();
+                    results.iter().map(|r| format!("{} {}", r.tool_call.name, said(r))).collect();
                 write!(f, " {}", all.join(", "))
             }
             Self::ExternalExecutionResult { tool_results: results } => {

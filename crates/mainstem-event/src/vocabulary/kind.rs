@@ -253,7 +253,8 @@ kinds! {
         /// call, or if the agent has a question of its own.
         rule: Option<Arc<str>> = "rule" optional,
     }
-    /// A person answered a request for approval.
+    /// A person answered a request for approval, or it was withdrawn: its agent was stopped, or its
+    /// process ended. Each request has one before its agent ends.
     UserConfirmResult = "USER_CONFIRM_RESULT" durable {
         /// The request.
         confirm_id: ConfirmId = "confirmId",

@@ -9,7 +9,7 @@ use mainstem_task::{TaskEnd, TaskRecord, TaskSet};
 
 use super::Past;
 
-/// Why a request for approval of an earlier process is denied.
+/// Why a request for approval of an earlier process is withdrawn.
 const WITHDRAWN: &str = "the process that asked has ended";
 
 impl Past {
@@ -22,7 +22,7 @@ impl Past {
             let Some(mut cut) = self.open.remove(&reply) else { break };
             let sink = EventSink::resumed(log.clone(), cut.origin.clone());
             for (confirm_id, calls) in std::mem::take(&mut cut.requests) {
-                let confirm_results = calls.into_iter().map(|call| ConfirmResult::denied(call, WITHDRAWN));
+                let confirm_results = calls.into_iter().map(|call| ConfirmResult::withdrawn(call, WITHDRAWN));
                 let confirm_results = confirm_results.collect();
                 self.emit(&sink, EventKind::UserConfirmResult { confirm_id, confirm_results });
             }
@@ -204,6 +204,7 @@ mod tests {
             panic!("{}", closed[0])
         };
         assert_eq!(confirm_results[0].reason.as_deref(), Some(WITHDRAWN));
+        assert!(confirm_results[0].withdrawn);
         assert!(closed.last().unwrap().is_run_end());
     }
 

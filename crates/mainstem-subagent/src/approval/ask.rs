@@ -43,10 +43,8 @@ impl Member {
                 elsewhere = elsewhere => Some(elsewhere),
             }
         };
-        let decision = self.until_answered(cx, decided).await;
-        let decision = decision.unwrap_or_else(|| Decision::Deny(STOPPED.to_owned()));
-        request.decision = Some(decision.clone());
-        decision
+        request.decision = self.until_answered(cx, decided).await;
+        request.decision.clone().unwrap_or_else(|| Decision::Deny(STOPPED.to_owned()))
     }
 
     /// Has a call run by the caller; `None` if the agent is stopped first.
@@ -133,7 +131,7 @@ impl Drop for Request<'_> {
                 ConfirmResult::confirmed(ToolCall { arguments: arguments.to_string(), ..call })
             }
             Some(Decision::Deny(reason)) => ConfirmResult::denied(call, reason),
-            None => ConfirmResult::denied(call, STOPPED),
+            None => ConfirmResult::withdrawn(call, STOPPED),
         };
         let confirm_id = self.id.clone();
         self.cx.emit(EventKind::UserConfirmResult { confirm_id, confirm_results: vec![result] });

@@ -118,8 +118,8 @@ fn open_requests(recorded: &RecordedTurn) -> Vec<OpenRequest> {
 /// Withdraws requests, so that they are not open beside those that repeat them.
 fn withdraw(sink: &EventSink, requests: Vec<OpenRequest>) {
     for (origin, confirm_id, calls) in requests {
-        let denied = |call| ConfirmResult::denied(call, ASKED_AGAIN);
-        let confirm_results = calls.into_iter().map(denied).collect();
+        let withdrawn = |call| ConfirmResult::withdrawn(call, ASKED_AGAIN);
+        let confirm_results = calls.into_iter().map(withdrawn).collect();
         sink.resumed_child(&origin).emit(EventKind::UserConfirmResult { confirm_id, confirm_results });
     }
 }

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use mainstem_event::{AgentEvent, EventKind, EventSource};
-use mainstem_message::{ReplyId, SessionId, TaskId};
+use mainstem_message::{ConfirmId, ReplyId, SessionId, TaskId};
 
 use super::Violation;
 
@@ -55,6 +55,7 @@ pub(super) fn invocations(events: &[AgentEvent]) -> Result<Vec<Invocation<'_>>, 
         all[at].events.push(event);
     }
     all.iter().try_for_each(bracket)?;
+    requests(events, &all)?;
     tasks(events, &all)?;
     turns(&all)?;
     Ok(all)
@@ -100,6 +101,31 @@ fn bracket(one: &Invocation<'_>) -> Result<(), Violation> {
         (1, _) => broken(one.end(), "there are several AGENT_ENDs"),
         _ => broken(one.end(), "there are several AGENT_STARTs"),
     }
+}
+
+/// Checks that each request for approval is answered, or withdrawn, before its invocation ends:
+/// without that, it stays open.
+fn requests(events: &[AgentEvent], all: &[Invocation<'_>]) -> Result<(), Violation> {
+    let answer = |event: &AgentEvent| match &event.kind {
+        EventKind::UserConfirmResult { confirm_id, .. } => Some((confirm_id.clone(), event.seq)),
+        _ => None,
+    };
+    let answers: HashMap<ConfirmId, u64> = events.iter().filter_map(answer).collect();
+    for one in all {
+        let asked = one.kinds().filter_map(|(_, kind)| match kind {
+            EventKind::RequireUserConfirm { confirm_id, .. } => Some(confirm_id),
+            _ => None,
+        });
+        let is_open = |id: &&ConfirmId| answers.get(*id).is_none_or(|answered| *answered > one.end());
+        if let Some(id) = asked.into_iter().find(is_open) {
+            return Err(Violation::new(
+                2,
+                one.end(),
+                format!("{} ends before request {id} is answered", one.key()),
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Checks that a task's terminal change is its last, after the `AGENT_END`s of its invocations.

@@ -630,8 +630,15 @@ fn a_held_call_lets_its_siblings_pass() {
     let held = vec![ToolCall::new("1", "tool", "{}")];
     let kind = EventKind::require_user_confirm("c".parse().unwrap(), held);
     let (at, origin) = (timeline.at("a2 AGENT_START"), timeline.0[0].origin.clone());
+    let name = "main USER_CONFIRM_RESULT";
+    let confirm_id = "c".parse().unwrap();
+    let answer = EventKind::UserConfirmResult { confirm_id, confirm_results: Vec::new() };
+    timeline.0.insert(at, Line { name: name.into(), origin: origin.clone(), kind: answer });
     timeline.0.insert(at, Line { name: "main REQUIRE_USER_CONFIRM".into(), origin, kind });
     accept(&timeline);
+    // Nothing answers the request, or withdraws it.
+    timeline.drop(name);
+    check_events(2, &timeline.events());
 }
 
 /// A call of `agent_fanout` has several; the order of calls is that of their first.

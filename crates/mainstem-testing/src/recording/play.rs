@@ -44,7 +44,7 @@ pub(super) async fn play(script: &Script, stage: &Stage, harness: &Harness) -> V
     stage.begin();
     for (time, act) in &script.acts {
         play.read_until(stage.until(*time)).await;
-        play.act(act);
+        play.act(act).await;
     }
     play.read_until(stage.until(script.end + MARGIN)).await;
     let ends = join_all(play.runs.iter().map(RunHandle::outcome));
@@ -57,7 +57,7 @@ pub(super) async fn play(script: &Script, stage: &Stage, harness: &Harness) -> V
 }
 
 impl Play {
-    fn act(&mut self, act: &Act) {
+    async fn act(&mut self, act: &Act) {
         match act {
             Act::Run { input, settings } => {
                 let request = request(input, settings.as_deref());
@@ -82,6 +82,10 @@ impl Play {
                 }
             }
             Act::Cancel { key } => _ = self.session.cancel_agent(&AgentKey::from_lossy(key.clone())),
+            Act::CancelTask { task, by } => {
+                let tasks = self.session.task_set().clone();
+                self.read_until(tasks.cancel(task, by, Duration::ZERO)).await;
+            }
         }
     }
 

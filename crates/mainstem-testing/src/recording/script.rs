@@ -10,7 +10,7 @@ use std::{
 
 use mainstem::policy::RuleSet;
 use mainstem_event::{AgentEvent, RunSettings, SendMode};
-use mainstem_message::{AgentKey, ContentBlock, Failure, Message, ToolCallId, ToolState};
+use mainstem_message::{AgentKey, ContentBlock, Failure, Message, TaskId, ToolCallId, ToolState};
 use mainstem_model::ModelDelta;
 use serde_json::Value;
 
@@ -134,9 +134,15 @@ pub(super) enum Act {
         how: Option<String>,
         with_tasks: bool,
     },
-    /// Cancels an instance.
+    /// Cancels an instance, and all below it.
     Cancel {
         key: String,
+    },
+    /// Cancels a background task.
+    CancelTask {
+        task: TaskId,
+        /// Who does, in words that follow "cancelled by".
+        by: String,
     },
 }
 

@@ -38,7 +38,7 @@ fn every_kind_is_one_line() {
     32 main TOOL_RESULT_DATA_DELTA "more" (call-1)
     33 reviewer TOOL_RESULT_END search success (call-1)
     34 main REQUIRE_USER_CONFIRM search
-    35 reviewer USER_CONFIRM_RESULT search no
+    35 reviewer USER_CONFIRM_RESULT search no, search withdrawn
     36 main REQUIRE_EXTERNAL_EXECUTION search
     37 reviewer EXTERNAL_EXECUTION_RESULT search success
     38 main ALL_TOOLS_DENIED search

@@ -138,11 +138,10 @@ fn people() -> Vec<EventKind> {
         },
         UserConfirmResult {
             confirm_id: ConfirmId::from_lossy("confirm-1"),
-            confirm_results: vec![ConfirmResult {
-                confirmed: false,
-                tool_call: call(),
-                reason: Some("not now".into()),
-            }],
+            confirm_results: vec![
+                ConfirmResult::denied(call(), "not now"),
+                ConfirmResult::withdrawn(call(), "the agent was stopped"),
+            ],
         },
         RequireExternalExecution { tool_calls: vec![call()] },
         ExternalExecutionResult { tool_results: vec![result] },

@@ -105,7 +105,7 @@ impl Discarded {
     }
 }
 
-/// A person's answer about one call.
+/// The answer about one call, or that there will be none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -117,17 +117,26 @@ pub struct ConfirmResult {
     /// Why not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Whether the request was withdrawn before a person answered it: its agent was stopped, or its
+    /// process ended. The call does not run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub withdrawn: bool,
 }
 
 impl ConfirmResult {
     /// Confirms the call as it is here: its arguments may have been edited.
     pub fn confirmed(tool_call: ToolCall) -> Self {
-        Self { confirmed: true, tool_call, reason: None }
+        Self { confirmed: true, tool_call, reason: None, withdrawn: false }
     }
 
     /// Denies the call, with the reason.
     pub fn denied(tool_call: ToolCall, reason: impl Into<String>) -> Self {
-        Self { confirmed: false, tool_call, reason: Some(reason.into()) }
+        Self { confirmed: false, tool_call, reason: Some(reason.into()), withdrawn: false }
+    }
+
+    /// Withdraws the request about the call, with the reason.
+    pub fn withdrawn(tool_call: ToolCall, reason: impl Into<String>) -> Self {
+        Self { withdrawn: true, ..Self::denied(tool_call, reason) }
     }
 }
 

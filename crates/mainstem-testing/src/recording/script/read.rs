@@ -1,5 +1,7 @@
 //! Reads a record from its first event to its last.
 
+mod cancels;
+
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
     sync::Arc,
@@ -15,6 +17,7 @@ use mainstem_message::{
 use mainstem_model::ModelDelta;
 use serde_json::Value;
 
+use self::cancels::Named;
 use super::{Act, Answer, Caller, Ending, Found, ROOT, Script, key_of};
 use crate::recording::{
     RecordingError,
@@ -55,6 +58,8 @@ struct Reader {
     calls: HashMap<Caller, Arc<str>>,
     /// The instances, by their sessions.
     instances: HashMap<String, String>,
+    /// The instances below the root, by their keys.
+    named: HashMap<String, Named>,
     /// The patterns of the rules that asked for an approval.
     asking: BTreeSet<String>,
     /// The calls that reached their tool, or a person.
@@ -94,6 +99,7 @@ impl Reader {
             open: HashMap::new(),
             calls: HashMap::new(),
             instances: HashMap::new(),
+            named: HashMap::new(),
             asking: BTreeSet::new(),
             judged: Vec::new(),
             answered: HashSet::new(),
@@ -173,6 +179,8 @@ impl Reader {
         let key = source.agent_key.to_string();
         let parent = self.instances.get(source.parent_session_id.as_str());
         let parent = parent.map_or(ROOT, String::as_str).to_owned();
+        let name = source.label.as_ref().unwrap_or(&source.agent_id).to_string();
+        self.named.insert(key.clone(), Named { name, parent: parent.clone() });
         let call = parent_tool_call_id.clone().map(|call| (parent, call));
         let causing = call.as_ref().and_then(|call| self.found.get_mut(call));
         let began = causing.map(|found| {
@@ -252,43 +260,7 @@ impl Reader {
             self.is_running &= !event.is_root();
             return Ok(());
         }
-        self.script.cancelled.insert(key.to_owned());
-        let message = error.map(|error| error.message.as_str()).unwrap_or_default();
-        let by_user = message.strip_prefix("cancelled by the user");
-        let at = *self.cancelled_at.get_or_insert(event.at);
-        match (code, by_user) {
-            (Some("cancelled_by_user"), Some(how)) if event.is_root() => {
-                let how = how.strip_prefix(" (").and_then(|how| how.strip_suffix(')')).map(str::to_owned);
-                self.is_running = false;
-                self.act(at, Act::CancelRun { how, with_tasks: self.with_tasks });
-            }
-            // A run that is cancelled leaves its tasks, unless they are cancelled with it.
-            (Some("cancelled_by_user"), _)
-                if event.source().is_some_and(|source| source.task_id.is_some()) =>
-            {
-                self.cancel_tasks();
-            }
-            (Some("agent_cancelled"), Some(rest))
-                if rest.contains(&format!("(agent `{}` and", event.agent_label())) =>
-            {
-                self.act(at, Act::Cancel { key: key.to_owned() });
-            }
-            (Some("task_cancelled"), Some(_)) => return Err("a person has cancelled its task".into()),
-            _ if event.is_root() => return Err(format!("the run was {message}")),
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn cancel_tasks(&mut self) {
-        self.with_tasks = self.is_running;
-        if !self.is_running {
-            let runs = self.script.acts.iter_mut().rev().find_map(|(_, act)| match act {
-                Act::CancelRun { with_tasks, .. } => Some(with_tasks),
-                _ => None,
-            });
-            runs.into_iter().for_each(|with_tasks| *with_tasks = true);
-        }
+        self.cancelled(event, error)
     }
 
     fn approval(&mut self, event: &AgentEvent) {
@@ -307,7 +279,8 @@ impl Reader {
                 }
             }
             EventKind::UserConfirmResult { confirm_results, .. } => {
-                for result in confirm_results {
+                // A person did nothing about a request that was withdrawn.
+                for result in confirm_results.iter().filter(|result| !result.withdrawn) {
                     let call = (key.clone(), result.tool_call.id.clone());
                     let decision = decision(result, self.asked.get(&call));
                     self.act(event.at, Act::Decide { call, decision });
