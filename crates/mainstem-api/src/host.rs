@@ -35,6 +35,15 @@ pub trait Host: Send + Sync {
     /// The session does not exist, or is in use.
     async fn delete_session(&self, id: &SessionId) -> Result<(), Error>;
 
+    /// Finishes: a file that it has written is complete, without others beside it. A server needs
+    /// none.
+    ///
+    /// # Errors
+    /// What was written last may be lost.
+    async fn close(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Returns background tasks, the oldest first.
     ///
     /// # Errors

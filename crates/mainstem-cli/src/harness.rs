@@ -11,7 +11,7 @@ use mainstem::{
     model::ModelRegistry,
     react::Compaction,
     remote::TraceContext,
-    workspace::FILE_TOOLS,
+    workspace::{FILE_TOOLS, SessionFiles},
 };
 
 use crate::{
@@ -32,6 +32,14 @@ pub(crate) struct Requirements<'a> {
     pub(crate) demo_pace: f64,
     /// The journal that records sessions, if they are recorded.
     pub(crate) journal: Option<Store>,
+    /// The store of sessions' files, if there is one.
+    pub(crate) files: Option<&'a str>,
+}
+
+impl Default for Requirements<'_> {
+    fn default() -> Self {
+        Self { agent: None, plan: false, foreign: false, demo_pace: 1.0, journal: None, files: None }
+    }
 }
 
 impl Requirements<'_> {
@@ -94,6 +102,10 @@ impl Requirements<'_> {
             if let Some(tasks) = tasks {
                 harness = harness.with_task_store(tasks);
             }
+        }
+        if let Some(files) = self.files {
+            let files = SessionFiles::open(files).map_err(|error| anyhow!("--session-files: {error}"))?;
+            harness = harness.with_session_files(files);
         }
         if let Some(most) = value(&settings.max_turns) {
             harness = harness.with_max_iterations(most.get());

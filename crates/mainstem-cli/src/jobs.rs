@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 
+use anyhow::anyhow;
 use mainstem::{
     api::{JobQuery, JobView, NewJob, NewRun},
     event::{Clock, SystemClock},
@@ -20,6 +21,11 @@ use crate::{
 const HEADS: [&str; 6] = ["JOB", "STATUS", "DUE", "RUNS", "LAST", "WHAT"];
 
 pub(crate) fn run(args: &Jobs, terminal: Terminal) -> Result<Exit, Fault> {
+    if let JobsCommand::Add(add) = &args.command
+        && add.prompt.trim().is_empty()
+    {
+        return Err(anyhow!("the prompt is empty")).or_exit(Exit::Usage);
+    }
     let exit = if args.at.server.is_some() { Exit::Usage } else { Exit::Config };
     let host = host::open(&args.at, args.journal.as_ref()).or_exit(exit)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
@@ -27,6 +33,7 @@ pub(crate) fn run(args: &Jobs, terminal: Terminal) -> Result<Exit, Fault> {
         match &args.command {
             JobsCommand::Add(add) => {
                 let job = host.add_job(new(add)).await.advise().or_exit(Exit::Failed)?;
+                host.close().await.advise().or_exit(Exit::Failed)?;
                 print(&format!("{}\n", job.id))?;
                 if args.at.server.is_none() {
                     let note = format!(
@@ -50,7 +57,11 @@ pub(crate) fn run(args: &Jobs, terminal: Terminal) -> Result<Exit, Fault> {
                 }
             }
             JobsCommand::Show { id } => show(&host.job(id).await.advise().or_exit(Exit::Failed)?)?,
-            JobsCommand::Cancel { id } => show(&host.cancel_job(id).await.advise().or_exit(Exit::Failed)?)?,
+            JobsCommand::Cancel { id } => {
+                let job = host.cancel_job(id).await.advise().or_exit(Exit::Failed)?;
+                host.close().await.advise().or_exit(Exit::Failed)?;
+                show(&job)?;
+            }
         }
         Ok(Exit::Reply)
     })

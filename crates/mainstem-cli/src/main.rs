@@ -145,15 +145,13 @@ fn refuse(error: &clap::Error) -> ! {
 fn completions(shell: clap_complete::Shell) -> Result<Exit, Fault> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "mainstem", &mut script);
-    // A reader that is gone wanted no more.
-    let _ = io::stdout().write_all(&script);
+    print::print_shown(&String::from_utf8_lossy(&script))?;
     Ok(Exit::Reply)
 }
 
 fn version() -> Result<Exit, Fault> {
     let version = concat!("mainstem ", env!("CARGO_PKG_VERSION"));
-    // A reader that is gone wanted no more.
-    let _ = writeln!(io::stdout(), "{version} ({} {})", std::env::consts::ARCH, std::env::consts::OS);
+    print::print(&format!("{version} ({} {})\n", std::env::consts::ARCH, std::env::consts::OS))?;
     Ok(Exit::Reply)
 }
 

@@ -58,7 +58,8 @@ fn harness(args: &Mcp, config: &Config, terminal: Terminal) -> Result<Harness, F
     let notes = harness::notes(&config.settings, model.value == demo::NAME);
     let agent = args.agent.as_deref();
     let journal = args.journal.as_ref().map(|at| store::open(Some(at))).transpose().or_exit(Exit::Config)?;
-    let requirements = Requirements { agent, plan: true, foreign: false, demo_pace: args.demo_pace, journal };
+    let requirements =
+        Requirements { agent, plan: true, foreign: false, demo_pace: args.demo_pace, journal, files: None };
     let harness = requirements.build(config, &model)?;
     if let Some(id) = agent {
         check_agent(&harness, id).or_exit(Exit::Usage)?;

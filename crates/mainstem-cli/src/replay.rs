@@ -4,6 +4,7 @@ pub(crate) mod source;
 
 use std::time::Duration;
 
+use anyhow::anyhow;
 use futures_util::TryStreamExt;
 use mainstem_event::Timestamp;
 use tokio::time::{Instant, Interval, sleep_until};
@@ -60,7 +61,9 @@ struct Player<'a> {
 
 impl Player<'_> {
     async fn play(&mut self, mut source: Source) -> Result<(), Fault> {
+        let mut is_empty = true;
         while let Some(event) = source.try_next().await.or_exit(Exit::Failed)? {
+            is_empty = false;
             self.until(event.at).await;
             self.progress.event(&event);
             progress::damage(&event).iter().for_each(|damage| self.progress.note(damage));
@@ -72,6 +75,12 @@ impl Player<'_> {
                     print_reply(&reply, self.terminal)?;
                 }
             }
+        }
+        if is_empty {
+            return Err(anyhow!("{} has no events", self.args.what)).or_exit(Exit::Usage);
+        }
+        if self.replies.is_open() {
+            self.progress.note("the record ends before its run does");
         }
         Ok(())
     }

@@ -13,6 +13,11 @@ pub(crate) struct Replies {
 }
 
 impl Replies {
+    /// Returns `true` if a run has not ended.
+    pub(crate) fn is_open(&self) -> bool {
+        self.root.is_some()
+    }
+
     /// Applies an event. If it ends a run, returns the run's reply, which is empty if the run
     /// failed or was cancelled: its messages are then shown as progress.
     pub(crate) fn event(&mut self, event: &AgentEvent) -> Option<String> {

@@ -195,7 +195,14 @@ fn parts(
         }
         None => (None, pending().boxed()),
     };
-    let requirements = Requirements { agent, plan: true, foreign: false, demo_pace: args.demo_pace, journal };
+    let requirements = Requirements {
+        agent,
+        plan: true,
+        foreign: false,
+        demo_pace: args.demo_pace,
+        journal,
+        files: args.session_files.as_deref(),
+    };
     let harness = requirements.build(config, &model)?;
     if let Some(id) = agent {
         check_agent(&harness, id).or_exit(Exit::Usage)?;

@@ -241,7 +241,11 @@ fn prune(
     let surplus = runtime.block_on(async {
         match dry_run {
             true => records.surplus(keep, now).await.or_exit(Exit::Failed),
-            false => records.prune(keep, now).await.or_exit(Exit::Failed),
+            false => {
+                let deleted = records.prune(keep, now).await.or_exit(Exit::Failed)?;
+                records.close().await.or_exit(Exit::Failed)?;
+                Ok(deleted)
+            }
         }
     })?;
     let lines: String = surplus.iter().map(|id| format!("{id}\n")).collect();
@@ -258,5 +262,5 @@ async fn remove(host: &dyn Host, ids: &[SessionId]) -> anyhow::Result<()> {
     for id in ids {
         host.delete_session(id).await.advise()?;
     }
-    Ok(())
+    host.close().await.advise()
 }

@@ -73,10 +73,15 @@ fn open(args: &Tasks, source: &Source, terminal: Terminal) -> anyhow::Result<Arc
     if let Some(at @ JournalAt::Database(_)) = &args.journal {
         return host::database(at);
     }
+    let has_events = matches!(args.command, TasksCommand::Logs { .. });
+    ensure!(
+        has_events || args.journal.is_none(),
+        "tasks are in the workspace, and not in a journal that is a file: name the workspace with -w; --journal FILE is for `tasks logs`"
+    );
     let records = host::task_records(args.workspace.settings(), source, terminal)?;
-    Ok(Arc::new(match args.command {
-        TasksCommand::Logs { .. } => records.with_journal(store::open(args.journal.as_ref())?.journal),
-        _ => records,
+    Ok(Arc::new(match has_events {
+        true => records.with_journal(store::open(args.journal.as_ref())?.journal),
+        false => records,
     }))
 }
 

@@ -21,6 +21,9 @@ pub(crate) const INTERVAL: Duration = Duration::from_secs(1);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(75);
 
+/// How an address is written.
+const WRITTEN: &str = "an address begins with http:// or https://";
+
 /// The default bound of a response, in bytes. A run's view has the answer twice, and an answer of
 /// 16 MiB may have six times as many bytes as JSON.
 const MAX_RESPONSE: usize = 256 << 20;
@@ -58,11 +61,14 @@ impl Connection {
     /// If the address is not an HTTP URL, or the TLS library can't be initialized.
     pub(crate) fn new(address: &str, reach: Option<&Reach>) -> Result<Self, Error> {
         let base = address.trim_end_matches('/').trim_end_matches("/v1");
-        let url = Url::parse(base).map_err(|error| invalid(named(address), error))?;
+        let url = Url::parse(base).map_err(|error| match base.contains("://") {
+            true => invalid(named(address), error),
+            false => Error::invalid(named(address), WRITTEN),
+        })?;
         // Without a host, what is before an `@` may be a password.
         let shown = if url.has_host() { shown(&url) } else { named(address).to_owned() };
         if !["http", "https"].contains(&url.scheme()) {
-            return Err(Error::invalid(shown, "an address begins with http:// or https://"));
+            return Err(Error::invalid(shown, WRITTEN));
         }
         if let Some(reach) = reach {
             reach.check(&url).map_err(|error| invalid(&shown, error))?;

@@ -41,10 +41,10 @@ fn only_http_addresses_are_accepted() {
     }
     check("ftp://u:p@x", "ftp://x: an address begins with http:// or https://");
     check("localhost:7878", "localhost:7878: an address begins with http:// or https://");
-    check("nowhere", "nowhere: relative URL without a base");
+    check("nowhere", "nowhere: an address begins with http:// or https://");
     check("u:secret@[x", "the address: an address begins with http:// or https://");
     check("u:secret@host:7878", "the address: an address begins with http:// or https://");
-    check("//u:secret@host", "the address: relative URL without a base");
+    check("//u:secret@host", "the address: an address begins with http:// or https://");
     assert_eq!(Server::at("http://u:p@host:1/prefix/v1/?k=v").unwrap().address(), "http://host:1/prefix/v1");
 }
 

@@ -2,10 +2,7 @@
 
 use std::{convert::Infallible, future::pending, sync::Arc, time::Duration};
 
-use mainstem::{
-    event::{Clock, SystemClock},
-    session::Records,
-};
+use mainstem::event::{Clock, SystemClock};
 use tokio::time::sleep;
 
 use crate::app::App;
@@ -16,8 +13,10 @@ const INTERVAL: Duration = Duration::from_secs(3600);
 /// Deletes sessions that are not kept; never returns.
 pub(crate) async fn prune(app: &Arc<App>) -> Infallible {
     let keep = app.limits.keep;
-    let Some(journal) = app.harness.journal().filter(|_| !keep.is_all()) else { return pending().await };
-    let records = Records::new(app.harness.tasks().clone()).with_journal(journal.clone());
+    if keep.is_all() || app.harness.journal().is_none() {
+        return pending().await;
+    }
+    let records = app.harness.sessions().records();
     loop {
         // One that is open can't be deleted.
         if let Some(idle) = keep.max_idle {

@@ -37,7 +37,7 @@ pub use handle::RunHandle;
 pub use listing::listing;
 pub use mainstem_subagent::{AnswerError, Background, Decision, SpawnOptions};
 pub use options::{RunOptions, RunRequest};
-pub use records::{Keep, Records};
+pub use records::{DeleteFiles, Keep, Records};
 pub use run::Run;
 pub use runs::{RunEnd, RunRecord, RunStatus};
 pub use session::{FoundRun, Session, SessionBuilder};

@@ -36,18 +36,36 @@ const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 pub struct Records {
     journal: Option<Arc<dyn Journal>>,
     tasks: TaskSet,
+    files: Option<Arc<dyn DeleteFiles>>,
+}
+
+/// Deletes what sessions have beside their records, such as files in a store.
+#[async_trait]
+pub trait DeleteFiles: Send + Sync + 'static {
+    /// Deletes what a session has, which is deleted itself.
+    ///
+    /// # Errors
+    /// Why it can't be deleted.
+    async fn delete_files(&self, session: &SessionId) -> Result<(), String>;
 }
 
 impl Records {
     /// The records of these tasks, without sessions.
     pub fn new(tasks: TaskSet) -> Self {
-        Self { journal: None, tasks }
+        Self { journal: None, tasks, files: None }
     }
 
     /// Adds the sessions of this journal.
     #[must_use]
     pub fn with_journal(mut self, journal: Arc<dyn Journal>) -> Self {
         self.journal = Some(journal);
+        self
+    }
+
+    /// Adds what sessions have beside this journal.
+    #[must_use]
+    pub fn with_files(mut self, files: Arc<dyn DeleteFiles>) -> Self {
+        self.files = Some(files);
         self
     }
 
@@ -89,7 +107,13 @@ impl Records {
             journal.delete(id).await?;
         }
         self.tasks.forget_below(id).await?;
-        Ok(())
+        match &self.files {
+            Some(files) => {
+                let failed = |why| DeleteError::Files { session: id.clone(), why };
+                files.delete_files(id).await.map_err(failed)
+            }
+            None => Ok(()),
+        }
     }
 
     /// Returns the sessions that are not kept, the oldest first. It reads all sessions, and with
@@ -117,6 +141,10 @@ impl Records {
         for id in self.surplus(keep, now).await? {
             match self.delete(&id).await {
                 Ok(()) => deleted.push(id),
+                Err(error @ DeleteError::Files { .. }) => {
+                    tracing::warn!(%error, "files of a deleted session are left");
+                    deleted.push(id);
+                }
                 Err(DeleteError::Journal(JournalError::Busy { .. }) | DeleteError::InUse(_)) => {}
                 Err(error) => return Err(error),
             }
@@ -152,6 +180,13 @@ impl Host for Records {
 
     fn session(&self, id: &SessionId) -> Arc<dyn AnySession> {
         Arc::new(RecordedSession { records: self.clone(), id: id.clone() })
+    }
+
+    async fn close(&self) -> Result<(), Error> {
+        match &self.journal {
+            Some(journal) => Ok(journal.close().await.map_err(|error| no_session(&error))?),
+            None => Ok(()),
+        }
     }
 
     async fn delete_session(&self, id: &SessionId) -> Result<(), Error> {

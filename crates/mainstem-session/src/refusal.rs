@@ -77,5 +77,6 @@ pub fn not_deleted(error: &DeleteError) -> Problem {
         DeleteError::InUse(_) => Problem::new(Code::SessionBusy, error.to_string()),
         DeleteError::Journal(error) => no_session(error),
         DeleteError::Tasks(error) => no_tasks(error),
+        DeleteError::Files { .. } => Problem::new(Code::JournalUnavailable, error.to_string()),
     }
 }

@@ -71,6 +71,11 @@ impl Sessions {
         &self.store
     }
 
+    /// Returns what is recorded of them.
+    pub fn records(&self) -> &Records {
+        &self.records
+    }
+
     /// Returns the journal that records them; `None` if they are in memory.
     pub fn journal(&self) -> Option<&Arc<dyn Journal>> {
         self.records.journal()

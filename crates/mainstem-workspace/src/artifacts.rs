@@ -10,8 +10,8 @@ impl Artifacts for Workspaces {
     async fn store(&self, cx: &ToolContext, text: &str) -> Result<String, ToolError> {
         let (session, text) = (cx.session_id().to_string(), text.to_owned());
         let call = cx.call_id().to_string();
-        let kept = self.work(cx, move |workspace, _| write_new(workspace, &session, &call, &text));
-        Ok(kept.await?)
+        let stored = self.change(cx, move |workspace, _| write_new(workspace, &session, &call, &text));
+        Ok(stored.await?)
     }
 }
 

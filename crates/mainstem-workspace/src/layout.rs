@@ -40,6 +40,11 @@ impl Layout {
         Self { root: root.into() }
     }
 
+    /// Returns `sessions/<session_id>`: the directory of a session whose files a store keeps.
+    pub fn session(&self, session_id: &str) -> PathBuf {
+        self.root.join("sessions").join(component(session_id))
+    }
+
     /// Returns `subagents`: one markdown file for each agent.
     pub fn subagents(&self) -> PathBuf {
         self.root.join("subagents")
@@ -91,7 +96,7 @@ fn user_component(user: &str) -> String {
 /// Returns an id as a file name: lower-case letters, digits, `-` and `_` stay, every other byte is
 /// `%` and its two hex digits, which can be decoded. `%` alone is the empty id, and `%%` stands
 /// only before the hash of a long one.
-fn component(id: &str) -> String {
+pub(crate) fn component(id: &str) -> String {
     if id.is_empty() {
         return "%".to_owned();
     }

@@ -6,6 +6,8 @@
 //! * [`Workspace::shell`]: `shell`, for those who want it
 //! * [`Workspaces`]: the same tools for many agents, each in a directory of its own; and a place
 //!   for results that are too long
+//! * `SessionFiles`, with the feature `object-store`: the files of sessions in a store, for a
+//!   session that goes on in another process
 //! * [`Layout`]: where things are in a workspace
 //! * [`Protection`]: what agents do not write although it is in the workspace
 //!
@@ -21,6 +23,8 @@ mod path;
 mod protection;
 #[cfg(test)]
 mod rig;
+#[cfg(feature = "object-store")]
+mod session_files;
 #[cfg(unix)]
 mod shell;
 mod text;
@@ -33,6 +37,10 @@ mod workspaces;
 pub use error::{WorkspaceError, Written};
 pub use layout::Layout;
 pub use protection::Protection;
+#[cfg(feature = "object-store")]
+pub use session_files::SessionFiles;
+#[cfg(feature = "s3")]
+pub use session_files::StoreError;
 #[cfg(unix)]
 pub use shell::ShellOptions;
 pub use tools::FILE_TOOLS;

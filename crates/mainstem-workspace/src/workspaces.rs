@@ -4,6 +4,8 @@ use std::{fmt, sync::Arc};
 
 use mainstem_tool::{Tool, ToolContext};
 
+#[cfg(feature = "object-store")]
+use crate::SessionFiles;
 use crate::{Layout, Workspace, WorkspaceError, blocking, blocking::Stop, tools};
 
 /// Finds the workspace of the calling agent, so that one set of tools serves many agents, each with
@@ -26,7 +28,11 @@ use crate::{Layout, Workspace, WorkspaceError, blocking, blocking::Stop, tools};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
-pub struct Workspaces(Arc<Resolve>);
+pub struct Workspaces {
+    resolve: Arc<Resolve>,
+    #[cfg(feature = "object-store")]
+    stored: Option<(Workspace, SessionFiles)>,
+}
 
 type Resolve = dyn Fn(&ToolContext) -> Result<Workspace, WorkspaceError> + Send + Sync;
 
@@ -38,7 +44,28 @@ impl Workspaces {
     pub fn new(
         resolve: impl Fn(&ToolContext) -> Result<Workspace, WorkspaceError> + Send + Sync + 'static,
     ) -> Self {
-        Self(Arc::new(resolve))
+        Self {
+            resolve: Arc::new(resolve),
+            #[cfg(feature = "object-store")]
+            stored: None,
+        }
+    }
+
+    /// Creates a set in which each session has a directory of its own below `root`, whose files a
+    /// store keeps. A function finds the workspace of the calling agent in that of its session; it
+    /// is called as in [`new`](Self::new).
+    #[cfg(feature = "object-store")]
+    pub fn of_sessions(
+        root: Workspace,
+        files: SessionFiles,
+        resolve: impl Fn(&Workspace, &ToolContext) -> Result<Workspace, WorkspaceError> + Send + Sync + 'static,
+    ) -> Self {
+        let harness = root.clone();
+        let resolve = move |cx: &ToolContext| {
+            let session = Layout::new("").session(crate::session_files::session_of(cx).as_str());
+            resolve(&harness.create_inside(session)?, cx)
+        };
+        Self { resolve: Arc::new(resolve), stored: Some((root, files)) }
     }
 
     /// Creates a set in which the root agent has `root`, and each instance of a child
@@ -77,16 +104,42 @@ impl Workspaces {
         tools::shell(self, options)
     }
 
+    /// Runs work that changes files, and stores them if a store keeps them.
+    pub(crate) async fn change<T: Send + 'static>(
+        &self,
+        cx: &ToolContext,
+        change: impl FnOnce(&Workspace, &Stop) -> Result<T, WorkspaceError> + Send + 'static,
+    ) -> Result<T, WorkspaceError> {
+        let changed = self.work(cx, change).await?;
+        self.store_changes(cx).await?;
+        Ok(changed)
+    }
+
+    /// Stores the files that have changed, if a store keeps them.
+    #[cfg_attr(not(feature = "object-store"), expect(clippy::unused_async, reason = "there is no store"))]
+    pub(crate) async fn store_changes(&self, cx: &ToolContext) -> Result<(), WorkspaceError> {
+        #[cfg(feature = "object-store")]
+        if let Some((root, files)) = &self.stored {
+            return files.store_changes(cx, root).await;
+        }
+        let _ = cx;
+        Ok(())
+    }
+
     /// Runs work in the agent's workspace, off the async threads.
     pub(crate) async fn work<T: Send + 'static>(
         &self,
         cx: &ToolContext,
         work: impl FnOnce(&Workspace, &Stop) -> Result<T, WorkspaceError> + Send + 'static,
     ) -> Result<T, WorkspaceError> {
+        #[cfg(feature = "object-store")]
+        if let Some((root, files)) = &self.stored {
+            files.prepare(cx, root).await?;
+        }
         let (this, run) = (self.clone(), cx.clone());
         blocking::blocking(cx, move |stop| {
             stop.check()?;
-            work(&(this.0)(&run).map_err(unplaced)?, stop)
+            work(&(this.resolve)(&run).map_err(unplaced)?, stop)
         })
         .await
     }

@@ -230,6 +230,7 @@ impl Harness {
     ) -> Result<Self, BuildError> {
         let scope = builder.scope(tenant.as_ref().map(TenantName::as_str))?;
         let tasks = builder.task_set(scope.workspace.as_deref(), tenant.as_ref());
+        let files = builder.files_beside(&scope)?;
         let agents = Agents::open(builder.clone(), scope)?;
         let records = match (builder.journal_of_all(), &tenant) {
             (None, _) => Records::new(tasks.clone()),
@@ -239,6 +240,7 @@ impl Harness {
                 Records::new(tasks.clone()).with_journal(Arc::new(own))
             }
         };
+        let records = files.into_iter().fold(records, Records::with_files);
         let (parts, source, name) = (builder.clone(), Arc::new(agents.clone()), tenant.clone());
         let session = move || {
             let session = parts.session(source.clone(), tasks.clone());

@@ -33,7 +33,7 @@ const ALLOWED: [(&str, &str); 48] = [
     ("react", "message event model policy schema tool"),
     ("subagent", "message event model policy spec task tool react"),
     ("remote", "message event sse encode a2a api client outbound policy spec tool react subagent"),
-    ("workspace", "message tool guard"),
+    ("workspace", "message tool guard outbound"),
     ("mcp", "event api message tool outbound guard"),
     ("declarations", "message event model policy spec subagent"),
     ("session", "message event api model policy spec task tool journal react subagent"),

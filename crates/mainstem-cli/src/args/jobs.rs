@@ -132,6 +132,11 @@ pub(crate) struct Worker {
     /// The tokens of the servers: jobs of their tenants are run, too.
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
+    /// Keep the files of each session in this directory, or in this bucket: s3://BUCKET/PATH, with
+    /// the AWS_* variables, so that other servers with the same --journal have them. Its agents
+    /// then work in a directory of their own, which is empty at first.
+    #[arg(long, value_name = "DIR|URL")]
+    pub(crate) session_files: Option<String>,
     /// What becomes of a run whose process has ended, with a database: another one takes its turn
     /// up, or closes it.
     #[arg(long, value_name = "WHAT", value_enum, default_value_t)]
@@ -162,6 +167,7 @@ impl Worker {
             settings: self.settings.clone(),
             token_file: self.token_file.clone(),
             journal: self.journal.clone(),
+            session_files: self.session_files.clone(),
             on_lost: self.on_lost,
             jobs: self.jobs,
             jobs_per_tenant: self.jobs_per_tenant,

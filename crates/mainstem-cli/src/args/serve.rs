@@ -13,7 +13,7 @@ use crate::config::{Settings, text::duration};
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
     /// The address to listen at; beyond the loopback it requires --token-file.
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7878")]
+    #[arg(long, value_name = "ADDR", value_parser = address, default_value = "127.0.0.1:7878")]
     pub(crate) bind: SocketAddr,
     /// The agent that runs; by default the one that `mainstem run` would run.
     #[arg(short, long, value_name = "ID")]
@@ -23,7 +23,7 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "ID")]
     pub(crate) allow_agent: Vec<String>,
     /// Protocols to serve beside Mainstem's own, with commas: agui, a2a, agent-protocol, langgraph,
-    /// fleet.
+    /// mcp, fleet.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) protocol: Vec<Protocol>,
     /// Let notifications that callers of A2A ask for go to a host whose address is not public: a
@@ -41,6 +41,11 @@ pub(crate) struct Serve {
     /// password comes from PGPASSWORD, or from the file that PGPASSWORD_FILE names.
     #[arg(long, value_name = "FILE|URL")]
     pub(crate) journal: Option<JournalAt>,
+    /// Keep the files of each session in this directory, or in this bucket: s3://BUCKET/PATH, with
+    /// the AWS_* variables, so that other servers with the same --journal have them. Its agents
+    /// then work in a directory of their own, which is empty at first.
+    #[arg(long, value_name = "DIR|URL", requires = "journal")]
+    pub(crate) session_files: Option<String>,
     /// What becomes of a run whose server has ended, with a database: another one takes its turn
     /// up, or closes it.
     #[arg(long, value_name = "WHAT", value_enum, default_value_t, requires = "journal")]
@@ -91,6 +96,10 @@ impl KeepFlags {
         let keep = self.keep.into_iter().fold(Keep::all(), Keep::with_max_idle);
         self.keep_size.into_iter().fold(keep, Keep::with_max_bytes)
     }
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "expected an IP address and a port, such as 127.0.0.1:7878".to_owned())
 }
 
 fn bytes(text: &str) -> Result<u64, String> {

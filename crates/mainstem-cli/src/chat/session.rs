@@ -107,7 +107,7 @@ impl ChatSession {
         let agent = args.agent.as_deref();
         let models = model::registry(&config.settings, 1.0, var).or_exit(Exit::Config)?;
         let requirements =
-            Requirements { agent, plan: args.plan.is_some(), foreign: false, demo_pace: 1.0, journal };
+            Requirements { agent, plan: args.plan.is_some(), journal, ..Requirements::default() };
         let harness = requirements.build(&config, &model)?;
         if let Some(id) = agent {
             check_agent(&harness, id).or_exit(Exit::Usage)?;

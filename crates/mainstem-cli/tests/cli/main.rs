@@ -10,6 +10,7 @@ mod background;
 #[cfg(unix)]
 mod book;
 mod config;
+mod edges;
 mod escapes;
 #[cfg(unix)]
 mod examples;
@@ -38,6 +39,7 @@ mod served;
 mod server;
 mod server_variable;
 mod session;
+mod session_files;
 #[cfg(target_os = "linux")]
 mod shell;
 #[cfg(unix)]

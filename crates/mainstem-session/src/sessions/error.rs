@@ -46,6 +46,15 @@ pub enum DeleteError {
     /// The records of its tasks can't be read or written.
     #[error(transparent)]
     Tasks(#[from] TaskError),
+    /// It is deleted, except for what it has beside its record.
+    #[error("session {session} is deleted, but not its files: {why}")]
+    #[non_exhaustive]
+    Files {
+        /// The session.
+        session: SessionId,
+        /// What happened.
+        why: String,
+    },
 }
 
 /// What a session is in use for.

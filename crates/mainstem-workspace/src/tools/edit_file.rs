@@ -34,7 +34,7 @@ pub(super) fn tool(workspaces: Workspaces) -> Arc<dyn Tool> {
                        replace_all is set. Give it without the line numbers of read_file.";
     Arc::new(tool_fn("edit_file", description, move |cx, edit: EditFile| {
         let workspaces = workspaces.clone();
-        async move { workspaces.work(&cx, move |workspace, _| edit.run(workspace)).await }
+        async move { workspaces.change(&cx, move |workspace, _| edit.run(workspace)).await }
     }))
 }
 

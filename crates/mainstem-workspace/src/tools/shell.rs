@@ -78,12 +78,20 @@ impl Shell {
         let confinement = running.guarded.confinement;
         let (mut text, ending) = running.finish().await;
         let summary = Summary { interruption, ending, limits: options.limits() };
+        // What a cancelled command has written is stored with the next call.
+        let stored = match interruption {
+            Some(Interruption::Cancelled) => Ok(()),
+            _ => workspaces.store_changes(cx).await,
+        };
         let notes = [confinement.files.note(), self.timeout_note()].into_iter().flatten().map(str::to_owned);
-        for note in notes.chain(summary.moved_notes(&workspace)).chain([summary.to_string()]) {
+        let unstored = stored.as_ref().err().map(ToString::to_string);
+        let notes = notes.chain(summary.moved_notes(&workspace)).chain(unstored);
+        for note in notes.chain([summary.to_string()]) {
             text.push_str(&format!("[{note}]\n"));
         }
         text.truncate(text.trim_end_matches('\n').len());
-        Ok(ToolOutput::from(text).with_state(summary.state()))
+        let state = if stored.is_ok() { summary.state() } else { ToolState::Error };
+        Ok(ToolOutput::from(text).with_state(state))
     }
 
     fn timeout_note(&self) -> Option<&'static str> {

@@ -22,7 +22,7 @@ pub(super) fn tool(workspaces: Workspaces) -> Arc<dyn Tool> {
                        edit_file.";
     Arc::new(tool_fn("write_file", description, move |cx, write: WriteFile| {
         let workspaces = workspaces.clone();
-        async move { workspaces.work(&cx, move |workspace, _| write.run(workspace)).await }
+        async move { workspaces.change(&cx, move |workspace, _| write.run(workspace)).await }
     }))
 }
 

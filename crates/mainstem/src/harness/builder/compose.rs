@@ -13,8 +13,6 @@ use mainstem_spec::{AgentSpec, SkillSet, Sources};
 use mainstem_subagent::{AgentFactory, CatalogError, rules};
 use mainstem_tool::{Artifacts, ToolSet};
 
-#[cfg(feature = "files")]
-use super::places;
 use super::{HarnessBuilder, servers::Servers};
 use crate::BuildError;
 
@@ -24,6 +22,9 @@ pub(in crate::harness) struct Scope {
     pub(in crate::harness) inputs: Inputs,
     /// The MCP servers, one set for all agents of the scope.
     pub(in crate::harness) servers: Servers,
+    /// The store of the files of its sessions.
+    #[cfg(feature = "session-files")]
+    pub(in crate::harness) session_files: Option<mainstem_workspace::SessionFiles>,
 }
 
 impl HarnessBuilder {
@@ -33,7 +34,16 @@ impl HarnessBuilder {
         let own = tenant.and_then(|tenant| self.tenants.get(tenant)).into_iter().flatten();
         let specs = self.specs.iter().chain(own).cloned();
         let inputs = Inputs::new(sources).with_specs(specs).with_skills(self.skills.clone());
-        Ok(Scope { workspace, inputs, servers: self.servers.connect()? })
+        Ok(Scope {
+            workspace,
+            inputs,
+            servers: self.servers.connect()?,
+            #[cfg(feature = "session-files")]
+            session_files: self.files.sessions.as_ref().map(|files| match tenant {
+                Some(tenant) => files.of_tenant(tenant),
+                None => files.clone(),
+            }),
+        })
     }
 
     fn workspace_of(&self, tenant: Option<&str>) -> Result<(Option<PathBuf>, Sources), BuildError> {
@@ -145,8 +155,15 @@ impl HarnessBuilder {
     ) -> Result<Option<Arc<dyn Artifacts>>, BuildError> {
         let workspace = scope.workspace.as_ref().filter(|_| self.files.has_any());
         let Some(workspace) = workspace else { return Ok(None) };
-        let workspaces = places::workspaces(self.protected(workspace)?, root)?;
-        Ok(Some(Arc::new(workspaces)))
+        Ok(Some(Arc::new(self.places(workspace, scope, root)?)))
+    }
+
+    #[cfg(not(feature = "files"))]
+    pub(in crate::harness) fn files_beside(
+        &self,
+        _: &Scope,
+    ) -> Result<Option<Arc<dyn mainstem_session::DeleteFiles>>, BuildError> {
+        Ok(None)
     }
 
     #[cfg(not(feature = "files"))]
@@ -163,7 +180,7 @@ impl HarnessBuilder {
         scope: &Scope,
         root: Option<&AgentSpec>,
     ) -> Result<(Vec<String>, Vec<String>), BuildError> {
-        self.add_file_tools(tools, scope.workspace.as_deref(), root)
+        self.add_file_tools(tools, scope, root)
     }
 
     #[cfg(not(feature = "files"))]

@@ -5,14 +5,17 @@ use std::{
     sync::Arc,
 };
 
+use mainstem_session::DeleteFiles;
 use mainstem_spec::AgentSpec;
 use mainstem_tool::{Tool, ToolSet};
+#[cfg(feature = "session-files")]
+use mainstem_workspace::SessionFiles;
 #[cfg(unix)]
 use mainstem_workspace::ShellOptions;
 use mainstem_workspace::{Protection, Workspace, Workspaces};
 use serde_json::json;
 
-use super::{HarnessBuilder, places};
+use super::{HarnessBuilder, compose::Scope, places};
 use crate::BuildError;
 
 /// The tools that agents get; none by default.
@@ -22,6 +25,8 @@ pub(super) struct Files {
     protected: Vec<PathBuf>,
     #[cfg(unix)]
     shell: Option<ShellOptions>,
+    #[cfg(feature = "session-files")]
+    pub(super) sessions: Option<SessionFiles>,
 }
 
 impl HarnessBuilder {
@@ -31,6 +36,18 @@ impl HarnessBuilder {
     /// that is too long for a conversation is then stored as a file that its agent can read.
     pub fn with_file_tools(mut self, file_tools: bool) -> Self {
         self.files.tools = file_tools;
+        self
+    }
+
+    /// Keeps the files of each session in a store that several processes share, so that a session
+    /// finds them at whatever process continues it. Its agents then work below
+    /// [`Layout::session`](mainstem_workspace::Layout::session), a directory of their own that is
+    /// empty at first, and not in the workspace itself. See [`SessionFiles`].
+    ///
+    /// [`delete_session`](crate::Harness::delete_session) deletes them.
+    #[cfg(feature = "session-files")]
+    pub fn with_session_files(mut self, files: SessionFiles) -> Self {
+        self.files.sessions = Some(files);
         self
     }
 
@@ -68,16 +85,46 @@ impl HarnessBuilder {
         Ok(Workspace::open(path)?.with_protection(protection))
     }
 
+    /// Returns each agent's directory in the workspace of a scope.
+    pub(super) fn places(
+        &self,
+        workspace: &Path,
+        scope: &Scope,
+        root: Option<&AgentSpec>,
+    ) -> Result<Workspaces, BuildError> {
+        let workspace = self.protected(workspace)?;
+        #[cfg(feature = "session-files")]
+        if let Some(files) = &scope.session_files {
+            return Ok(places::of_sessions(workspace, root, files.clone()));
+        }
+        let _ = scope;
+        Ok(places::workspaces(workspace, root)?)
+    }
+
+    /// Returns what deletes the files of a scope's sessions, if a store keeps them.
+    pub(in crate::harness) fn files_beside(
+        &self,
+        scope: &Scope,
+    ) -> Result<Option<Arc<dyn DeleteFiles>>, BuildError> {
+        #[cfg(feature = "session-files")]
+        if let (Some(path), Some(files)) = (&scope.workspace, &scope.session_files) {
+            let (workspace, files) = (Workspace::open(path)?, files.clone());
+            return Ok(Some(Arc::new(places::Kept { workspace, files })));
+        }
+        let _ = scope;
+        Ok(None)
+    }
+
     /// Adds the tools of the workspace to the program's; returns the names of those that were
     /// added, and of those that a tool of the program replaces. `root` is the root's declaration.
     pub(super) fn add_file_tools(
         &self,
         tools: &mut ToolSet,
-        workspace: Option<&Path>,
+        scope: &Scope,
         root: Option<&AgentSpec>,
     ) -> Result<(Vec<String>, Vec<String>), BuildError> {
         let files = &self.files;
-        let Some(path) = workspace else {
+        let Some(path) = &scope.workspace else {
             return if files.has_shell() { Err(BuildError::ShellNowhere) } else { Ok(Default::default()) };
         };
         #[cfg(unix)]
@@ -86,7 +133,7 @@ impl HarnessBuilder {
         if !files.has_any() {
             return Ok((added, taken));
         }
-        let workspaces = places::workspaces(self.protected(path)?, root)?;
+        let workspaces = self.places(path, scope, root)?;
         for tool in files.wanted(&workspaces) {
             let name = tool.spec().name;
             if tools.get(&name).is_some() {

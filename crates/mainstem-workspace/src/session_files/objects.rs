@@ -1,0 +1,163 @@
+//! The objects of one session: `SESSION/manifests/N` and `SESSION/files/HASH`.
+
+use std::{collections::HashSet, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use futures_util::{StreamExt, TryStreamExt, stream};
+use object_store::{
+    Error, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload, path::Path,
+};
+
+use super::manifest::{Entry, Manifest, hash};
+use crate::WorkspaceError;
+
+/// How many manifests stay.
+const MANIFESTS: u64 = 3;
+
+/// After how many manifests the files that none of them has are deleted.
+const CLEANING: u64 = 32;
+
+/// How long a file stays that no manifest has: another process may be about to create one.
+const GRACE: Duration = Duration::from_secs(3600);
+
+pub(super) struct Objects {
+    store: Arc<dyn ObjectStore>,
+    folder: String,
+}
+
+impl Objects {
+    pub(super) fn new(store: Arc<dyn ObjectStore>, folder: String) -> Self {
+        Self { store, folder }
+    }
+
+    /// Returns the newest manifest, with its number.
+    pub(super) async fn newest(&self) -> Result<Option<(u64, Manifest)>, WorkspaceError> {
+        let newest = self.manifests().await.map_err(unavailable)?.pop();
+        let Some((number, meta)) = newest else { return Ok(None) };
+        let read = async { self.store.get(&meta.location).await?.bytes().await };
+        let bytes = read.await.map_err(unavailable)?;
+        let manifest = serde_json::from_slice::<Manifest>(&bytes)
+            .map_err(|error| damaged(&format!("{} is not a manifest: {error}", meta.location)))?;
+        match manifest.bad_path() {
+            Some(path) => Err(damaged(&format!("{} has the path {path:?}", meta.location))),
+            None => Ok(Some((number, manifest))),
+        }
+    }
+
+    /// Creates a manifest.
+    ///
+    /// # Errors
+    /// Also if there is one of this number: another process has stored files.
+    pub(super) async fn create(&self, number: u64, manifest: &Manifest) -> Result<(), WorkspaceError> {
+        // Numbers are sorted as text.
+        let at = self.path(&format!("manifests/{number:020}"));
+        let json = serde_json::to_vec(manifest).unwrap_or_default();
+        let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
+        match self.store.put_opts(&at, PutPayload::from(json), options).await {
+            Ok(_) => Ok(()),
+            Err(Error::AlreadyExists { .. }) => Err(WorkspaceError::Refused(
+                "another process continues this session and has stored its files; the changes of this call are not stored"
+                    .to_owned(),
+            )),
+            Err(error) => Err(unavailable(error)),
+        }
+    }
+
+    /// Returns the content of a file.
+    pub(super) async fn file(&self, path: &str, entry: &Entry) -> Result<Bytes, WorkspaceError> {
+        let read = async { self.store.get(&self.of(entry)).await?.bytes().await };
+        let bytes = read.await.map_err(unavailable)?;
+        match hash(&bytes) == entry.hash {
+            true => Ok(bytes),
+            false => Err(damaged(&format!("the content of {path:?} in {} has another hash", self.folder))),
+        }
+    }
+
+    pub(super) async fn put(&self, entry: &Entry, bytes: Bytes) -> Result<(), WorkspaceError> {
+        let put = self.store.put(&self.of(entry), PutPayload::from(bytes)).await;
+        put.map(drop).map_err(unavailable)
+    }
+
+    /// Deletes old manifests, and now and then the files that no manifest has. What can't be
+    /// deleted stays until the next time.
+    pub(super) async fn clean(&self, number: u64) {
+        let clean = async {
+            if number > MANIFESTS {
+                let old = self.path(&format!("manifests/{:020}", number - MANIFESTS));
+                match self.store.delete(&old).await {
+                    Ok(()) | Err(Error::NotFound { .. }) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            if number.is_multiple_of(CLEANING) { self.clean_files().await } else { Ok(()) }
+        };
+        if let Err(error) = clean.await {
+            tracing::warn!(%error, session = self.folder, "old files of a session can't be deleted");
+        }
+    }
+
+    async fn clean_files(&self) -> Result<(), Error> {
+        let mut used = HashSet::new();
+        for (_, meta) in self.manifests().await? {
+            let bytes = self.store.get(&meta.location).await?.bytes().await?;
+            let manifest: Manifest = serde_json::from_slice(&bytes).unwrap_or_default();
+            used.extend(manifest.files.into_values().map(|entry| entry.hash));
+        }
+        let files: Vec<ObjectMeta> = self.store.list(Some(&self.path("files"))).try_collect().await?;
+        // The store's clock: the newest object is not older than now.
+        let newest = files.iter().map(|meta| meta.last_modified).max();
+        let is_old = |meta: &ObjectMeta| {
+            newest.is_some_and(|newest| (newest - meta.last_modified).to_std().is_ok_and(|age| age > GRACE))
+        };
+        let is_unused = |meta: &ObjectMeta| meta.location.filename().is_some_and(|hash| !used.contains(hash));
+        let unused = files.into_iter().filter(|meta| is_unused(meta) && is_old(meta));
+        self.delete_all(unused.map(|meta| meta.location)).await
+    }
+
+    /// Deletes all objects of the session, its manifests first: without them it has no files.
+    pub(super) async fn delete(&self) -> Result<(), Error> {
+        for part in ["manifests", "files"] {
+            let objects: Vec<ObjectMeta> = self.store.list(Some(&self.path(part))).try_collect().await?;
+            self.delete_all(objects.into_iter().map(|meta| meta.location)).await?;
+        }
+        Ok(())
+    }
+
+    async fn delete_all(&self, paths: impl Iterator<Item = Path> + Send) -> Result<(), Error> {
+        let paths: Vec<_> = paths.map(Ok).collect();
+        self.store.delete_stream(stream::iter(paths).boxed()).try_collect::<Vec<_>>().await.map(drop)
+    }
+
+    /// Returns the manifests, the newest last.
+    async fn manifests(&self) -> Result<Vec<(u64, ObjectMeta)>, Error> {
+        let list = self.store.list(Some(&self.path("manifests")));
+        let number = |meta: ObjectMeta| Some((meta.location.filename()?.parse().ok()?, meta));
+        let mut manifests: Vec<(u64, ObjectMeta)> =
+            list.try_filter_map(|meta| async { Ok(number(meta)) }).try_collect().await?;
+        manifests.sort_unstable_by_key(|(number, _)| *number);
+        Ok(manifests)
+    }
+
+    fn of(&self, entry: &Entry) -> Path {
+        self.path(&format!("files/{}", entry.hash))
+    }
+
+    fn path(&self, below: &str) -> Path {
+        Path::from_iter(format!("{}/{below}", self.folder).split('/'))
+    }
+}
+
+/// Returns the error for the model; operators see more of it.
+fn unavailable(error: Error) -> WorkspaceError {
+    tracing::warn!(%error, "the store of sessions' files does not work");
+    WorkspaceError::Refused(
+        "the store of this session's files does not work at present; try it again later".to_owned(),
+    )
+}
+
+fn damaged(what: &str) -> WorkspaceError {
+    tracing::error!(what, "the stored files of a session are damaged");
+    WorkspaceError::Refused(
+        "the stored files of this session are damaged, so its files can't be used; tell the user".to_owned(),
+    )
+}
