@@ -39,7 +39,7 @@ const MAX_RUNS: usize = 64;
 
 /// Keeps the files of each session in an object store.
 ///
-/// A session has a directory of its own: [`Layout::session`]. Before the first call of a tool in a
+/// A session has a directory of its own: [`Layout::session`](crate::Layout::session). Before the first call of a tool in a
 /// run the directory becomes what the store has; after each call that may change files, the store
 /// gets what has changed. So a process that continues a session finds the files of each call that
 /// had a result. A call that was cut off may leave files in the local directory: the next call in
