@@ -39,11 +39,12 @@ const MAX_RUNS: usize = 64;
 
 /// Keeps the files of each session in an object store.
 ///
-/// A session has a directory of its own: [`Layout::session`](crate::Layout::session). Before the first call of a tool in a
-/// run the directory becomes what the store has; after each call that may change files, the store
-/// gets what has changed. So a process that continues a session finds the files of each call that
-/// had a result. A call that was cut off may leave files in the local directory: the next call in
-/// the same process stores them, and another process has what the store has.
+/// A session has a directory of its own, [`Layout::session`](crate::Layout::session). Before the
+/// first call of a tool in a run the directory becomes what the store has; after each call that may
+/// change files, the store gets what has changed. So a process that continues a session finds the
+/// files of each call that had a result. A call that was cut off may leave files in the local
+/// directory: the next call in the same process stores them, and another process has what the store
+/// has.
 ///
 /// Only regular files are kept, with their permission to be executed: no links and no empty
 /// directories. At most 10 000 files a session, of 64 MiB each and 1 GiB together.
