@@ -130,6 +130,12 @@ impl Pattern {
         targets.iter().any(|target| target.touched_by(wanted))
     }
 
+    /// Returns the name of its tool, which may have wildcards.
+    #[must_use]
+    pub fn tool(&self) -> &str {
+        &self.tool
+    }
+
     /// Returns `true` if it is about every call of this tool, with any arguments.
     #[must_use]
     pub fn is_about_all_of(&self, tool: &str) -> bool {

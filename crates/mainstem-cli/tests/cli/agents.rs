@@ -391,6 +391,32 @@ fn validate_and_a_run_name_tools_that_can_not_be_denied() {
     assert!(run.stderr.contains(&warning), "{run:?}");
 }
 
+/// A rule about a tool that does not exist protects nothing.
+#[test]
+fn validate_and_a_run_name_rules_with_typing_errors() {
+    let file = "---\ndescription: a\npermissions:\n  wirte_file: deny\n  mcp__git__push: deny\n  nuke: deny\n  \"*\": ask\n---\nWork.\n";
+    let done = mainstem("agents validate").file("subagents/a.md", file).run();
+    assert_eq!((done.code, done.stdout.lines().count()), (Some(0), 1), "{done:?}");
+    assert!(done.stdout.starts_with("./subagents/a.md:4:3: warning: agent \"a\" has a rule about tool \"wirte_file\", which does not exist;"), "{done:?}");
+    assert!(done.stdout.ends_with("did you mean \"write_file\"?\n"), "{done:?}");
+
+    let server = crate::server::Server::start(|_| vec![crate::server::Step::Text("Yes.")]);
+    let run = mainstem("run -m openai:m --progress plain Hi");
+    let run = run.file(
+        "mainstem.toml",
+        "[permissions]\ndeny = [\"wriite_file\", \"nuke\", \"shell\", \"raed_file(x)\"]\n",
+    );
+    let run = run.env("OPENAI_BASE_URL", &server.url()).env("OPENAI_API_KEY", "sk-secret-123456").run();
+    let warnings: Vec<_> = run.stderr.lines().filter(|line| line.contains("which does not exist")).collect();
+    let (whole, part) = (
+        "the rule \"wriite_file\" is about tool \"wriite_file\", which does not exist; did you mean \"write_file\"?",
+        "the rule \"raed_file(x)\" is about tool \"raed_file\", which does not exist; did you mean \"read_file\"?",
+    );
+    let names = |rule: &str| warnings.iter().any(|warning| warning.contains(rule));
+    assert!(warnings.len() == 2 && names(whole) && names(part), "{run:?}");
+    assert!(run.stderr.contains("mainstem.toml: the rule"), "{run:?}");
+}
+
 #[test]
 fn validate_finds_agents_that_only_spawn_one_another() {
     let agent = "---\ndescription: a\ntools: [agent_spawn]\npermissions:\n  agent_spawn(general-purpose): deny\n---\nDelegate.\n";

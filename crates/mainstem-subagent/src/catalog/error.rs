@@ -32,12 +32,13 @@ pub enum CatalogError {
         /// Why.
         source: mainstem_tool::ToolSetError,
     },
-    /// It names a tool that does not exist. A warning: the agent lacks that tool.
+    /// It names a tool that does not exist. A warning: the agent lacks that tool, or the rule is
+    /// about no call.
     #[error("agent {id:?} {} tool {tool:?}, which does not exist; known: {}", verb(key), known.join(", "))]
     UnknownTool {
         /// The agent.
         id: String,
-        /// `tools` or `disallowed_tools`.
+        /// `tools`, `disallowed_tools` or `permissions`.
         key: &'static str,
         /// The name that it lists.
         tool: String,
@@ -163,5 +164,9 @@ impl CatalogError {
 }
 
 fn verb(key: &str) -> &'static str {
-    if key == "tools" { "lists" } else { "disallows" }
+    match key {
+        "tools" => "lists",
+        "permissions" => "has a rule about",
+        _ => "disallows",
+    }
 }

@@ -102,7 +102,7 @@ fn check(store: &Arc<dyn ObjectStore>) {
     assert_eq!(two.ok(&kid, "read_file", json!({ "path": "notes/found.txt" })), "1\ta bug");
     assert_eq!(two.ok(&kid, "read_file", json!({ "path": artifact })), "1\ta long result");
     assert!(two.ok(&root, "shell", json!({ "command": "./run.sh; test ! -e link" })).starts_with("ran"));
-    two.ok(&root, "edit_file", json!({ "path": "plan.md", "old_string": "look", "new_string": "mend" }));
+    two.ok(&root, "edit_file", json!({ "path": "plan.md", "old": "look", "new": "mend" }));
     two.ok(&root, "shell", json!({ "command": "rm run.sh" }));
 
     one.restart();

@@ -1,6 +1,7 @@
 //! Finds the names in a spec that mean nothing.
 
-use mainstem_spec::AgentSpec;
+use mainstem_policy::Pattern;
+use mainstem_spec::{AgentSpec, closest};
 
 use crate::{
     catalog::{
@@ -30,7 +31,22 @@ impl AgentFactory {
         let listed = listed.filter(|tool| !is_known(tool) && *tool != tools::LOAD_SKILL);
         let denied = spec.disallowed_tools.iter().filter(|tool| !is_known(tool) && !can_be_denied(tool));
         let listed = listed.map(|tool| unknown("tools", tool));
-        listed.chain(denied.map(|tool| unknown("disallowed_tools", tool))).collect()
+        let ruled = spec.permissions.iter().filter_map(|(pattern, _)| self.misspelt(&pattern.parse().ok()?));
+        let ruled = ruled.map(|(tool, _)| unknown("permissions", &tool));
+        listed.chain(denied.map(|tool| unknown("disallowed_tools", tool))).chain(ruled).collect()
+    }
+
+    /// Returns the tool that a rule names and that does not exist, and the one that was probably
+    /// meant: such a rule protects nothing. A tool that resembles none may be a server's.
+    pub fn misspelt(&self, pattern: &Pattern) -> Option<(String, String)> {
+        let own = tools::OF_WORKSPACE.into_iter().chain(tools::PLAN).chain([tools::LOAD_SKILL, GENERATE]);
+        let known: Vec<_> =
+            self.tools.names().chain(self.fleet_tools()).chain(own.map(str::to_owned)).collect();
+        if known.iter().any(|tool| pattern.is_about_tool(tool)) {
+            return None;
+        }
+        let near = closest(pattern.tool(), known.iter().map(String::as_str))?;
+        Some((pattern.tool().to_owned(), near.to_owned()))
     }
 
     /// Returns the servers that a spec names and that are not configured.

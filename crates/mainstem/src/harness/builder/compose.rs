@@ -7,6 +7,7 @@ use std::{
 };
 
 use mainstem_declarations::{Code, Declarations, Diagnostic, Inputs, settle};
+use mainstem_policy::{Rule, RuleSet};
 use mainstem_react::Agent;
 use mainstem_session::RunAgents;
 use mainstem_spec::{AgentSpec, SkillSet, Sources};
@@ -98,6 +99,7 @@ impl HarnessBuilder {
         found.extend(about_servers);
         found.extend(untrusted);
         found.extend(replaced.iter().map(|tool| tool_replaced(tool)));
+        found.extend(self.misspelt_rules(&factory));
         let prompt = self.system_prompt.clone().filter(|_| leader.is_none());
         let agent = self.root(&factory, &root, prompt)?;
         let rules = self
@@ -107,6 +109,21 @@ impl HarnessBuilder {
         let agents = RunAgents::new(agent).with_catalog(catalog).with_rules(rules).with_skills(skills);
         let agents = agents.with_artifacts(self.artifacts(scope, spec)?).with_factory(Arc::new(factory));
         Ok((agents, found))
+    }
+
+    /// Returns a warning for each rule of the harness that names a tool with a typing error.
+    fn misspelt_rules(&self, factory: &AgentFactory) -> Vec<Diagnostic> {
+        let layers = self.permissions.layers().chain(self.workspace_permissions.layers());
+        let warning = |rule: &Rule| {
+            let (tool, near) = factory.misspelt(&rule.pattern)?;
+            let origin = rule.origin.as_ref().map_or_else(String::new, |origin| format!("{origin}: "));
+            let pattern = &rule.pattern;
+            let message = format!(
+                "{origin}the rule \"{pattern}\" is about tool {tool:?}, which does not exist; did you mean {near:?}?"
+            );
+            Some(Diagnostic::warning(Code::UnknownTool, message))
+        };
+        layers.flat_map(RuleSet::rules).filter_map(warning).collect()
     }
 
     pub(super) fn factory(
