@@ -107,13 +107,16 @@ impl Records {
             journal.delete(id).await?;
         }
         self.tasks.forget_below(id).await?;
-        match &self.files {
-            Some(files) => {
-                let failed = |why| DeleteError::Files { session: id.clone(), why };
-                files.delete_files(id).await.map_err(failed)
-            }
-            None => Ok(()),
-        }
+        self.delete_files(id).await
+    }
+
+    /// Deletes what a session has beside its record.
+    pub(crate) async fn delete_files(&self, id: &SessionId) -> Result<(), DeleteError> {
+        let Some(files) = &self.files else { return Ok(()) };
+        files.delete_files(id).await.map_err(|why| {
+            tracing::warn!(session = %id, why, "the files of a deleted session are left");
+            DeleteError::Files { session: id.clone() }
+        })
     }
 
     /// Returns the sessions that are not kept, the oldest first. It reads all sessions, and with
@@ -141,10 +144,7 @@ impl Records {
         for id in self.surplus(keep, now).await? {
             match self.delete(&id).await {
                 Ok(()) => deleted.push(id),
-                Err(error @ DeleteError::Files { .. }) => {
-                    tracing::warn!(%error, "files of a deleted session are left");
-                    deleted.push(id);
-                }
+                Err(DeleteError::Files { .. }) => deleted.push(id),
                 Err(DeleteError::Journal(JournalError::Busy { .. }) | DeleteError::InUse(_)) => {}
                 Err(error) => return Err(error),
             }

@@ -266,6 +266,8 @@ impl Sessions {
         if self.store.remove_unused(&self.key(id))? || self.records.has(id).await? {
             return self.records.delete(id).await;
         }
+        // An earlier call may have deleted all but its files.
+        self.records.delete_files(id).await?;
         Err(DeleteError::Unknown { session: id.clone() })
     }
 

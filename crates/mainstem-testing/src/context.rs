@@ -5,7 +5,7 @@ mod host;
 use std::{any::Any, sync::Arc};
 
 use mainstem_event::{EventSink, EventSource, Origin, SessionLog, Timestamp};
-use mainstem_message::{AgentKey, ReplyId, SessionId};
+use mainstem_message::{AgentKey, ReplyId, RunId, SessionId};
 use mainstem_tool::ToolContext;
 use tokio_util::sync::CancellationToken;
 
@@ -33,6 +33,14 @@ pub struct ContextBuilder {
 }
 
 impl ContextBuilder {
+    /// Sets the run.
+    pub fn with_run(mut self, run_id: &str) -> Self {
+        let log = self.host.sink.log().clone();
+        let origin = Origin::session(log.session_id().clone(), Some(RunId::from_lossy(run_id)));
+        self.host.sink = EventSink::root(log, origin);
+        self
+    }
+
     /// Sets the user on whose behalf the agent runs.
     pub fn with_user(mut self, user: &str) -> Self {
         self.host.user = Some(user.into());

@@ -15,12 +15,14 @@ use std::{
     collections::{HashMap, HashSet},
     fmt,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use mainstem_message::{RunId, SessionId};
 use mainstem_tool::ToolContext;
 use object_store::ObjectStore;
-use tokio::sync::Mutex as AsyncMutex;
+use tokio::{sync::Mutex as AsyncMutex, time::Instant};
+use uuid::Uuid;
 
 #[cfg(feature = "s3")]
 pub use self::open::StoreError;
@@ -34,17 +36,23 @@ use crate::{Workspace, WorkspaceError, blocking};
 /// The sessions whose state is remembered. That of another one is read again from the store.
 const MAX_REMEMBERED: usize = 4096;
 
+/// How long a call may last, in which the state of its session must not be forgotten.
+const LONGEST_CALL: Duration = Duration::from_secs(3600);
+
 /// The runs of a session that are remembered.
 const MAX_RUNS: usize = 64;
+
+/// What a process is told that has lost its session.
+const LOST: &str = "another process continues this session and has stored its files; the changes of this call are not stored";
 
 /// Keeps the files of each session in an object store.
 ///
 /// A session has a directory of its own, [`Layout::session`](crate::Layout::session). Before the
 /// first call of a tool in a run the directory becomes what the store has; after each call that may
 /// change files, the store gets what has changed. So a process that continues a session finds the
-/// files of each call that had a result. A call that was cut off may leave files in the local
-/// directory: the next call in the same process stores them, and another process has what the store
-/// has.
+/// files of each call that has ended by itself. A call that was cut off or cancelled may leave
+/// files in the local directory: the next call in the same process stores them, and another process
+/// has what the store has.
 ///
 /// Only regular files are kept, with their permission to be executed: no links and no empty
 /// directories. At most 10 000 files a session, of 64 MiB each and 1 GiB together.
@@ -59,9 +67,14 @@ pub struct SessionFiles(Arc<Inner>);
 
 struct Inner {
     store: Arc<dyn ObjectStore>,
+    /// Names this process in manifests.
+    writer: Arc<str>,
     prefix: String,
-    sessions: Mutex<HashMap<SessionId, Arc<AsyncMutex<State>>>>,
+    sessions: Mutex<HashMap<SessionId, Remembered>>,
 }
+
+/// The state of a session, and when it was last asked for.
+type Remembered = (Arc<AsyncMutex<State>>, Instant);
 
 /// What is known of the files of a session.
 #[derive(Default)]
@@ -77,7 +90,12 @@ struct State {
 impl SessionFiles {
     /// Keeps files in this store.
     pub fn new(store: Arc<dyn ObjectStore>) -> Self {
-        Self(Arc::new(Inner { store, prefix: String::new(), sessions: Mutex::default() }))
+        Self(Arc::new(Inner {
+            store,
+            writer: Uuid::new_v4().simple().to_string().into(),
+            prefix: String::new(),
+            sessions: Mutex::default(),
+        }))
     }
 
     /// Returns the same store for the sessions of one tenant: two tenants may have sessions of one
@@ -85,7 +103,8 @@ impl SessionFiles {
     #[must_use]
     pub fn of_tenant(&self, tenant: &str) -> Self {
         let prefix = format!("{}tenants/{}/", self.0.prefix, crate::layout::component(tenant));
-        Self(Arc::new(Inner { store: self.0.store.clone(), prefix, sessions: Mutex::default() }))
+        let (store, writer) = (self.0.store.clone(), self.0.writer.clone());
+        Self(Arc::new(Inner { store, writer, prefix, sessions: Mutex::default() }))
     }
 
     /// Deletes what the store has of a session, and its directory in this workspace. A directory on
@@ -117,8 +136,14 @@ impl SessionFiles {
         let folder = Folder::new(root, &session);
         // Without a manifest the session has no files, whatever an earlier one of its id has left.
         let (number, manifest) = objects.newest().await?.unwrap_or_default();
-        let is_there = state.number == Some(number) && (number == 0 || folder.exists());
-        if !is_there {
+        // A session of the same id that was deleted meanwhile has had the same number.
+        let is_known = state.number == Some(number) && state.manifest == manifest;
+        let is_there = is_known && (number == 0 || folder.exists());
+        // The answer to an attempt of this process was lost, so the directory is as new or newer.
+        let is_ours = manifest.writer == self.0.writer && state.number < Some(number) && folder.exists();
+        if is_ours && state.number.is_some() {
+            *state = State { number: Some(number), manifest, ..State::default() };
+        } else if !is_there {
             let seen = self.restore(cx, &objects, &folder, &manifest).await?;
             *state = State { number: Some(number), manifest, seen, ..State::default() };
         }
@@ -148,6 +173,8 @@ impl SessionFiles {
         }
         let (folder, of) = (folder.clone(), manifest.clone());
         blocking::blocking(cx, move |stop| {
+            // A call that was dropped meanwhile must not replace what a later one has written.
+            stop.check()?;
             folder.replace_by(&fresh)?;
             Ok(folder.compare(&of, stop)?.unwrap_or_default())
         })
@@ -166,7 +193,7 @@ impl SessionFiles {
         let (folder, objects) = (Folder::new(root, &session), self.objects(&session));
         let (there, seen) = (folder.clone(), state.seen.clone());
         let found = blocking::blocking(cx, move |stop| there.scan(&seen, stop)).await?;
-        let mut next = Manifest::default();
+        let mut next = Manifest { writer: self.0.writer.clone(), ..Manifest::default() };
         let mut seen = Seen::default();
         for (path, stamp) in found {
             let known = stamp.is_as_before.then(|| state.manifest.files.get(&path)).flatten();
@@ -188,14 +215,21 @@ impl SessionFiles {
             seen.insert(path.clone(), stamp);
             next.files.insert(path, entry);
         }
-        if next != state.manifest {
-            // What this process knows is out of date, if another one was first.
-            let number = state.number.unwrap_or(0) + 1;
-            objects.create(number, &next).await.inspect_err(|_| state.runs.clear())?;
-            (state.number, state.manifest) = (Some(number), next);
-            objects.clean(number).await;
+        if next.files == state.manifest.files {
+            state.seen = seen;
+            return Ok(());
         }
-        state.seen = seen;
+        // Without a number the session was deleted since the call began.
+        let created = match state.number {
+            Some(after) => objects.create(after, &next).await?,
+            None => None,
+        };
+        let Some(number) = created else {
+            state.runs.clear();
+            return Err(WorkspaceError::Refused(LOST.to_owned()));
+        };
+        (state.number, state.manifest, state.seen) = (Some(number), next, seen);
+        objects.clean(number).await;
         Ok(())
     }
 
@@ -207,12 +241,15 @@ impl SessionFiles {
     fn state(&self, session: &SessionId) -> Arc<AsyncMutex<State>> {
         let mut sessions = self.sessions();
         if sessions.len() >= MAX_REMEMBERED && !sessions.contains_key(session) {
-            sessions.retain(|_, state| Arc::strong_count(state) > 1);
+            sessions.retain(|_, (state, used)| Arc::strong_count(state) > 1 || used.elapsed() < LONGEST_CALL);
         }
-        sessions.entry(session.clone()).or_default().clone()
+        let (state, used) =
+            sessions.entry(session.clone()).or_insert_with(|| (Arc::default(), Instant::now()));
+        *used = Instant::now();
+        state.clone()
     }
 
-    fn sessions(&self) -> std::sync::MutexGuard<'_, HashMap<SessionId, Arc<AsyncMutex<State>>>> {
+    fn sessions(&self) -> std::sync::MutexGuard<'_, HashMap<SessionId, Remembered>> {
         self.0.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -196,7 +196,7 @@ impl Workspace {
 }
 
 /// Returns options that do not block on a pipe.
-fn read_only() -> OpenOptions {
+pub(crate) fn read_only() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.read(true);
     #[cfg(unix)]

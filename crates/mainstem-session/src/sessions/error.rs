@@ -47,13 +47,11 @@ pub enum DeleteError {
     #[error(transparent)]
     Tasks(#[from] TaskError),
     /// It is deleted, except for what it has beside its record.
-    #[error("session {session} is deleted, but not its files: {why}")]
+    #[error("session {session} is deleted, but not its files: delete it again")]
     #[non_exhaustive]
     Files {
         /// The session.
         session: SessionId,
-        /// What happened.
-        why: String,
     },
 }
 

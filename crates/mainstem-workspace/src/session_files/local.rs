@@ -3,17 +3,22 @@
 use std::{
     collections::BTreeMap,
     io::{self, ErrorKind, Read, Write},
+    ops::Deref,
     path::{Path, PathBuf},
-    time::{Duration, SystemTime},
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use bytes::Bytes;
 use cap_std::fs::{Dir, Metadata, OpenOptions};
 use mainstem_message::SessionId;
+use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use super::manifest::{Manifest, hash};
-use crate::{Layout, Workspace, WorkspaceError, blocking::Stop, error::Written};
+use crate::{
+    Layout, Workspace, WorkspaceError, blocking::Stop, error::Written, walk::DEEPEST, workspace::read_only,
+};
 
 /// The most files of a session.
 const MAX_FILES: usize = 10_000;
@@ -35,7 +40,9 @@ pub(super) type Seen = BTreeMap<String, Stamp>;
 #[derive(Clone, Debug)]
 pub(super) struct Stamp {
     size: u64,
-    modified: SystemTime,
+    /// When its content changed, when it or its name or rights did, and its number in the file
+    /// system: a tool that unpacks sets the first one.
+    modified: (SystemTime, Duration, u64),
     /// When it was looked at.
     scanned: SystemTime,
     pub(super) executable: bool,
@@ -45,7 +52,9 @@ pub(super) struct Stamp {
 
 impl Stamp {
     fn is_same(&self, earlier: &Self) -> bool {
-        let is_certain = earlier.scanned.duration_since(earlier.modified).is_ok_and(|age| age > EXACTNESS);
+        let (modified, changed, _) = earlier.modified;
+        let latest = modified.max(UNIX_EPOCH + changed);
+        let is_certain = earlier.scanned.duration_since(latest).is_ok_and(|age| age > EXACTNESS);
         let of = |stamp: &Self| (stamp.size, stamp.modified, stamp.executable);
         is_certain && of(self) == of(earlier)
     }
@@ -71,9 +80,9 @@ impl Folder {
     pub(super) fn scan(&self, earlier: &Seen, stop: &Stop) -> Result<Seen, WorkspaceError> {
         #[expect(clippy::disallowed_methods, reason = "it is compared with the times of files")]
         let now = SystemTime::now();
-        let mut scan = Scan { seen: Seen::new(), bytes: 0, now, earlier, stop };
+        let mut scan = Scan { seen: Seen::new(), bytes: 0, directories: 0, now, earlier, stop };
         match self.root.dir().open_dir(&self.name) {
-            Ok(dir) => scan.directory(&dir, "")?,
+            Ok(dir) => scan.directory(&dir, "", 0)?,
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(unusable(&self.name, error)),
         }
@@ -96,27 +105,31 @@ impl Folder {
         Ok(Some(seen))
     }
 
-    /// Reads a file; `None` if it does not exist.
+    /// Reads a file; `None` if it does not exist, or is something else now.
     pub(super) fn read(&self, path: &str) -> Result<Option<Bytes>, WorkspaceError> {
+        // Below the session's directory: a link of its agents that leads out of it is refused.
         let read = || {
             let mut bytes = Vec::new();
-            let file = self.root.dir().open(self.name.join(path))?;
+            let file = self.root.dir().open_dir(&self.name)?.open_with(path, &read_only())?;
+            if !file.metadata()?.is_file() {
+                return Ok(None);
+            }
             file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
-            io::Result::Ok(bytes)
+            io::Result::Ok(Some(bytes))
         };
         match read() {
-            Ok(bytes) if bytes.len() as u64 > MAX_FILE_BYTES => Err(too_large(path)),
-            Ok(bytes) => Ok(Some(bytes.into())),
+            Ok(Some(bytes)) if bytes.len() as u64 > MAX_FILE_BYTES => Err(too_large(path)),
+            Ok(bytes) => Ok(bytes.map(Bytes::from)),
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
             Err(error) => Err(unusable(path.as_ref(), error)),
         }
     }
 
-    /// Creates an empty directory beside this one.
-    pub(super) fn fresh(&self) -> Result<Self, WorkspaceError> {
+    /// Creates an empty directory beside this one, which is removed when it is dropped.
+    pub(super) fn fresh(&self) -> Result<Arc<Fresh>, WorkspaceError> {
         let fresh = Self { root: self.root.clone(), name: self.beside("new") };
         self.root.dir().create_dir_all(&fresh.name).map_err(|error| unusable(&fresh.name, error))?;
-        Ok(fresh)
+        Ok(Arc::new(Fresh(fresh)))
     }
 
     /// Writes a new file in a directory that no agent can reach yet.
@@ -144,10 +157,12 @@ impl Folder {
                 _ => {}
             }
             dir.rename(&fresh.name, dir, &self.name)?;
-            match dir.remove_dir_all(&old) {
-                Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
-                _ => Ok(()),
+            if let Err(error) = dir.remove_dir_all(&old)
+                && error.kind() != ErrorKind::NotFound
+            {
+                tracing::warn!(%error, directory = %old.display(), "an old directory of a session can't be removed");
             }
+            Ok(())
         };
         replace().map_err(|error| unusable(&self.name, error))
     }
@@ -167,16 +182,50 @@ impl Folder {
     }
 }
 
+/// A directory that is being built.
+pub(super) struct Fresh(Folder);
+
+impl Deref for Fresh {
+    type Target = Folder;
+
+    fn deref(&self) -> &Folder {
+        &self.0
+    }
+}
+
+impl Drop for Fresh {
+    fn drop(&mut self) {
+        let folder = self.0.clone();
+        // Not there if it has become the session's.
+        let remove = move || {
+            if let Err(error) = folder.remove() {
+                tracing::warn!(%error, "a directory that was not completed can't be removed");
+            }
+        };
+        match Handle::try_current() {
+            Ok(runtime) => drop(runtime.spawn_blocking(remove)),
+            Err(_) => remove(),
+        }
+    }
+}
+
 struct Scan<'a> {
     seen: Seen,
     bytes: u64,
+    directories: usize,
     now: SystemTime,
     earlier: &'a Seen,
     stop: &'a Stop,
 }
 
 impl Scan<'_> {
-    fn directory(&mut self, dir: &Dir, path: &str) -> Result<(), WorkspaceError> {
+    fn directory(&mut self, dir: &Dir, path: &str, depth: usize) -> Result<(), WorkspaceError> {
+        self.directories += 1;
+        if depth > DEEPEST || self.directories > MAX_FILES {
+            return Err(WorkspaceError::Refused(format!(
+                "the directories of this session are more than can be stored: {MAX_FILES}, at most {DEEPEST} deep; remove some"
+            )));
+        }
         let unusable = |error| unusable(path.as_ref(), error);
         for entry in dir.entries().map_err(unusable)? {
             self.stop.check()?;
@@ -192,7 +241,7 @@ impl Scan<'_> {
             let Ok(found) = entry.metadata() else { continue };
             if found.is_dir() {
                 match dir.open_dir(name) {
-                    Ok(below) => self.directory(&below, &path)?,
+                    Ok(below) => self.directory(&below, &path, depth + 1)?,
                     Err(error) if error.kind() == ErrorKind::NotFound => {}
                     Err(error) => return Err(self::unusable(path.as_ref(), error)),
                 }
@@ -206,6 +255,8 @@ impl Scan<'_> {
     fn file(&mut self, path: String, found: &Metadata) -> Result<(), WorkspaceError> {
         let modified = found.modified().map_or(self.now, cap_std::time::SystemTime::into_std);
         let (size, executable) = (found.len(), is_executable(found));
+        let (changed, inode) = changed(found);
+        let modified = (modified, changed, inode);
         let mut stamp = Stamp { size, modified, scanned: self.now, executable, is_as_before: false };
         stamp.is_as_before = self.earlier.get(&path).is_some_and(|earlier| stamp.is_same(earlier));
         self.bytes = self.bytes.saturating_add(size);
@@ -221,6 +272,19 @@ impl Scan<'_> {
         self.seen.insert(path, stamp);
         Ok(())
     }
+}
+
+/// Returns when a file, its name or its rights changed, since 1970, and its number.
+#[cfg(unix)]
+fn changed(found: &Metadata) -> (Duration, u64) {
+    use cap_std::fs::MetadataExt as _;
+    let seconds = u64::try_from(found.ctime()).unwrap_or(0);
+    (Duration::new(seconds, u32::try_from(found.ctime_nsec()).unwrap_or(0)), found.ino())
+}
+
+#[cfg(not(unix))]
+fn changed(_: &Metadata) -> (Duration, u64) {
+    (Duration::ZERO, 0)
 }
 
 #[cfg(unix)]

@@ -1,6 +1,6 @@
 //! Which files a session has.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -8,6 +8,8 @@ use sha2::{Digest, Sha256};
 /// The files of a session at one moment, by their paths below its directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Manifest {
+    /// The process that has stored it.
+    pub(super) writer: Arc<str>,
     pub(super) files: BTreeMap<String, Entry>,
 }
 

@@ -34,33 +34,61 @@ impl Objects {
     pub(super) async fn newest(&self) -> Result<Option<(u64, Manifest)>, WorkspaceError> {
         let newest = self.manifests().await.map_err(unavailable)?.pop();
         let Some((number, meta)) = newest else { return Ok(None) };
-        let read = async { self.store.get(&meta.location).await?.bytes().await };
+        Ok(Some((number, self.manifest(&meta.location).await?)))
+    }
+
+    async fn manifest(&self, at: &Path) -> Result<Manifest, WorkspaceError> {
+        let read = async { self.store.get(at).await?.bytes().await };
         let bytes = read.await.map_err(unavailable)?;
         let manifest = serde_json::from_slice::<Manifest>(&bytes)
-            .map_err(|error| damaged(&format!("{} is not a manifest: {error}", meta.location)))?;
+            .map_err(|error| damaged(&format!("{at} is not a manifest: {error}")))?;
         match manifest.bad_path() {
-            Some(path) => Err(damaged(&format!("{} has the path {path:?}", meta.location))),
-            None => Ok(Some((number, manifest))),
+            Some(path) => Err(damaged(&format!("{at} has the path {path:?}"))),
+            None => Ok(manifest),
         }
     }
 
-    /// Creates a manifest.
-    ///
-    /// # Errors
-    /// Also if there is one of this number: another process has stored files.
-    pub(super) async fn create(&self, number: u64, manifest: &Manifest) -> Result<(), WorkspaceError> {
-        // Numbers are sorted as text.
-        let at = self.path(&format!("manifests/{number:020}"));
-        let json = serde_json::to_vec(manifest).unwrap_or_default();
-        let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
-        match self.store.put_opts(&at, PutPayload::from(json), options).await {
-            Ok(_) => Ok(()),
-            Err(Error::AlreadyExists { .. }) => Err(WorkspaceError::Refused(
-                "another process continues this session and has stored its files; the changes of this call are not stored"
-                    .to_owned(),
-            )),
-            Err(error) => Err(unavailable(error)),
+    /// Creates a manifest after that of this number, and returns its own; `None` if another process
+    /// has created one.
+    pub(super) async fn create(
+        &self,
+        after: u64,
+        manifest: &Manifest,
+    ) -> Result<Option<u64>, WorkspaceError> {
+        let json = Bytes::from(serde_json::to_vec(manifest).unwrap_or_default());
+        let mut number = after;
+        loop {
+            number += 1;
+            let at = self.manifest_path(number);
+            let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
+            match self.store.put_opts(&at, PutPayload::from(json.clone()), options).await {
+                Ok(_) if self.follows(after, number).await? => return Ok(Some(number)),
+                Ok(_) => {
+                    self.store.delete(&at).await.map_err(unavailable)?;
+                    return Ok(None);
+                }
+                Err(Error::AlreadyExists { .. }) => {}
+                Err(error) => return Err(unavailable(error)),
+            }
+            // An earlier attempt of this process may have come through without an answer.
+            let there = self.manifest(&at).await?;
+            if there == *manifest {
+                return Ok(Some(number));
+            }
+            if there.writer != manifest.writer {
+                return Ok(None);
+            }
         }
+    }
+
+    /// Returns `true` if a manifest that was created is the newest, and follows the one before:
+    /// other processes may have created later ones, and deleted that of its number, or the whole
+    /// session.
+    async fn follows(&self, after: u64, created: u64) -> Result<bool, WorkspaceError> {
+        let manifests = self.manifests().await.map_err(unavailable)?;
+        let has = |wanted: u64| manifests.iter().any(|(number, _)| *number == wanted);
+        let newest = manifests.last().map(|(number, _)| *number);
+        Ok(newest == Some(created) && (after == 0 || has(after)))
     }
 
     /// Returns the content of a file.
@@ -83,7 +111,7 @@ impl Objects {
     pub(super) async fn clean(&self, number: u64) {
         let clean = async {
             if number > MANIFESTS {
-                let old = self.path(&format!("manifests/{:020}", number - MANIFESTS));
+                let old = self.manifest_path(number - MANIFESTS);
                 match self.store.delete(&old).await {
                     Ok(()) | Err(Error::NotFound { .. }) => {}
                     Err(error) => return Err(error),
@@ -140,6 +168,11 @@ impl Objects {
 
     fn of(&self, entry: &Entry) -> Path {
         self.path(&format!("files/{}", entry.hash))
+    }
+
+    fn manifest_path(&self, number: u64) -> Path {
+        // Numbers are sorted as text.
+        self.path(&format!("manifests/{number:020}"))
     }
 
     fn path(&self, below: &str) -> Path {

@@ -13,7 +13,10 @@ use object_store::{
 use super::SessionFiles;
 
 /// How long a request may be repeated. A call of a tool waits for it.
-const RETRYING: Duration = Duration::from_secs(20);
+const RETRYING: Duration = Duration::from_secs(60);
+
+/// How long the service may say nothing.
+const SILENCE: Duration = Duration::from_secs(20);
 
 /// Why a store can't be opened.
 #[derive(Debug, thiserror::Error)]
@@ -68,7 +71,7 @@ impl SessionFiles {
                 std::fs::create_dir_all(url)
                     .map_err(|source| StoreError::Directory { path: url.to_owned(), source })?;
                 let local = LocalFileSystem::new_with_prefix(url).map_err(settings)?;
-                Arc::new(local.with_automatic_cleanup(true))
+                Arc::new(local.with_automatic_cleanup(true).with_fsync(true))
             }
         };
         Ok(Self::new(store))
@@ -81,7 +84,10 @@ struct Connector;
 
 impl HttpConnector for Connector {
     fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
-        let client = mainstem_outbound::builder().timeout(RETRYING).build();
+        let client = mainstem_outbound::builder()
+            .connect_timeout(mainstem_outbound::CONNECT_TIMEOUT)
+            .read_timeout(SILENCE)
+            .build();
         let client =
             client.map_err(|source| object_store::Error::Generic { store: "S3", source: source.into() })?;
         Ok(HttpClient::new(client))

@@ -1,11 +1,14 @@
 //! The files of a session at one process after another, over each kind of store.
 
-use std::{collections::BTreeMap, fs, sync::Arc};
+use std::{collections::BTreeMap, fmt, fs, sync::Arc};
 
+use futures_util::stream::BoxStream;
 use mainstem_testing::{child_context, context};
-use mainstem_tool::{Artifacts, Tool, ToolContext, ToolState};
+use mainstem_tool::{Artifacts, Tool, ToolContext, ToolState, async_trait};
 use object_store::{
-    ObjectStore, ObjectStoreExt, PutPayload, local::LocalFileSystem, memory::InMemory, path::Path,
+    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    ObjectStoreExt, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+    local::LocalFileSystem, memory::InMemory, path::Path,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -125,6 +128,9 @@ fn a_process_that_has_lost_its_session_replaces_nothing() {
     let (one, two) = (Node::new(&store), Node::new(&store));
     let cx = context("s-1").build();
     one.write(&cx, "plan.md", "of one");
+    two.write(&cx, "plan.md", "first of two");
+    // More than are kept: the number that the other one would use is free again.
+    (0..5).for_each(|at| two.write(&cx, "plan.md", &format!("{at}")));
     two.write(&cx, "plan.md", "of two");
     let late = one.err(&cx, "write_file", json!({ "path": "late.md", "content": "late" }));
     assert!(late.starts_with("another process continues this session"), "{late}");
@@ -162,9 +168,38 @@ fn tenants_and_sessions_are_apart_and_a_deleted_one_leaves_nothing() {
 type Row = (&'static str, fn(&Rig), &'static str);
 
 #[test]
+fn a_file_that_becomes_a_link_or_a_pipe_is_not_read() {
+    let (store, rig) = (memory(), Rig::new());
+    let (files, cx) = (SessionFiles::new(store.clone()), context("s-1").build());
+    let of_other = child_context(&context("s-2").build(), "kid", "sub-2");
+    let tools = workspaces(&rig, files).tools();
+    for (cx, path) in [(&cx, "a/b"), (&of_other, "secret")] {
+        block_on(call(&tools[1], cx, json!({ "path": path, "content": "secret" })));
+    }
+    let folder = Folder::new(&rig.workspace, cx.session_id());
+    assert_eq!(folder.read("a/b").unwrap().unwrap(), "secret");
+    fs::remove_dir_all(rig.at("sessions/s-1/a")).unwrap();
+    std::os::unix::fs::symlink("../s-2/kids/sub-2", rig.at("sessions/s-1/a")).unwrap();
+    assert!(folder.read("a/secret").is_err(), "a link leads to another session");
+    let made = std::process::Command::new("mkfifo").arg(rig.at("sessions/s-1/pipe")).status().unwrap();
+    assert!(made.success() && folder.read("pipe").unwrap().is_none());
+}
+
+#[test]
+fn a_file_with_the_size_and_time_of_another_is_stored() {
+    let store = memory();
+    let (node, cx) = (Node::new(&store), context("s-1").build());
+    node.ok(&cx, "shell", json!({ "command": "printf 1 > v; touch -d 1985-10-26 v" }));
+    std::thread::sleep(Duration::from_millis(2500));
+    node.ok(&cx, "shell", json!({ "command": "true" }));
+    node.ok(&cx, "shell", json!({ "command": "printf 2 > v.new; touch -d 1985-10-26 v.new; mv v.new v" }));
+    assert_eq!(Node::new(&store).ok(&cx, "read_file", json!({ "path": "v" })), "1\t2");
+}
+
+#[test]
 fn what_cannot_be_stored_is_named() {
     let (store, cx) = (memory(), context("s-1").build());
-    let rows: [Row; 3] = [
+    let rows: [Row; 4] = [
         (
             "too large",
             |rig| rig.large("sessions/s-1/big.bin", (64 << 20) + 1),
@@ -176,6 +211,11 @@ fn what_cannot_be_stored_is_named() {
             "more than can be stored",
         ),
         ("odd", Rig::odd_name, "is not UTF-8"),
+        (
+            "deep",
+            |rig| fs::create_dir_all(rig.at(&format!("sessions/s-1{}", "/d".repeat(300)))).unwrap(),
+            "at most 256 deep",
+        ),
     ];
     for (what, make, why) in rows {
         let node = Node::new(&store);
@@ -191,7 +231,9 @@ fn what_cannot_be_stored_is_named() {
 fn a_damaged_store_is_not_used() {
     let cx = context("s-1").build();
     let hash = "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae";
-    let manifest = |path: &str| json!({ "files": { path: { "hash": hash, "size": 3 } } }).to_string();
+    let manifest = |path: &str| {
+        json!({ "writer": "another", "files": { path: { "hash": hash, "size": 3 } } }).to_string()
+    };
     let rows = [
         ("{", "foo", "damaged"),
         (&manifest("../up"), "foo", "damaged"),
@@ -242,6 +284,79 @@ fn old_manifests_are_deleted() {
     assert_eq!(of("sessions/s-1/manifests"), 3);
     // Files are deleted after an hour.
     assert_eq!(of("sessions/s-1/files"), 70);
+}
+
+/// A store whose answer to the creation of a manifest is lost.
+#[derive(Debug)]
+struct Mute(InMemory);
+
+impl fmt::Display for Mute {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("mute")
+    }
+}
+
+#[async_trait]
+impl ObjectStore for Mute {
+    async fn put_opts(&self, at: &Path, payload: PutPayload, how: PutOptions) -> Result<PutResult> {
+        let is_creation = matches!(how.mode, PutMode::Create);
+        let put = self.0.put_opts(at, payload, how).await?;
+        match is_creation {
+            true => Err(Error::Generic { store: "mute", source: "no answer".into() }),
+            false => Ok(put),
+        }
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        at: &Path,
+        how: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
+        self.0.put_multipart_opts(at, how).await
+    }
+
+    async fn get_opts(&self, at: &Path, how: GetOptions) -> Result<GetResult> {
+        self.0.get_opts(at, how).await
+    }
+
+    fn delete_stream(&self, all: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+        self.0.delete_stream(all)
+    }
+
+    fn list(&self, below: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.0.list(below)
+    }
+
+    async fn list_with_delimiter(&self, below: Option<&Path>) -> Result<ListResult> {
+        self.0.list_with_delimiter(below).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, how: CopyOptions) -> Result<()> {
+        self.0.copy_opts(from, to, how).await
+    }
+}
+
+#[test]
+fn an_answer_that_is_lost_makes_no_stranger_of_this_process() {
+    let store: Arc<dyn ObjectStore> = Arc::new(Mute(InMemory::new()));
+    let (node, run) = (Node::new(&store), |id: &str| context("s-1").with_run(id).build());
+    for (at, id) in ["run-1", "run-1", "run-2", "run-3"].iter().enumerate() {
+        let said = node.err(&run(id), "write_file", json!({ "path": format!("{at}"), "content": "x" }));
+        assert!(said.contains("does not work at present"), "{said}");
+    }
+    assert_eq!(Node::new(&store).list(&run("run-4")), "0\n1\n2\n3");
+}
+
+#[test]
+fn a_session_of_the_same_id_and_number_is_another_one() {
+    let store = memory();
+    let (one, two) = (Node::new(&store), Node::new(&store));
+    let run = |id: &str| context("s-1").with_run(id).build();
+    one.write(&run("run-1"), "old", "of the deleted session");
+    let files = SessionFiles::new(store.clone());
+    block_on(files.delete(&two.rig.workspace, run("run-1").session_id())).unwrap();
+    two.write(&run("run-2"), "new", "of the next one");
+    assert_eq!(one.list(&run("run-3")), "new");
 }
 
 proptest! {
