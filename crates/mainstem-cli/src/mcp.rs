@@ -59,7 +59,7 @@ fn harness(args: &Mcp, config: &Config, terminal: Terminal) -> Result<Harness, F
     let agent = args.agent.as_deref();
     let journal = args.journal.as_ref().map(|at| store::open(Some(at))).transpose().or_exit(Exit::Config)?;
     let requirements =
-        Requirements { agent, plan: true, foreign: false, demo_pace: args.demo_pace, journal, files: None };
+        Requirements { agent, plan: true, demo_pace: args.demo_pace, journal, ..Requirements::default() };
     let harness = requirements.build(config, &model)?;
     if let Some(id) = agent {
         check_agent(&harness, id).or_exit(Exit::Usage)?;

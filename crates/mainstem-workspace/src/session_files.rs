@@ -136,16 +136,18 @@ impl SessionFiles {
         let folder = Folder::new(root, &session);
         // Without a manifest the session has no files, whatever an earlier one of its id has left.
         let (number, manifest) = objects.newest().await?.unwrap_or_default();
-        // A session of the same id that was deleted meanwhile has had the same number.
-        let is_known = state.number == Some(number) && state.manifest == manifest;
-        let is_there = is_known && (number == 0 || folder.exists());
-        // The answer to an attempt of this process was lost, so the directory is as new or newer.
-        let is_ours = manifest.writer == self.0.writer && state.number < Some(number) && folder.exists();
-        if is_ours && state.number.is_some() {
-            *state = State { number: Some(number), manifest, ..State::default() };
-        } else if !is_there {
-            let seen = self.restore(cx, &objects, &folder, &manifest).await?;
-            *state = State { number: Some(number), manifest, seen, ..State::default() };
+        let is_there = number == 0 || folder.exists();
+        match state.number {
+            // A session of the same id that was deleted meanwhile has had the same number.
+            Some(known) if is_there && known == number && state.manifest == manifest => {}
+            // The answer to this process was lost: the directory is as new, or newer.
+            Some(known) if is_there && known < number && manifest.writer == self.0.writer => {
+                *state = State { number: Some(number), manifest, ..State::default() };
+            }
+            _ => {
+                let seen = self.restore(cx, &objects, &folder, &manifest).await?;
+                *state = State { number: Some(number), manifest, seen, ..State::default() };
+            }
         }
         if state.runs.len() == MAX_RUNS {
             state.runs.clear();

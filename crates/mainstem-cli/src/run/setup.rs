@@ -39,7 +39,7 @@ pub(super) fn setup(args: &args::Run, config: &Config, terminal: Terminal) -> Re
         foreign: args.foreign,
         demo_pace: args.demo_pace,
         journal,
-        files: None,
+        ..Requirements::default()
     };
     let harness = requirements.build(config, &model)?;
     notes.extend(harness::found(&harness));

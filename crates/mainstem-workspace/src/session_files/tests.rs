@@ -359,6 +359,26 @@ fn a_session_of_the_same_id_and_number_is_another_one() {
     assert_eq!(one.list(&run("run-3")), "new");
 }
 
+#[test]
+fn what_many_agents_write_at_once_is_stored() {
+    let store = memory();
+    let (node, root) = (Node::new(&store), context("s-1").build());
+    let kids: Vec<_> = (0..20).map(|at| child_context(&root, "kid", &format!("sub-{at}"))).collect();
+    let write = node.tool("write_file");
+    for round in 1..=5 {
+        let writes = kids
+            .iter()
+            .map(|kid| call(&write, kid, json!({ "path": "said", "content": format!("{round}") })));
+        for (state, said) in block_on(futures_util::future::join_all(writes)) {
+            assert_eq!(state, ToolState::Success, "{said}");
+        }
+    }
+    let other = Node::new(&store);
+    for kid in &kids {
+        assert_eq!(other.ok(kid, "read_file", json!({ "path": "said" })), "1\t5");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 

@@ -39,9 +39,8 @@ impl AgentFactory {
     /// Returns the tool that a rule names and that does not exist, and the one that was probably
     /// meant: such a rule protects nothing. A tool that resembles none may be a server's.
     pub fn misspelt(&self, pattern: &Pattern) -> Option<(String, String)> {
-        let own = tools::OF_WORKSPACE.into_iter().chain(tools::PLAN).chain([tools::LOAD_SKILL, GENERATE]);
-        let known: Vec<_> =
-            self.tools.names().chain(self.fleet_tools()).chain(own.map(str::to_owned)).collect();
+        let own = own_tools().map(str::to_owned);
+        let known: Vec<_> = self.tools.names().chain(self.fleet_tools()).chain(own).collect();
         if known.iter().any(|tool| pattern.is_about_tool(tool)) {
             return None;
         }
@@ -80,6 +79,10 @@ impl AgentFactory {
 /// Returns `true` if a spec may disallow a tool that this harness lacks: one that comes with this
 /// version, or with a server.
 fn can_be_denied(tool: &str) -> bool {
-    let own = tools::OF_WORKSPACE.into_iter().chain(tools::PLAN).chain([tools::LOAD_SKILL, GENERATE]);
-    tool.starts_with("mcp__") || own.into_iter().any(|own| is_meant(tool, own))
+    tool.starts_with("mcp__") || own_tools().any(|own| is_meant(tool, own))
+}
+
+/// Returns the tools that come with this version, which a harness may lack.
+fn own_tools() -> impl Iterator<Item = &'static str> {
+    tools::OF_WORKSPACE.into_iter().chain(tools::PLAN).chain([tools::LOAD_SKILL, GENERATE])
 }

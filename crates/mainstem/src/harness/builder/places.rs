@@ -20,14 +20,14 @@ pub(super) fn workspaces(harness: Workspace, root: Option<&AgentSpec>) -> Result
 
 /// Deletes the files of a scope's sessions.
 #[cfg(feature = "session-files")]
-pub(super) struct Kept {
+pub(super) struct StoredFiles {
     pub(super) workspace: Workspace,
     pub(super) files: SessionFiles,
 }
 
 #[cfg(feature = "session-files")]
 #[async_trait]
-impl DeleteFiles for Kept {
+impl DeleteFiles for StoredFiles {
     async fn delete_files(&self, session: &SessionId) -> Result<(), String> {
         let deleted = match session.as_str().split_once('/') {
             // The harness of all deletes a tenant's, too, whose id begins with the tenant.
