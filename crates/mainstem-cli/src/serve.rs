@@ -186,7 +186,11 @@ fn parts(
     let model = model::choose(&config.settings, var)
         .ok_or_else(|| anyhow!("no model is configured: {}; or use -m demo for the demo", model::ADVICE))
         .or_exit(Exit::Config)?;
-    let notes = harness::notes(&config.settings, model.value == demo::NAME);
+    let is_demo = model.value == demo::NAME;
+    let mut notes = harness::notes(&config.settings, is_demo);
+    if is_demo && args.session_files.is_some() {
+        notes.push("warning: the demo's tools touch no files; --session-files is not used".to_owned());
+    }
     let agent = args.agent.as_deref();
     let (journal, asked_to_stop) = match store().or_exit(Exit::Config)? {
         Some(mut store) => {

@@ -162,6 +162,13 @@ fn a_store_that_is_none_is_refused() {
         let done = serve.args(&["--session-files", files]).env("OPENAI_API_KEY", "key").run();
         assert!(done.code == Some(3) && done.stderr.contains(why), "{files}: {done:?}");
     }
+    let mut demo = mainstem("serve -m demo --bind 127.0.0.1:0 --log off --journal").arg(&at);
+    demo = demo.args(&["--session-files", journal.path().join("d").to_str().unwrap()]);
+    let mut demo = demo.start();
+    demo.line();
+    demo.signal("TERM");
+    let demo = demo.done();
+    assert!(demo.stderr.contains("--session-files is not used"), "{demo:?}");
     let alone = mainstem("serve -m demo --session-files d").run();
     assert!(alone.code == Some(2) && alone.stderr.contains("--journal"), "{alone:?}");
 }
