@@ -9,10 +9,11 @@ use mainstem::{
     client::Server,
     event::{AgentEvent, EventKind},
     journal::Journal,
-    message::SessionId,
+    message::{SessionId, ToolState},
 };
 use mainstem_testing::{journal::read_all, laws, render};
 use tokio::time::{Instant, sleep};
+use tokio_util::task::TaskTracker;
 
 use crate::{
     client::{answer_all, one_job, one_run, read_through},
@@ -53,15 +54,25 @@ async fn what_clients_see_is_what_is_recorded_whatever_fails() {
     let ends = Instant::now() + Duration::from_secs(time);
     let address = cluster.address();
     let clients = join_all((0..sessions).map(|number| client(address.clone(), number, seed, ends)));
-    let (seen, faults) = tokio::join!(clients, faults(&mut cluster, seed, ends, pause));
+    // A task of its own, since it blocks.
+    let faults = TaskTracker::new().spawn(async move {
+        let done = faults(&mut cluster, seed, ends, pause).await;
+        (cluster, done)
+    });
+    let (seen, faults) = tokio::join!(clients, faults);
+    let (cluster, faults) = faults.unwrap();
     println!("faults: {faults:?}");
     let node = cluster.join().await;
     let mut runs = 0;
     for (number, seen) in seen.into_iter().enumerate() {
         let session: SessionId = format!("s-{number}").parse().unwrap();
         let remote = Server::at(&address).unwrap().open(session.clone()).unwrap();
+        settled(&node.journal(), &remote).await;
+        // Whichever server continues it finds all files.
+        one_run(&address, &session, "the last one", None).await;
         let record = settled(&node.journal(), &remote).await;
         check(&session, &record, &seen);
+        files_are_found(&session, &record);
         runs += seen.len();
         // Another reader, now that all is quiet.
         let read = read_through(&address, &session, record.last().unwrap().seq).await;
@@ -115,7 +126,7 @@ async fn faults(
         sleep(Duration::from_millis(pause * (500 + random.below(1500)))).await;
         let victim = random.below(cluster.servers.len() as u64) as usize;
         let time = Duration::from_millis(200 + random.below(2 * LEASE.as_millis() as u64));
-        let fault = match random.below(5) {
+        let fault = match random.below(6) {
             0 => {
                 cluster.servers[victim].kill();
                 sleep(time).await;
@@ -139,6 +150,10 @@ async fn faults(
                 sleep(time / 4).await;
                 cluster.database.start_again();
                 "database restarted"
+            }
+            4 => {
+                cluster.fail_over(time / 4).await;
+                "database failed over"
             }
             _ => {
                 cluster.servers[victim].stop().await;
@@ -181,6 +196,39 @@ fn check(session: &SessionId, record: &[AgentEvent], seen: &Seen) {
         assert!(events.windows(2).all(|pair| pair[0].seq < pair[1].seq), "{session}, {key}: nothing twice");
         assert!(events.last().is_some_and(AgentEvent::is_run_end), "{session}, {key}: to its end");
     }
+}
+
+/// Each look at a session's files shows those that its runs had written when it began.
+fn files_are_found(session: &SessionId, record: &[AgentEvent]) {
+    let (mut written, mut looks) = (Vec::new(), 0);
+    // What each call was given, how many files there were when it began, and what it has said.
+    let mut calls = BTreeMap::new();
+    for event in record.iter().filter(|event| event.is_root()) {
+        match &event.kind {
+            EventKind::ToolResultStart { tool_call_id, input, .. } => {
+                calls.insert(tool_call_id.clone(), (input.clone(), written.len(), String::new()));
+            }
+            EventKind::ToolResultTextDelta { tool_call_id, delta } => {
+                calls.get_mut(tool_call_id).unwrap().2 += delta;
+            }
+            EventKind::ToolResultEnd { tool_call_id, tool_call_name, state: ToolState::Success, .. } => {
+                let (input, before, text) = calls.remove(tool_call_id).unwrap();
+                match &**tool_call_name {
+                    "write_file" => written.push(input["path"].as_str().unwrap().to_owned()),
+                    "list_files" => {
+                        let is_there = |file: &String| text.lines().any(|line| line == file);
+                        let missing: Vec<_> =
+                            written[..before].iter().filter(|file| !is_there(file)).collect();
+                        assert!(missing.is_empty(), "{session}, {event}: {missing:?} are not in {text}");
+                        looks += 1;
+                    }
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+    }
+    assert!(looks > 1 && !written.is_empty(), "{session}: {looks}, {written:?}");
 }
 
 /// An event as servers send it: the spec of a child stays in the record.

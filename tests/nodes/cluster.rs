@@ -2,22 +2,15 @@
 
 use std::{
     io::{BufRead, BufReader},
+    path::Path,
     process::{Child, Command, Stdio},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering},
-    },
     time::Duration,
 };
 
 use mainstem_postgres::{Node, Settings};
 use mainstem_testing::{Postgres, Proxy};
-use tokio::{
-    io::copy_bidirectional,
-    net::{TcpListener, TcpStream},
-    time::{sleep, timeout},
-};
-use tokio_util::task::TaskTracker;
+use tempfile::TempDir;
+use tokio::time::{sleep, timeout};
 
 /// The lease of the servers, short so that a test sees many ends of it.
 pub(crate) const LEASE: Duration = Duration::from_secs(3);
@@ -25,23 +18,18 @@ pub(crate) const LEASE: Duration = Duration::from_secs(3);
 pub(crate) struct Cluster {
     pub(crate) database: Postgres,
     pub(crate) servers: Vec<Server>,
-    balancer: u16,
+    balancer: Proxy,
+    /// The files of sessions: a store for all, and a workspace for each server.
+    _files: TempDir,
 }
 
 /// A server, and the network between it and the database.
 pub(crate) struct Server {
-    name: String,
-    network: Proxy,
-    url: String,
-    tokens: &'static str,
+    command: Command,
     process: Child,
-    place: Arc<Place>,
-}
-
-/// Where the balancer finds a server.
-struct Place {
-    port: AtomicU16,
-    is_up: AtomicBool,
+    port: u16,
+    network: Proxy,
+    balancer: Proxy,
 }
 
 impl Cluster {
@@ -50,60 +38,71 @@ impl Cluster {
     }
 
     /// Starts servers with these tokens, in the form of a token file.
-    pub(crate) async fn with_tokens(servers: usize, tokens: &'static str) -> Self {
-        let database = Postgres::start();
+    pub(crate) async fn with_tokens(servers: usize, tokens: &str) -> Self {
+        let (database, files) = (Postgres::start(), tempfile::tempdir().unwrap());
         // The tables, once.
         mainstem_postgres::migrate(&Settings::parse(&database.url()).unwrap()).await.unwrap();
+        let balancer = Proxy::before([]).await;
         let mut started = Vec::new();
         for number in 0..servers {
-            let network = Proxy::before(database.port()).await;
+            let network = Proxy::before([database.port()]).await;
             let url = database.url_at(network.port());
-            started.push(Server::start(format!("node-{number}"), network, url, tokens));
+            let command = command(&url, &format!("node-{number}"), tokens, files.path());
+            started.push(Server::start(command, network, balancer.clone()));
         }
-        let balancer = balance(started.iter().map(|server| server.place.clone()).collect()).await;
-        Self { database, servers: started, balancer }
+        Self { database, servers: started, balancer, _files: files }
     }
 
     /// Returns the address that clients use.
     pub(crate) fn address(&self) -> String {
-        format!("http://127.0.0.1:{}", self.balancer)
+        format!("http://127.0.0.1:{}", self.balancer.port())
     }
 
     /// Returns the address of one server.
     pub(crate) fn address_of(&self, server: usize) -> String {
-        format!("http://127.0.0.1:{}", self.servers[server].place.port.load(Ordering::Relaxed))
+        format!("http://127.0.0.1:{}", self.servers[server].port)
     }
 
     /// Joins the database as a further node, to read what is recorded.
     pub(crate) async fn join(&self) -> Node {
         Node::join(Settings::parse(&self.database.url()).unwrap()).await.unwrap()
     }
+
+    /// Stops the database for good; a replica, which has followed it for a time, takes its place.
+    pub(crate) async fn fail_over(&mut self, time: Duration) {
+        let replica = self.database.replicate();
+        sleep(time).await;
+        self.database.stop();
+        let stopped = std::mem::replace(&mut self.database, replica.promote());
+        for server in &self.servers {
+            server.network.add(self.database.port());
+            server.network.remove(stopped.port());
+        }
+    }
 }
 
 impl Server {
-    fn start(name: String, network: Proxy, url: String, tokens: &'static str) -> Self {
-        let (process, port) = spawn(&url, &name, tokens);
-        let place = Arc::new(Place { port: AtomicU16::new(port), is_up: AtomicBool::new(true) });
-        Self { name, network, url, tokens, process, place }
+    fn start(mut command: Command, network: Proxy, balancer: Proxy) -> Self {
+        let (process, port) = spawn(&mut command);
+        balancer.add(port);
+        Self { command, process, port, network, balancer }
     }
 
-    /// Kills the process, and starts another.
+    /// Kills the process.
     pub(crate) fn kill(&mut self) {
-        self.set_up(false);
+        self.balancer.remove(self.port);
         self.process.kill().unwrap();
         self.process.wait().unwrap();
     }
 
     pub(crate) fn start_again(&mut self) {
-        let port;
-        (self.process, port) = spawn(&self.url, &self.name, self.tokens);
-        self.place.port.store(port, Ordering::Relaxed);
-        self.set_up(true);
+        (self.process, self.port) = spawn(&mut self.command);
+        self.balancer.add(self.port);
     }
 
     /// Asks the process to stop, and waits for that.
     pub(crate) async fn stop(&mut self) {
-        self.set_up(false);
+        self.balancer.remove(self.port);
         self.signal("TERM");
         let ended = async {
             while self.process.try_wait().unwrap().is_none() {
@@ -114,22 +113,18 @@ impl Server {
     }
 
     pub(crate) fn pause(&self) {
-        self.set_up(false);
+        self.balancer.remove(self.port);
         self.signal("STOP");
     }
 
     pub(crate) fn resume(&self) {
         self.signal("CONT");
-        self.set_up(true);
+        self.balancer.add(self.port);
     }
 
     /// The network between it and the database.
     pub(crate) fn network(&self) -> &Proxy {
         &self.network
-    }
-
-    fn set_up(&self, is_up: bool) {
-        self.place.is_up.store(is_up, Ordering::Relaxed);
     }
 
     fn signal(&self, name: &str) {
@@ -145,52 +140,22 @@ impl Drop for Server {
     }
 }
 
-fn spawn(url: &str, name: &str, tokens: &str) -> (Child, u16) {
-    let node = env!("CARGO_BIN_EXE_node");
-    let mut command = Command::new(node);
+/// The command of a server. `MAINSTEM_NEIGHBOUR` is the program of another version, which every
+/// second server runs.
+fn command(url: &str, name: &str, tokens: &str, files: &Path) -> Command {
+    let own = env!("CARGO_BIN_EXE_node").into();
+    let neighbour = std::env::var_os("MAINSTEM_NEIGHBOUR").filter(|_| name.ends_with(['1', '3']));
+    let mut command = Command::new(neighbour.unwrap_or(own));
+    command.args([url, name, &LEASE.as_millis().to_string(), tokens]);
+    command.arg(files.join("store")).arg(files.join(name));
+    command.stdin(Stdio::null()).stdout(Stdio::piped());
     command
-        .args([url, name, &LEASE.as_millis().to_string(), tokens])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped());
+}
+
+/// Starts a server. Returns its port, too.
+fn spawn(command: &mut Command) -> (Child, u16) {
     let mut process = command.spawn().unwrap();
     let mut line = String::new();
     BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
     (process, line.trim().parse().unwrap())
-}
-
-/// Forwards each connection to the next server that is up. The connections of one that goes down
-/// end, as a health check would end them.
-async fn balance(places: Vec<Arc<Place>>) -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let (tasks, turn, places) = (TaskTracker::new(), Arc::new(AtomicUsize::new(0)), Arc::new(places));
-    let connections = tasks.clone();
-    tasks.spawn(async move {
-        while let Ok((client, _)) = listener.accept().await {
-            let number = turn.fetch_add(1, Ordering::Relaxed);
-            connections.spawn(forward(client, number, places.clone()));
-        }
-    });
-    port
-}
-
-async fn forward(mut client: TcpStream, number: usize, places: Arc<Vec<Arc<Place>>>) {
-    for place in (0..places.len()).map(|next| &places[(number + next) % places.len()]) {
-        let is_up = || place.is_up.load(Ordering::Relaxed);
-        let connecting = TcpStream::connect(("127.0.0.1", place.port.load(Ordering::Relaxed)));
-        if !is_up() {
-            continue;
-        }
-        let Ok(mut server) = connecting.await else { continue };
-        let down = async {
-            while is_up() {
-                sleep(Duration::from_millis(50)).await;
-            }
-        };
-        tokio::select! {
-            _ = copy_bidirectional(&mut client, &mut server) => {}
-            () = down => {}
-        }
-        return;
-    }
 }

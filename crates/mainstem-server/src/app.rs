@@ -37,7 +37,7 @@ use crate::{
     problem::Problem,
     protocols::{Protocol, Pushes},
     readers::Readers,
-    relay,
+    relay::Elsewhere,
     take_over::{self, OnLost},
     tasks,
     tenant_semaphores::TenantSemaphores,
@@ -293,7 +293,8 @@ impl App {
     /// The cause names files and is logged for the operator only.
     pub(crate) fn unreadable(&self, error: &JournalError) -> Problem {
         if let JournalError::Busy { session } = error {
-            return Problem::new(Code::SessionBusy, error.to_string()).with(relay::SESSION, session.as_str());
+            return Problem::new(Code::SessionBusy, error.to_string())
+                .with(Elsewhere::MEMBER, session.as_str());
         }
         tracing::error!(%error, "the journal can't be read or written");
         self.health.failed();

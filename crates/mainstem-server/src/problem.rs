@@ -8,6 +8,8 @@ use mainstem::message::IdError;
 use mainstem_api::{Code, Error, Problem as Body};
 use serde_json::{Value, json};
 
+use crate::relay::Elsewhere;
+
 /// A response that is an error ([RFC 9457](https://www.rfc-editor.org/rfc/rfc9457)).
 #[derive(Clone, Debug)]
 pub(crate) struct Problem(Box<Body>);
@@ -111,6 +113,9 @@ impl IntoResponse for Problem {
         if status == StatusCode::UNAUTHORIZED {
             let scheme = HeaderValue::from_static("Bearer realm=\"mainstem\"");
             headers.insert(header::WWW_AUTHENTICATE, scheme);
+        }
+        if let Some(elsewhere) = Elsewhere::of(&self) {
+            response.extensions_mut().insert(elsewhere);
         }
         // Protocols of others answer in their own forms.
         response.extensions_mut().insert(self);

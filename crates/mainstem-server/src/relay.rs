@@ -60,8 +60,20 @@ const SECRET: [HeaderName; 4] = [
     HeaderName::from_static("x-api-key"),
 ];
 
-/// The member of a problem that names the session which another node has open.
-pub(crate) const SESSION: &str = "session";
+/// In the extensions of a refusal, in whatever form it is: the session that another node has open.
+#[derive(Clone, Debug)]
+pub(crate) struct Elsewhere(pub(crate) SessionId);
+
+impl Elsewhere {
+    /// The member of a problem that names the session.
+    pub(crate) const MEMBER: &str = "session";
+
+    pub(crate) fn of(problem: &Problem) -> Option<Self> {
+        let problem = problem.body();
+        let session = problem.more.get(Self::MEMBER).filter(|_| problem.code == Code::SessionBusy)?;
+        Some(Self(session.as_str()?.parse().ok()?))
+    }
+}
 
 /// In the extensions of a request that another node has sent: its caller, who is known there.
 #[derive(Clone)]
@@ -222,9 +234,7 @@ impl RunReader {
 
 /// Returns the session that another node has open, if that is why a request is refused.
 fn elsewhere(response: &Response) -> Option<SessionId> {
-    let problem = response.extensions().get::<Problem>()?.body();
-    let session = problem.more.get(SESSION).filter(|_| problem.code == Code::SessionBusy)?;
-    session.as_str()?.parse().ok()
+    response.extensions().get::<Elsewhere>().map(|elsewhere| elsewhere.0.clone())
 }
 
 async fn pass_on(

@@ -19,6 +19,7 @@ use mainstem::{
     tool::ToolSet,
 };
 use mainstem_api::{CancelQuery, Input, Items, NewRun, OnDisconnect, RunView, StreamForm};
+use tokio::time::timeout;
 use tracing::Span;
 
 pub(crate) use self::check::compile_with;
@@ -39,6 +40,9 @@ const UNRECORDED: &str = "record";
 
 /// The longest time that a response waits for the end of its run.
 pub(crate) const MAX_WAIT: Duration = Duration::from_secs(60);
+
+/// How long a request waits for a run that has ended to leave its session.
+const FREE_WAIT: Duration = Duration::from_secs(1);
 
 /// Returns a run as its caller sees it.
 pub(crate) fn describe(run: &FoundRun) -> RunView {
@@ -173,7 +177,7 @@ impl NewRunOf<'_> {
             Some((key, digest)) => begin_once(app, caller, &session, request, key, digest).await?,
             None => {
                 let run = run_id.unwrap_or_else(|| session.new_run_id());
-                (begin(app, caller, &session, request, run)?, true)
+                (begin(app, caller, &session, request, run).await?, true)
             }
         };
         Ok(BegunRun { run, is_new, reader })
@@ -182,7 +186,7 @@ impl NewRunOf<'_> {
 
 /// Waits until a run that is not queued is recorded, so that a request at another node finds it.
 /// Dropping the wait does not stop the run.
-async fn until_recorded(run: &FoundRun) {
+pub(crate) async fn until_recorded(run: &FoundRun) {
     let Some(handle) = run.handle().filter(|handle| !matches!(handle.status(), RunStatus::Queued)) else {
         return;
     };
@@ -234,10 +238,10 @@ async fn begin_once(
             Err(problem) => return Err(problem),
         }
     }
-    Ok((begin(app, caller, session, request, run)?, true))
+    Ok((begin(app, caller, session, request, run).await?, true))
 }
 
-fn begin(
+async fn begin(
     app: &Arc<App>,
     caller: &Caller,
     session: &Session,
@@ -249,6 +253,9 @@ fn begin(
     if session.has_failed() {
         return Err(unrecorded());
     }
+    if !request.queue {
+        until_free(session).await;
+    }
     let begun = match request.input {
         Some(input) if request.queue => session.queue(RunRequest::new(input.0).with_options(options)),
         Some(input) => session.run(RunRequest::new(input.0).with_options(options)).map_err(run_active)?,
@@ -257,6 +264,17 @@ fn begin(
         None => session.resume(options).map_err(mainstem_api::Problem::from)?,
     };
     Ok(FoundRun::Live(app.drive(begun, share)))
+}
+
+/// Waits until a run that has ended has left its session: a reader at another node may see the end
+/// before.
+async fn until_free(session: &Session) {
+    let Some(run) = session.active() else { return };
+    let fleet = session.fleet();
+    let has_ended = fleet.agents.iter().any(|agent| agent.source.is_none() && agent.ended_at.is_some());
+    if has_ended {
+        let _ = timeout(FREE_WAIT, run.released()).await;
+    }
 }
 
 /// Adds how a run can be queued.
@@ -293,7 +311,7 @@ async fn wait_and_describe(found: &FoundRun, headers: &HeaderMap) -> Response {
     let wait = headers.get("prefer").and_then(|value| preferred_wait(value.to_str().ok()?));
     if let (Some(time), Some(run)) = (wait, found.handle()) {
         // Dropping the wait does not stop the run, which the server drives.
-        let _ = tokio::time::timeout(time, run.released()).await;
+        let _ = timeout(time, run.released()).await;
     }
     let status = if wait.is_some() && found.is_over() { StatusCode::OK } else { StatusCode::ACCEPTED };
     (status, Json(describe(found))).into_response()

@@ -12,10 +12,9 @@ mod laws;
 mod models;
 #[cfg(all(unix, feature = "postgres"))]
 mod postgres;
-#[cfg(all(unix, feature = "postgres"))]
-mod postgres_proxy;
 #[cfg(feature = "providers")]
 pub mod provider;
+mod proxy;
 pub mod raw;
 #[cfg(feature = "recording")]
 mod recording;
@@ -35,9 +34,8 @@ pub use laws::{Violation, laws};
 #[cfg(shuttle)]
 pub use models::in_all_orders;
 #[cfg(all(unix, feature = "postgres"))]
-pub use postgres::Postgres;
-#[cfg(all(unix, feature = "postgres"))]
-pub use postgres_proxy::Proxy;
+pub use postgres::{Postgres, Replica};
+pub use proxy::Proxy;
 #[cfg(feature = "recording")]
 pub use recording::{Difference, Recording, RecordingError};
 pub use server::ModelServer;

@@ -40,8 +40,7 @@ impl Postgres {
         let files = tempfile::Builder::new().prefix("mainstem-postgres-").tempdir().expect("a folder");
         open_to_all(files.path());
         run(Command::new("cp").arg("-a").arg(template()).arg(files.path().join("data")));
-        let free = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
-        let port = free.expect("a free port").port();
+        let port = free_port();
         let server = serve(files.path(), port);
         Self { files, port, server }
     }
@@ -75,6 +74,29 @@ impl Postgres {
         self.server = serve(self.files.path(), self.port);
     }
 
+    /// Starts a replica without which no transaction is committed, so that it has them all: what
+    /// synchronous replication is for. It takes the server's place with [`Replica::promote`].
+    ///
+    /// # Panics
+    /// If it does not start, or does not follow.
+    pub fn replicate(&self) -> Replica {
+        let files = tempfile::Builder::new().prefix("mainstem-replica-").tempdir().expect("a folder");
+        open_to_all(files.path());
+        let (data, port) = (files.path().join("data"), free_port());
+        let mut copy = as_user(&program("pg_basebackup"));
+        copy.arg("-D").arg(&data).args(["--checkpoint=fast", "--no-sync", "--write-recovery-conf"]);
+        run(copy.args(["-X", "stream", "-d", &self.url()]));
+        let server = serve(files.path(), port);
+        self.sql("ALTER SYSTEM SET synchronous_standby_names = '*'");
+        self.sql("SELECT pg_reload_conf()");
+        let begun = Instant::now();
+        while self.sql("SELECT sync_state FROM pg_stat_replication") != "sync" {
+            assert!(begun.elapsed() < START, "the replica does not follow");
+            thread::sleep(Duration::from_millis(10));
+        }
+        Replica(Self { files, port, server })
+    }
+
     /// Runs statements with `psql`. Returns what it prints: rows, with `|` between columns.
     ///
     /// # Panics
@@ -102,6 +124,22 @@ impl Postgres {
     pub fn restore(&self, file: &Path, arguments: &[&str]) {
         let mut restore = Command::new(program("pg_restore"));
         run(restore.args(arguments).arg("--exit-on-error").arg("--dbname").arg(self.url()).arg(file));
+    }
+}
+
+/// A server that follows another: see [`Postgres::replicate`].
+#[derive(Debug)]
+pub struct Replica(Postgres);
+
+impl Replica {
+    /// Makes it a server that writes, at a port of its own. Stop the one that it follows before.
+    ///
+    /// # Panics
+    /// If that fails.
+    pub fn promote(self) -> Postgres {
+        let mut promote = as_user(&program("pg_ctl"));
+        run(promote.args(["promote", "--wait", "--silent", "-D"]).arg(self.0.files.path().join("data")));
+        self.0
     }
 }
 
@@ -134,13 +172,19 @@ fn serve(files: &Path, port: u16) -> Child {
     let mut server =
         server.stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr).spawn().expect("postgres");
     let begun = Instant::now();
-    while !has_line(&log, "ready to accept connections") {
+    // A replica accepts "read-only connections".
+    while !has_line(&log, "ready to accept ") {
         let has_ended = server.try_wait().is_ok_and(|status| status.is_some());
         let log = || fs::read_to_string(&log).unwrap_or_default();
         assert!(!has_ended && begun.elapsed() < START, "the server does not start: {}", log());
         thread::sleep(Duration::from_millis(10));
     }
     server
+}
+
+fn free_port() -> u16 {
+    let free = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
+    free.expect("a free port").port()
 }
 
 fn has_line(log: &Path, text: &str) -> bool {

@@ -2,7 +2,7 @@
 
 use std::{error::Error, io::Write as _, time::Duration};
 
-use mainstem::{model::scripted::Turn, prelude::*};
+use mainstem::{model::scripted::Turn, prelude::*, workspace::SessionFiles};
 use mainstem_postgres::{Node, Settings};
 use mainstem_server::{Server, Tokens};
 use serde_json::{Map, Value, json};
@@ -15,9 +15,10 @@ const TURNS: usize = 400;
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [url, name, lease, tokens] = &*arguments else {
-        return Err("usage: node <url> <name> <lease in ms> <tokens>".into());
+    let [url, name, lease, tokens, files, workspace] = &*arguments else {
+        return Err("usage: node <url> <name> <lease in ms> <tokens> <files> <workspace>".into());
     };
+    std::fs::create_dir_all(workspace)?;
     let tokens = if tokens.is_empty() { Tokens::new() } else { Tokens::parse(tokens)? };
     tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false).init();
     let lease = Duration::from_millis(lease.parse()?);
@@ -26,6 +27,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .with_subagent(AgentSpec::new("kid", "K"))
         .with_tool(tool_fn("poke", "P", |_, _: Map<String, Value>| async { Ok::<_, ToolError>("ok") }))
         .with_permissions(RuleSet::default().with_pattern(Effect::Ask, "poke")?)
+        .with_workspace(workspace)
+        .with_session_files(SessionFiles::open(files)?)
         .with_journal(node.journal())
         .with_task_store(node.tasks())
         .build()?;
@@ -51,16 +54,21 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A leader that, turn by turn, starts two children, asks for an approval, and answers.
+/// A leader that, turn by turn, looks at its files and starts two children, writes a file and asks
+/// for an approval, and answers.
 fn script() -> ScriptedModel {
     let spawn = |task: &str| json!({ "agent_id": "kid", "task": task });
     let turn = |number: usize| match number % 3 {
         0 => Turn::new()
             .pace(Duration::from_millis(5))
             .say("I ask two children for what they know of it.")
+            .call("list_files", json!({}))
             .call("agent_spawn", spawn("left"))
             .call("agent_spawn", spawn("right")),
-        1 => Turn::new().text("May I?").call("poke", json!({})),
+        1 => Turn::new()
+            .text("May I?")
+            .call("write_file", json!({ "path": format!("turn-{number}"), "content": "that" }))
+            .call("poke", json!({})),
         _ => Turn::new().pace(Duration::from_millis(5)).say("That is all that there is to say about it."),
     };
     let words = "one two three four five six seven eight nine ten";

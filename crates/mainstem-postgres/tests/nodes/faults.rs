@@ -19,7 +19,7 @@ use crate::{LEASE, join, take, texts};
 #[tokio::test]
 async fn a_node_that_is_cut_off_is_fenced_and_knows_it() {
     let server = Postgres::start();
-    let proxy = Proxy::before(server.port()).await;
+    let proxy = Proxy::before([server.port()]).await;
     let (cut, there) = (join(&server.url_at(proxy.port())).await, join(&server.url()).await);
     let log = open_log(&cut.journal(), "s").await;
     let mut reader = log.attach();
@@ -62,7 +62,7 @@ async fn retried<T, E: std::fmt::Display, F: Future<Output = Result<T, E>>>(atte
 #[tokio::test]
 async fn cuts_lose_nothing_and_repeat_nothing() {
     let server = Postgres::start();
-    let proxy = Proxy::before(server.port()).await;
+    let proxy = Proxy::before([server.port()]).await;
     let node = join(&server.url_at(proxy.port())).await;
     let log = open_log(&node.journal(), "s").await;
     // Many moments, among them that between a commit and its answer.
@@ -231,7 +231,7 @@ async fn a_node_that_is_paused_past_its_lease_writes_nothing_when_it_is_back() {
 #[tokio::test]
 async fn the_jobs_of_a_node_that_has_ended_are_taken_by_another() {
     let server = Postgres::start();
-    let proxy = Proxy::before(server.port()).await;
+    let proxy = Proxy::before([server.port()]).await;
     let (cut, there) = (join(&server.url_at(proxy.port())).await, join(&server.url()).await);
     let (jobs, others) = (cut.journal().jobs().unwrap(), there.journal().jobs().unwrap());
     let job = Job::new("job-1".parse().unwrap(), serde_json::json!({}), Timestamp::default());

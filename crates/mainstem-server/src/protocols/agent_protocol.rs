@@ -26,7 +26,7 @@ use mainstem::{
 };
 use mainstem_api::Code;
 use serde::Deserialize;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use self::submission::{first_event, run_id};
 use super::post_with_body;
@@ -42,6 +42,9 @@ use crate::{
 
 /// How long `/wait` waits unless the request says, and at most.
 const MAX_WAIT: Duration = Duration::from_hours(2);
+
+/// How long `/resume` waits until the state of the task shows its answers.
+const ANSWER_WAIT: Duration = Duration::from_secs(5);
 
 const DENIED: &str = "denied by the caller";
 
@@ -246,7 +249,7 @@ async fn resume(
     if let Some(found) = &found {
         for (confirm, calls) in state::pending(found) {
             if let Some(decision) = decided(&calls, &body.decisions) {
-                is_answered |= answer(found, &confirm, decision);
+                is_answered |= answer(found, &confirm, decision).await;
             }
         }
     }
@@ -258,9 +261,19 @@ async fn resume(
     Ok(Json(resumed).into_response())
 }
 
-/// Returns `false` if the request was answered meanwhile.
-fn answer(found: &FoundRun, confirm: &ConfirmId, decision: Decision) -> bool {
-    found.session().confirm(confirm, decision).is_ok()
+/// Returns once the state of the task shows the answer; `false` if the request was answered
+/// meanwhile.
+async fn answer(found: &FoundRun, confirm: &ConfirmId, decision: Decision) -> bool {
+    let session = found.session();
+    let mut cursor = session.log().committed_from(session.log().last_seq() + 1);
+    if session.confirm(confirm, decision).is_err() {
+        return false;
+    }
+    let shown = async {
+        while session.fleet().confirmations.contains_key(confirm) && cursor.next().await.is_some() {}
+    };
+    let _ = timeout(ANSWER_WAIT, shown).await;
+    true
 }
 
 /// Returns the decision about a request: to allow it if each of its calls is approved; `None` if no

@@ -32,9 +32,9 @@ impl std::ops::Deref for Served {
 
 async fn rig(model: ScriptedModel) -> Served {
     let dir = tempfile::TempDir::new().unwrap();
-    let harness = fleet(model).with_workspace(dir.path()).build().unwrap();
+    let harness = fleet(model).with_workspace(dir.path());
     let tokens = Tokens::new().with_token(TOKEN, None).unwrap().with_token(ACME, Some("acme")).unwrap();
-    let build = |server: Builder| server.with_protocol(Protocol::A2a).with_tokens(tokens);
+    let build = |server: Builder| server.with_protocol(Protocol::A2a).with_tokens(tokens.clone());
     let rig = Rig::start(harness, |server| build(server).with_notified_host(HOOKS.parse().unwrap())).await;
     Served { rig, _dir: dir }
 }
@@ -150,9 +150,8 @@ async fn the_public_card_names_no_agents() {
     assert_eq!(rig.stranger(Method::GET, &format!("/a2a/main{path}")).send().await.unwrap().status(), 401);
     assert_eq!(rig.get(&format!("/a2a/kid{path}")).await.status(), 400, "a kid leads nothing here");
     // Without tokens, each request is that of a caller.
-    let open = Rig::start(fleet(script()).build().unwrap(), |server| {
-        server.with_protocol(Protocol::A2a).with_tokens(Tokens::new())
-    });
+    let open =
+        Rig::start(fleet(script()), |server| server.with_protocol(Protocol::A2a).with_tokens(Tokens::new()));
     let open = open.await;
     let card: Value = open.stranger(Method::GET, path).send().await.unwrap().json().await.unwrap();
     assert_eq!(
@@ -379,7 +378,7 @@ async fn more_contexts_are_listed_than_sessions_may_be_open() {
     let dir = tempfile::TempDir::new().unwrap();
     let model = ScriptedModel::new().agent("main", (0..12).map(|_| Turn::new().text("Hello.")));
     let journal = SqliteJournal::open(dir.path().join("j.db")).unwrap();
-    let harness = fleet(model).with_journal(journal).build().unwrap();
+    let harness = fleet(model).with_journal(journal);
     let build = |server: Builder| server.with_protocol(Protocol::A2a).with_max_sessions(4);
     let rig = Rig::start(harness, build).await;
     for number in 0..12 {
@@ -391,7 +390,7 @@ async fn more_contexts_are_listed_than_sessions_may_be_open() {
 
 #[tokio::test]
 async fn tasks_with_notifications_have_a_bound() {
-    let rig = Rig::start(fleet(script()).build().unwrap(), |server| {
+    let rig = Rig::start(fleet(script()), |server| {
         server.with_protocol(Protocol::A2a).with_max_runs(300).with_notified_host(HOOKS.parse().unwrap())
     });
     let rig = rig.await;

@@ -3,7 +3,7 @@
 use mainstem::{
     journal::SqliteJournal,
     model::{ModelError, scripted::Turn},
-    prelude::{Harness, ScriptedModel},
+    prelude::{HarnessBuilder, ScriptedModel},
 };
 use mainstem_server::{Protocol, Tokens};
 use reqwest::Method;
@@ -13,14 +13,14 @@ use crate::rig::{Rig, TOKEN, fleet, frames, spawn};
 
 const ACME: &str = "the-token-of-tenant-acme";
 
-async fn serve(harness: Harness) -> Rig {
+async fn serve(harness: HarnessBuilder) -> Rig {
     Rig::start(harness, |builder| builder.with_protocol(Protocol::AgentProtocol)).await
 }
 
 async fn rig(turns: impl IntoIterator<Item = Turn>) -> Rig {
     let kid = [Turn::new().thinking("Hm.").text("The kid's.")];
     let model = ScriptedModel::new().agent("main", turns).agent("kid", kid);
-    serve(fleet(model).build().unwrap()).await
+    serve(fleet(model)).await
 }
 
 /// Sends a request; returns the status and the body.
@@ -243,7 +243,7 @@ async fn what_is_submitted_with_a_task_outlives_the_server() {
     let dir = tempfile::tempdir().unwrap();
     let journal = || SqliteJournal::open(dir.path().join("j.db")).unwrap();
     let model = || ScriptedModel::new().agent("main", [Turn::new().text("One."), Turn::new().text("Two.")]);
-    let harness = fleet(model()).with_journal(journal()).build().unwrap();
+    let harness = fleet(model()).with_journal(journal());
     let first = serve(harness).await;
     let context = json!({
         "user_id": "ann", "detail": "full", "session_id": "talk",
@@ -251,7 +251,7 @@ async fn what_is_submitted_with_a_task_outlives_the_server() {
     });
     assert_eq!(ended(&first, "t1", context.clone()).await["result"], "One.");
     first.end().await;
-    let second = serve(fleet(model()).with_journal(journal()).build().unwrap()).await;
+    let second = serve(fleet(model()).with_journal(journal())).await;
     assert_eq!(second.get_json("/tasks/t1").await["result"], "One.");
     assert_eq!(submit(&second, "t1", json!({})).await.0, 409);
     let events = events(&second, "t1", 0).await;
@@ -285,7 +285,7 @@ async fn a_caller_names_one_of_several_agents() {
         (json!("kid"), false, "Kid."),
         (json!("other"), true, "Main."),
     ] {
-        let harness = fleet(model()).build().unwrap();
+        let harness = fleet(model());
         let rig = Rig::start(harness, |builder| {
             let builder = builder.with_protocol(Protocol::AgentProtocol);
             if only { builder } else { builder.with_allowed_agent("kid") }
@@ -324,11 +324,11 @@ async fn rules_that_deny_hold() {
 #[tokio::test]
 async fn tasks_of_tenants_do_not_meet() {
     let model = ScriptedModel::new().agent("main", [Turn::new().text("Done.")]);
-    let harness = fleet(model).build().unwrap();
+    let harness = fleet(model);
     let rig = Rig::start(harness, |builder| {
         let tokens = Tokens::new().with_token(TOKEN, None).unwrap();
         let tokens = tokens.with_token(ACME, Some("acme")).unwrap();
-        builder.with_tokens(tokens).with_protocol(Protocol::AgentProtocol)
+        builder.with_tokens(tokens.clone()).with_protocol(Protocol::AgentProtocol)
     })
     .await;
     ended(&rig, "t", json!({})).await;

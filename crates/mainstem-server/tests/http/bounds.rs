@@ -38,7 +38,7 @@ async fn problem(response: Response, status: u16, code: &str) -> Value {
 async fn the_idlest_sessions_are_closed_when_there_are_too_many() {
     let dir = tempfile::tempdir().unwrap();
     let journal = SqliteJournal::open(dir.path().join("j.db")).unwrap();
-    let harness = fleet(says(3)).with_workspace(dir.path()).with_journal(journal).build().unwrap();
+    let harness = fleet(says(3)).with_workspace(dir.path()).with_journal(journal);
     let rig = Rig::start(harness, |builder| {
         builder.with_tokens(Tokens::new().with_token(TOKEN, None).unwrap()).with_max_sessions(6)
     })
@@ -60,11 +60,11 @@ async fn the_idlest_sessions_are_closed_when_there_are_too_many() {
     }
     let expected: Vec<_> = (0..20).rev().map(|number| format!("s-{number}")).collect();
     assert_eq!(
-        pages_of(&rig, "/v1/sessions?limit=7").await,
+        rig.pages_of("/v1/sessions?limit=7").await,
         [&expected[..7], &expected[7..14], &expected[14..]]
     );
-    assert_eq!(pages_of(&rig, "/v1/sessions?limit=20").await, [&expected[..]]);
-    assert_eq!(pages_of(&rig, "/v1/sessions?search=S-7").await, [["s-7"]]);
+    assert_eq!(rig.pages_of("/v1/sessions?limit=20").await, [&expected[..]]);
+    assert_eq!(rig.pages_of("/v1/sessions?search=S-7").await, [["s-7"]]);
     // Each has a file of its own open as long as it is open; nothing else keeps one.
     #[cfg(target_os = "linux")]
     {
@@ -83,7 +83,7 @@ async fn the_idlest_sessions_are_closed_when_there_are_too_many() {
 async fn a_tenant_whose_sessions_are_all_at_work_is_refused_alone() {
     let dir = tempfile::tempdir().unwrap();
     let journal = SqliteJournal::open(dir.path().join("j.db")).unwrap();
-    let harness = fleet(says(30)).with_workspace(dir.path()).with_journal(journal).build().unwrap();
+    let harness = fleet(says(30)).with_workspace(dir.path()).with_journal(journal);
     let rig = Rig::start(harness, |builder| builder.with_tokens(two()).with_max_sessions(8)).await;
     let begin = async |token: &str, session: &str, input: &str| {
         let path = format!("/v1/sessions/{session}/runs");
@@ -121,7 +121,7 @@ async fn a_tenant_whose_sessions_are_all_at_work_is_refused_alone() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_can_open_no_session_is_not_ready() {
     let journal = FaultyJournal::new(MemoryJournal::new());
-    let harness = fleet(says(2)).with_journal(journal.clone()).build().unwrap();
+    let harness = fleet(says(2)).with_journal(journal.clone());
     let rig = Rig::start(harness, |builder| builder).await;
     assert_eq!(rig.get("/readyz").await.status(), 200);
     journal.fill_after(0);
@@ -140,7 +140,7 @@ async fn a_full_disk_is_told_as_long_as_it_is_full() {
     let dir = tempfile::tempdir().unwrap();
     let journal = SqliteJournal::open_bounded(dir.path().join("j.db"), 400 << 10).unwrap();
     let turns = (0..200).map(|_| Turn::new().text("x".repeat(4 << 10)));
-    let harness = fleet(ScriptedModel::new().agent("main", turns)).with_journal(journal).build().unwrap();
+    let harness = fleet(ScriptedModel::new().agent("main", turns)).with_journal(journal);
     let rig = Rig::start(harness, |builder| builder).await;
     let mut told = 0;
     for number in 0..200 {
@@ -170,7 +170,7 @@ async fn a_full_disk_is_told_as_long_as_it_is_full() {
 /// its concurrent requests.
 async fn stuck() -> (Rig, FaultyJournal, Vec<tokio::task::JoinHandle<u16>>) {
     let journal = FaultyJournal::new(MemoryJournal::new());
-    let harness = fleet(says(2)).with_journal(journal.clone()).build().unwrap();
+    let harness = fleet(says(2)).with_journal(journal.clone());
     let rig = Rig::start(harness, |builder| builder).await;
     journal.hold_opens(true);
     let mut held = Vec::new();
@@ -235,7 +235,7 @@ async fn a_problem_names_no_file_of_the_operators() {
     let tasks = dir.path().join("agents/main/tasks");
     std::fs::create_dir_all(&tasks).unwrap();
     std::fs::write(tasks.join("s.json"), "{ damaged").unwrap();
-    let harness = fleet(says(2)).with_workspace(dir.path()).build().unwrap();
+    let harness = fleet(says(2)).with_workspace(dir.path());
     let rig = Rig::start(harness, |builder| builder).await;
     let place = dir.path().to_str().unwrap();
     for (method, path) in [
@@ -285,19 +285,4 @@ async fn an_input_is_what_a_user_can_say() {
     }
     assert_eq!(rig.get_json("/v1/sessions").await["items"], json!([]), "nothing has begun");
     assert_eq!(run(json!([text])).await.status(), 200);
-}
-
-/// Returns the ids of each page of a list.
-pub(crate) async fn pages_of(rig: &Rig, path: &str) -> Vec<Vec<String>> {
-    let (mut pages, mut cursor) = (Vec::new(), String::new());
-    loop {
-        let page = rig.get_json(&format!("{path}{cursor}")).await;
-        let ids =
-            page["items"].as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap().to_owned());
-        pages.push(ids.collect());
-        match page["next"].as_str() {
-            Some(next) => cursor = format!("&cursor={next}"),
-            None => return pages,
-        }
-    }
 }

@@ -8,7 +8,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    net::{TcpListener, TcpStream},
+    net::TcpListener,
 };
 
 use crate::rig::{Rig, TOKEN, fleet, ms};
@@ -17,22 +17,13 @@ fn says() -> ScriptedModel {
     ScriptedModel::new().agent("main", [Turn::new().text("Hi."), Turn::new().text("Ho.")])
 }
 
-pub(crate) async fn connect(rig: &Rig) -> TcpStream {
-    TcpStream::connect(rig.url.strip_prefix("http://").unwrap()).await.unwrap()
-}
-
-/// A request that begins, with more to come.
-pub(crate) fn request(rig: &Rig, line: &str, more: &str) -> String {
-    format!("{line} HTTP/1.1\r\nHost: {}\r\n{more}\r\n", rig.url.strip_prefix("http://").unwrap())
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn connections_that_never_read_or_say_nothing_leave_room_for_others() {
     let rig = Rig::of(says()).await;
-    let ask = request(&rig, "GET /openapi.json", "").repeat(60);
+    let ask = rig.head("GET /openapi.json", "").repeat(60);
     let mut held = Vec::new();
     for number in 0..1_100 {
-        let mut stream = connect(&rig).await;
+        let mut stream = rig.connect().await;
         if number % 2 == 0 {
             // May be cut off already.
             let _ = stream.write_all(ask.as_bytes()).await;
@@ -52,8 +43,8 @@ async fn connections_that_never_read_or_say_nothing_leave_room_for_others() {
 async fn a_guest_is_answered_so_often() {
     let rig = Rig::of(says()).await;
     let answers = async |more: &str| {
-        let mut stream = connect(&rig).await;
-        stream.write_all(request(&rig, "GET /healthz", more).repeat(60).as_bytes()).await.unwrap();
+        let mut stream = rig.connect().await;
+        stream.write_all(rig.head("GET /healthz", more).repeat(60).as_bytes()).await.unwrap();
         let (mut text, end) = (Vec::new(), tokio::time::sleep(ms(2_000)));
         // It may be cut off with requests that were not read.
         tokio::select! {
@@ -63,10 +54,10 @@ async fn a_guest_is_answered_so_often() {
         String::from_utf8_lossy(&text).matches("HTTP/1.1 200").count()
     };
     assert_eq!(answers("").await, 8);
-    let mut caller = connect(&rig).await;
+    let mut caller = rig.connect().await;
     let token = format!("Authorization: Bearer {TOKEN}\r\n");
     for _ in 0..20 {
-        caller.write_all(request(&rig, "GET /v1/sessions", &token).as_bytes()).await.unwrap();
+        caller.write_all(rig.head("GET /v1/sessions", &token).as_bytes()).await.unwrap();
         let mut answer = vec![0; 4096];
         let count = caller.read(&mut answer).await.unwrap();
         let answer = String::from_utf8_lossy(&answer[..count]).to_lowercase();
@@ -78,9 +69,9 @@ async fn a_guest_is_answered_so_often() {
 async fn a_body_without_a_token_is_small() {
     let rig = Rig::of(says()).await;
     let answered = async |line: &str, headers: &str, body: &str, status: u16| {
-        let mut stream = connect(&rig).await;
+        let mut stream = rig.connect().await;
         let json = format!("Content-Type: application/json\r\n{headers}");
-        stream.write_all(request(&rig, line, &json).as_bytes()).await.unwrap();
+        stream.write_all(rig.head(line, &json).as_bytes()).await.unwrap();
         stream.write_all(body.as_bytes()).await.unwrap();
         let mut answer = vec![0; 4096];
         let count = stream.read(&mut answer).await.unwrap();
@@ -110,15 +101,15 @@ async fn one_tenant_cannot_take_the_bodies_and_connections_of_another() {
         .unwrap()
         .with_token("the-token-of-globex", Some("globex"))
         .unwrap();
-    let harness = fleet(says()).with_workspace(dir.path()).build().unwrap();
-    let rig = Rig::start(harness, |builder| builder.with_tokens(tokens)).await;
+    let harness = fleet(says()).with_workspace(dir.path());
+    let rig = Rig::start(harness, |builder| builder.with_tokens(tokens.clone())).await;
     let more = format!(
         "Authorization: Bearer {TOKEN}\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n"
     );
-    let half = request(&rig, "POST /v1/sessions/s/runs", &more);
+    let half = rig.head("POST /v1/sessions/s/runs", &more);
     let mut held = Vec::new();
     for _ in 0..80 {
-        let mut stream = connect(&rig).await;
+        let mut stream = rig.connect().await;
         stream.write_all(half.as_bytes()).await.unwrap();
         stream.write_all(b"{").await.unwrap();
         held.push(stream);
@@ -158,8 +149,8 @@ async fn what_is_not_read_is_refused() {
     check(get("/v1/sessions/s/fleet?depth=1"), 400, "bad_query").await;
     let run = rig.ask(Method::POST, "/v1/sessions/s/runs").json(&json!({ "input": "go" }));
     check(run.header("content-encoding", "gzip"), 415, "encoded_body").await;
-    let twice = request(&rig, "GET /healthz", "Host: localhost\r\n");
-    let mut stream = connect(&rig).await;
+    let twice = rig.head("GET /healthz", "Host: localhost\r\n");
+    let mut stream = rig.connect().await;
     stream.write_all(twice.as_bytes()).await.unwrap();
     let mut answer = vec![0; 4096];
     let count = stream.read(&mut answer).await.unwrap();

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::rig::{Rig, fleet, ms};
 
 async fn rig(model: ScriptedModel) -> Rig {
-    Rig::start(fleet(model).build().unwrap(), |builder| builder.with_protocol(Protocol::Fleet)).await
+    Rig::start(fleet(model), |builder| builder.with_protocol(Protocol::Fleet)).await
 }
 
 fn spawn() -> Turn {

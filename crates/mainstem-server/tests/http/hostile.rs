@@ -12,10 +12,10 @@ const ACME: &str = "the-token-of-tenant-acme";
 async fn rig() -> (Rig, tempfile::TempDir) {
     let model = ScriptedModel::new().agent("main", [Turn::new().text("Hello."), Turn::new().text("Again.")]);
     let dir = tempfile::TempDir::new().unwrap();
-    let harness = fleet(model).with_workspace(dir.path()).build().unwrap();
+    let harness = fleet(model).with_workspace(dir.path());
     let tokens = Tokens::new().with_token(TOKEN, None).unwrap().with_token(ACME, Some("acme")).unwrap();
     let hosts = Hosts::new().with_name("agents.example");
-    (Rig::start(harness, |builder| builder.with_tokens(tokens).with_hosts(hosts)).await, dir)
+    (Rig::start(harness, |builder| builder.with_tokens(tokens.clone()).with_hosts(hosts.clone())).await, dir)
 }
 
 /// A request, and the status and code that it is answered with.

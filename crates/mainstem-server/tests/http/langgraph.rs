@@ -13,10 +13,11 @@ const ACME: &str = "the-token-of-tenant-acme";
 async fn a_thread_of_another_tenant_is_as_if_there_were_none() {
     let model = ScriptedModel::new().agent("main", [Turn::new().text("Hello."), Turn::new().text("Hello.")]);
     let dir = tempfile::TempDir::new().unwrap();
-    let harness = fleet(model).with_workspace(dir.path()).build().unwrap();
+    let harness = fleet(model).with_workspace(dir.path());
     let tokens = Tokens::new().with_token(TOKEN, None).unwrap().with_token(ACME, Some("acme")).unwrap();
     let rig =
-        Rig::start(harness, |builder| builder.with_tokens(tokens).with_protocol(Protocol::LangGraph)).await;
+        Rig::start(harness, |builder| builder.with_tokens(tokens.clone()).with_protocol(Protocol::LangGraph))
+            .await;
     let run = rig.run("mine", "Hi").await["id"].as_str().unwrap().to_owned();
     let asked = async |method: &Method, path: &str, token: Option<&str>, body: &Value| -> (u16, Value) {
         let mut request = rig.stranger(method.clone(), path);

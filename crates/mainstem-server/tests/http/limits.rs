@@ -18,7 +18,7 @@ fn slow() -> ScriptedModel {
 
 /// A connection on which this was said.
 async fn said(rig: &Rig, text: &str) -> TcpStream {
-    let mut stream = TcpStream::connect(rig.url.strip_prefix("http://").unwrap()).await.unwrap();
+    let mut stream = rig.connect().await;
     stream.write_all(text.as_bytes()).await.unwrap();
     stream
 }
@@ -80,7 +80,7 @@ async fn a_wait_ends_after_its_bound() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn readers_have_a_bound_in_all() {
-    let harness = fleet(slow()).build().unwrap();
+    let harness = fleet(slow());
     let rig = Rig::start(harness, |builder| builder.with_max_readers(usize::MAX)).await;
     rig.post("/v1/sessions/s/runs", json!({ "input": "go" })).await;
     let mut readers = Vec::new();

@@ -20,5 +20,6 @@ mod page;
 mod protocols;
 mod rig;
 mod runs;
+mod servers;
 mod steer;
 mod streams;

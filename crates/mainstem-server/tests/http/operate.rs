@@ -9,10 +9,7 @@ use mainstem::{
 };
 use reqwest::Method;
 use serde_json::{Map, Value, json};
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
-};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::rig::{Rig, TOKEN, events, fleet, ms};
 
@@ -105,7 +102,7 @@ async fn a_large_event_is_cut_in_a_stream_and_whole_by_itself() {
         "main",
         [Turn::new().call("large", json!({ "note": "n".repeat(400_000) })), Turn::new().text("Much.")],
     );
-    let rig = Rig::start(fleet(model).with_tool(large).build().unwrap(), |builder| builder).await;
+    let rig = Rig::start(fleet(model).with_tool(large), |builder| builder).await;
     rig.run("s", "go").await;
     let frames = rig.frames("/v1/sessions/s/events?follow=false", None).await;
     let longest = frames.iter().map(String::len).max().unwrap();
@@ -124,7 +121,7 @@ async fn a_large_event_is_cut_in_a_stream_and_whole_by_itself() {
 #[tokio::test]
 async fn a_client_that_is_slow_to_send_headers_is_disconnected() {
     let rig = Rig::of(hello()).await;
-    let mut slow = TcpStream::connect(rig.url.trim_start_matches("http://")).await.unwrap();
+    let mut slow = rig.connect().await;
     slow.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Slow: ").await.unwrap();
     let begun = std::time::Instant::now();
     let mut answer = Vec::new();
@@ -153,7 +150,7 @@ async fn a_client_that_sends_nothing_is_cut_off_too() {
     let rig = Rig::of(hello()).await;
     let begun = std::time::Instant::now();
     let silent = ["", "PRI * HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"].map(async |said| {
-        let mut stream = TcpStream::connect(rig.url.trim_start_matches("http://")).await.unwrap();
+        let mut stream = rig.connect().await;
         stream.write_all(said.as_bytes()).await.unwrap();
         // Ended, or reset.
         let _ = stream.read_to_end(&mut Vec::new()).await;
@@ -166,7 +163,7 @@ async fn a_client_that_sends_nothing_is_cut_off_too() {
 #[tokio::test]
 async fn a_refused_request_begins_nothing() {
     let model = ScriptedModel::new().agent("main", [Turn::new().text("Hello."), Turn::new().text("Again.")]);
-    let rig = Rig::start(fleet(model).build().unwrap(), |builder| builder.with_max_readers(1)).await;
+    let rig = Rig::start(fleet(model), |builder| builder.with_max_readers(1)).await;
     rig.run("s", "Hi").await;
     let reader = rig.get("/v1/sessions/s/events").await;
     let begin = rig.ask(Method::POST, "/v1/sessions/s/runs").header("accept", "text/event-stream");
@@ -193,12 +190,12 @@ async fn a_refused_request_begins_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn sessions_that_are_not_kept_are_deleted() {
     let journal = std::sync::Arc::new(mainstem::journal::MemoryJournal::new());
-    let harness = fleet(hello()).with_journal(journal.clone()).build().unwrap();
+    let harness = fleet(hello()).with_journal(journal.clone());
     let rig = Rig::start(harness, |builder| builder).await;
     rig.run("old", "go").await;
     rig.stop_now().await;
     let keep = mainstem::session::Keep::all().with_max_idle(ms(1));
-    let harness = fleet(hello()).with_journal(journal.clone()).build().unwrap();
+    let harness = fleet(hello()).with_journal(journal.clone());
     let rig = Rig::start(harness, |builder| builder.with_retention(keep)).await;
     for _ in 0..200 {
         if rig.get_json("/v1/sessions").await["items"] == json!([]) {

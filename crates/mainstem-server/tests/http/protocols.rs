@@ -14,7 +14,7 @@ async fn rig(protocol: Protocol) -> Rig {
         "slow",
         [Turn::new().text("I am").wait(ms(1500)).text(" slow.")],
     );
-    Rig::start(fleet(model).build().unwrap(), |builder| builder.with_protocol(protocol)).await
+    Rig::start(fleet(model), |builder| builder.with_protocol(protocol)).await
 }
 
 async fn status(rig: &Rig, run: &str) -> Value {
@@ -75,11 +75,11 @@ async fn a_run_whose_reader_is_cut_by_a_stop_goes_on() {
     let mut response = rig.post("/ag-ui", body).await;
     assert_eq!(response.status(), 200);
     while !String::from_utf8_lossy(&response.chunk().await.unwrap().unwrap()).contains("I am") {}
-    assert_eq!(rig.server.live_runs(), 1);
+    assert_eq!(rig.live_runs(), 1);
     rig.stop.cancel();
     while response.chunk().await.is_ok_and(|chunk| chunk.is_some()) {}
     tokio::time::sleep(ms(300)).await;
-    assert_eq!(rig.server.live_runs(), 1, "the run goes on without its reader");
+    assert_eq!(rig.live_runs(), 1, "the run goes on without its reader");
 }
 
 #[tokio::test]

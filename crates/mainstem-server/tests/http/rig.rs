@@ -1,4 +1,4 @@
-//! A server on the loopback, with a scripted fleet behind it, and a client.
+//! What serves a scripted fleet, and a client.
 
 use std::time::Duration;
 
@@ -6,11 +6,13 @@ use mainstem::{
     model::{Model, scripted::Turn},
     prelude::{AgentSpec, Harness, HarnessBuilder, ScriptedModel, ToolError, tool_fn},
 };
-use mainstem_server::{Builder, Server, Tokens};
+use mainstem_server::{Builder, Tokens};
 use reqwest::{Method, RequestBuilder, Response};
 use serde_json::{Map, Value, json};
-use tokio::net::TcpListener;
+use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
+
+use crate::servers::Servers;
 
 pub(crate) const TOKEN: &str = "the-token-of-the-harness";
 
@@ -22,45 +24,45 @@ pub(crate) const fn ms(millis: u64) -> Duration {
 pub(crate) struct Rig {
     pub(crate) url: String,
     pub(crate) stop: CancellationToken,
-    pub(crate) server: Server,
-    harness: Harness,
-    serving: tokio::task::JoinHandle<()>,
+    servers: Servers,
     client: reqwest::Client,
 }
 
 impl Rig {
-    pub(crate) async fn start(harness: Harness, build: impl FnOnce(Builder) -> Builder) -> Self {
+    pub(crate) async fn start(harness: HarnessBuilder, build: impl Fn(Builder) -> Builder) -> Self {
         let tokens = Tokens::new().with_token(TOKEN, None).unwrap();
-        let server = build(Server::new(harness.clone()).with_tokens(tokens)).build().unwrap();
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        let (stop, served) = (CancellationToken::new(), server.clone());
-        let stopped = stop.clone();
-        #[expect(clippy::disallowed_methods, reason = "ended when the rig is dropped")]
-        let serving = tokio::spawn(async move { served.serve(listener, stopped).await.unwrap() });
+        let with_tokens = |builder: Builder| build(builder.with_tokens(tokens.clone()));
+        let stop = CancellationToken::new();
+        let servers = Servers::start(harness, with_tokens, stop.clone()).await;
         let _ = rustls::crypto::ring::default_provider().install_default();
-        Self { url, stop, server, harness, serving, client: reqwest::Client::new() }
+        Self { url: servers.url.clone(), stop, client: servers.client(), servers }
     }
 
     pub(crate) async fn of(model: ScriptedModel) -> Self {
-        Self::start(fleet(model).build().unwrap(), |builder| builder).await
+        Self::start(fleet(model), |builder| builder).await
+    }
+
+    /// Returns how many runs are queued or active.
+    pub(crate) fn live_runs(&self) -> usize {
+        self.servers.live_runs()
     }
 
     /// Ends it as a process ends, so that another can have its journal.
     pub(crate) async fn end(mut self) {
-        self.stop.cancel();
-        self.client = reqwest::Client::new();
-        (&mut self.serving).await.unwrap();
-        self.harness.shutdown(ms(1000)).await;
-        self.harness.journal().unwrap().close().await.unwrap();
+        self.stopped().await;
+        self.servers.close().await;
     }
 
     /// Ends it; its journal stays open for another.
     pub(crate) async fn stop_now(mut self) {
+        self.stopped().await;
+    }
+
+    async fn stopped(&mut self) {
         self.stop.cancel();
-        self.client = reqwest::Client::new();
-        (&mut self.serving).await.unwrap();
-        self.harness.shutdown(ms(1000)).await;
+        // Its connections would keep the server from stopping.
+        self.client = self.servers.client();
+        self.servers.stopped().await;
     }
 
     /// A request with the harness's token.
@@ -71,6 +73,15 @@ impl Rig {
     /// A request without any.
     pub(crate) fn stranger(&self, method: Method, path: &str) -> RequestBuilder {
         self.client.request(method, format!("{}{path}", self.url))
+    }
+
+    pub(crate) async fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.url.strip_prefix("http://").unwrap()).await.unwrap()
+    }
+
+    /// A request that begins, with more to come.
+    pub(crate) fn head(&self, line: &str, more: &str) -> String {
+        format!("{line} HTTP/1.1\r\nHost: {}\r\n{more}\r\n", self.url.strip_prefix("http://").unwrap())
     }
 
     pub(crate) async fn get(&self, path: &str) -> Response {
@@ -87,6 +98,21 @@ impl Rig {
         self.ask(Method::POST, path).json(&body).send().await.unwrap()
     }
 
+    /// Returns the ids of each page of a list.
+    pub(crate) async fn pages_of(&self, path: &str) -> Vec<Vec<String>> {
+        let (mut pages, mut cursor) = (Vec::new(), String::new());
+        loop {
+            let page = self.get_json(&format!("{path}{cursor}")).await;
+            let ids =
+                page["items"].as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap().to_owned());
+            pages.push(ids.collect());
+            match page["next"].as_str() {
+                Some(next) => cursor = format!("&cursor={next}"),
+                None => return pages,
+            }
+        }
+    }
+
     /// Begins a run and waits for its end.
     pub(crate) async fn run(&self, session: &str, input: &str) -> Value {
         let request =
@@ -96,11 +122,16 @@ impl Rig {
         response.json().await.unwrap()
     }
 
-    /// Returns the figure of a line of `/metrics`; 0 if the line is absent.
+    /// Returns the figure of a line of `/metrics`, of all servers together; 0 if the line is absent.
     pub(crate) async fn figure(&self, name: &str) -> u64 {
-        let figures = self.get("/metrics").await.text().await.unwrap();
-        let line = figures.lines().find_map(|line| line.strip_prefix(&format!("mainstem_{name} ")));
-        line.map_or(0, |value| value.parse().unwrap())
+        let mut sum = 0;
+        for url in self.servers.urls() {
+            let request = self.client.get(format!("{url}/metrics")).bearer_auth(TOKEN);
+            let figures = request.send().await.unwrap().text().await.unwrap();
+            let line = figures.lines().find_map(|line| line.strip_prefix(&format!("mainstem_{name} ")));
+            sum += line.map_or(0, |value| value.parse::<u64>().unwrap());
+        }
+        sum
     }
 
     /// The key of a session's first child.

@@ -14,7 +14,10 @@ use mainstem_testing::{FaultyJournal, laws};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::rig::{Rig, TOKEN, events, fleet, frames, ms};
+use crate::{
+    rig::{Rig, TOKEN, events, fleet, frames, ms},
+    servers::SERVERS,
+};
 
 fn says(count: usize) -> ScriptedModel {
     ScriptedModel::new().agent("main", (0..count).map(|number| Turn::new().text(format!("{number}"))))
@@ -38,13 +41,13 @@ async fn runs_that_are_over_leave_every_map_and_gauge() {
     const RUNS: usize = 200;
     let dir = tempfile::tempdir().unwrap();
     let journal = SqliteJournal::open(dir.path().join("j.db")).unwrap();
-    let harness = fleet(says(2 * RUNS)).with_journal(journal).build().unwrap();
+    let harness = fleet(says(2 * RUNS)).with_journal(journal);
     let rig = Rig::start(harness, |builder| builder.with_max_runs(4)).await;
     // More of them in a row, and in sessions of their own, than can run at once.
     for number in 0..RUNS {
         assert_eq!(rig.run("s", "go").await["status"], "success", "{number}");
         assert_eq!(rig.run(&format!("s-{number}"), "go").await["status"], "success", "{number}");
-        assert_eq!(rig.server.live_runs(), 0, "{number}");
+        assert_eq!(rig.live_runs(), 0, "{number}");
     }
     assert_eq!(rig.figure("runs_active").await, 0);
     assert_eq!(rig.figure("runs_total{outcome=\"success\"}").await, 2 * RUNS as u64);
@@ -93,7 +96,7 @@ async fn a_second_run_is_refused_unless_it_says_queue() {
     let path = |run: &Value| format!("/v1/runs/{}", run["id"].as_str().unwrap());
     assert_eq!(rig.post(&format!("{}/cancel", path(&third)), json!({})).await.status(), 202);
     for _ in 0..500 {
-        if rig.server.live_runs() == 2 {
+        if rig.live_runs() == 2 {
             break;
         }
         tokio::time::sleep(ms(10)).await;
@@ -101,7 +104,7 @@ async fn a_second_run_is_refused_unless_it_says_queue() {
     assert_eq!(rig.get_json("/v1/sessions/s").await["queued_runs"], json!([second["id"]]));
     assert_eq!(rig.post(&format!("{}/cancel", path(&first)), json!({})).await.status(), 202);
     for _ in 0..500 {
-        if rig.server.live_runs() == 0 {
+        if rig.live_runs() == 0 {
             break;
         }
         tokio::time::sleep(ms(10)).await;
@@ -110,7 +113,7 @@ async fn a_second_run_is_refused_unless_it_says_queue() {
     let second = rig.get_json(&path(&second)).await;
     assert_eq!(second["reply"], "Quick.", "{second}");
     assert_eq!(rig.get_json("/v1/sessions/s").await["queued_runs"], json!([]));
-    assert_eq!(rig.server.live_runs(), 0);
+    assert_eq!(rig.live_runs(), 0);
     assert_eq!(rig.get_json(&path(&third)).await["status"], "cancelled");
     // Nothing that has waited keeps the session from being deleted.
     assert_eq!(rig.ask(Method::DELETE, "/v1/sessions/s").send().await.unwrap().status(), 204);
@@ -120,7 +123,7 @@ async fn a_second_run_is_refused_unless_it_says_queue() {
 async fn a_queued_run_that_is_cancelled_ends_for_all_who_asked_for_it() {
     let dir = tempfile::tempdir().unwrap();
     let journal = SqliteJournal::open(dir.path().join("j.db")).unwrap();
-    let rig = Rig::start(fleet(slow()).with_journal(journal).build().unwrap(), |builder| builder).await;
+    let rig = Rig::start(fleet(slow()).with_journal(journal), |builder| builder).await;
     let first: Value = rig.post("/v1/sessions/s/runs", json!({ "input": "one" })).await.json().await.unwrap();
     let queue = |key: &str| {
         let request = rig.ask(Method::POST, "/v1/sessions/s/runs").header("idempotency-key", key.to_owned());
@@ -148,7 +151,7 @@ async fn a_queued_run_that_is_cancelled_ends_for_all_who_asked_for_it() {
         (&json!("cancelled"), &json!("cancelled_by_user"))
     );
     for _ in 0..500 {
-        if rig.server.live_runs() == 1 {
+        if rig.live_runs() == 1 {
             break;
         }
         tokio::time::sleep(ms(10)).await;
@@ -168,20 +171,24 @@ async fn a_queued_run_that_is_cancelled_ends_for_all_who_asked_for_it() {
     assert_eq!(again.json::<Value>().await.unwrap(), known);
     rig.post(&format!("/v1/runs/{}/cancel", first["id"].as_str().unwrap()), json!({})).await;
     for _ in 0..500 {
-        if rig.server.live_runs() == 0 {
+        if rig.live_runs() == 0 {
             break;
         }
         tokio::time::sleep(ms(10)).await;
     }
-    assert_eq!(rig.server.live_runs(), 0);
+    assert_eq!(rig.live_runs(), 0);
     assert_eq!(rig.ask(Method::DELETE, "/v1/sessions/s").send().await.unwrap().status(), 204);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_the_shutdown_stops_says_so() {
+    // It reads a file.
+    if SERVERS > 1 {
+        return;
+    }
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("j.db");
-    let harness = fleet(slow()).with_journal(SqliteJournal::open(&path).unwrap()).build().unwrap();
+    let harness = fleet(slow()).with_journal(SqliteJournal::open(&path).unwrap());
     let rig = Rig::start(harness, |builder| builder).await;
     assert_eq!(rig.post("/v1/sessions/s/runs", json!({ "input": "one" })).await.status(), 202);
     let mut seen = rig.get("/v1/sessions/s/events").await;
@@ -196,6 +203,10 @@ async fn a_run_that_the_shutdown_stops_says_so() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_tenant_cannot_take_the_runs_of_another() {
+    // Each has limits of its own.
+    if SERVERS > 1 {
+        return;
+    }
     let dir = tempfile::tempdir().unwrap();
     let tokens = mainstem_server::Tokens::new();
     let tokens = tokens
@@ -203,8 +214,8 @@ async fn one_tenant_cannot_take_the_runs_of_another() {
         .unwrap()
         .with_token("the-token-of-globex", Some("globex"))
         .unwrap();
-    let harness = fleet(slow()).with_workspace(dir.path()).build().unwrap();
-    let rig = Rig::start(harness, |builder| builder.with_tokens(tokens).with_max_runs(8)).await;
+    let harness = fleet(slow()).with_workspace(dir.path());
+    let rig = Rig::start(harness, |builder| builder.with_tokens(tokens.clone()).with_max_runs(8)).await;
     let mut begun = 0;
     for number in 0..12 {
         let response = rig.post(&format!("/v1/sessions/s-{number}/runs"), json!({ "input": "go" })).await;
@@ -232,9 +243,13 @@ fn parsed(text: &str) -> Vec<AgentEvent> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn lines_that_are_cut_end_with_an_error() {
+    // Its journal fails.
+    if SERVERS > 1 {
+        return;
+    }
     let lines = async |room| {
         let journal = FaultyJournal::new(MemoryJournal::new());
-        let harness = fleet(says(8)).with_journal(journal.clone()).build().unwrap();
+        let harness = fleet(says(8)).with_journal(journal.clone());
         let rig = Rig::start(harness, |builder| builder).await;
         journal.fill_after(room);
         let request = rig.ask(Method::POST, "/v1/sessions/s/runs").header("accept", "application/x-ndjson");
@@ -246,11 +261,15 @@ async fn lines_that_are_cut_end_with_an_error() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_reader_saw_stays_true_when_the_disk_is_full() {
+    // Its journal fails.
+    if SERVERS > 1 {
+        return;
+    }
     // After each number of events that the disk has room for, up to more than there are.
     let mut failed = 0;
     for room in 0..24 {
         let journal = FaultyJournal::new(MemoryJournal::new());
-        let harness = fleet(says(8)).with_journal(journal.clone()).build().unwrap();
+        let harness = fleet(says(8)).with_journal(journal.clone());
         let rig = Rig::start(harness, |builder| builder).await;
         rig.run("s", "before").await;
         let before = rig.get_json("/v1/sessions/s").await["last_seq"].as_u64().unwrap();
@@ -348,7 +367,7 @@ async fn an_operator_lets_callers_send_another_role() {
     let hears = heard.clone();
     let model = ScriptedModel::new().agent("main", [Turn::new().text("Yes.")]);
     let model = Hears { inner: model, roles: hears };
-    let harness = fleet(model).build().unwrap();
+    let harness = fleet(model);
     let rig = Rig::start(harness, |builder| builder.with_allowed_role(Role::System)).await;
     let post = |role: &str| {
         let input = json!({ "role": role, "content": [{ "type": "text", "text": "You are root." }] });
@@ -461,11 +480,15 @@ async fn requests_that_wait_leave_their_turn_to_others() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_is_tied_to_its_reader_before_it_is_recorded() {
+    // It locks a file.
+    if SERVERS > 1 {
+        return;
+    }
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("j.db");
     let wait = Turn::new().text("Well.").wait(ms(60_000));
     let model = ScriptedModel::new().agent("main", [Turn::new().text("Quick."), wait]);
-    let harness = fleet(model).with_journal(SqliteJournal::open(&path).unwrap()).build().unwrap();
+    let harness = fleet(model).with_journal(SqliteJournal::open(&path).unwrap());
     let rig = Rig::start(harness, |builder| builder).await;
     rig.run("s", "before").await;
     // While nothing can be recorded, the reader asks for a run and leaves.

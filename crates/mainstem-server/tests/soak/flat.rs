@@ -27,8 +27,7 @@ fn ten_thousand_runs_leave_nothing_behind() {
         let (early, sessions) = if is_slow() { (100, 500) } else { (8, 24) };
         let dir = tempfile::tempdir().unwrap();
         let journal = SqliteJournal::open(dir.path().join("j.db")).unwrap();
-        let harness =
-            fleet(Player).with_ids(mainstem::event::RandomIds).with_journal(journal).build().unwrap();
+        let harness = fleet(Player).with_ids(mainstem::event::RandomIds).with_journal(journal);
         let rig = Rig::start(harness, |builder| builder.with_idle_timeout(ms(200))).await;
         let begun = Instant::now();
         let mut took = use_sessions(&rig, 0..early).await;

@@ -12,6 +12,9 @@ mod process;
 #[expect(dead_code, reason = "the other tests use what these do not")]
 #[path = "../http/rig.rs"]
 mod rig;
+#[expect(dead_code, reason = "the other tests use what these do not")]
+#[path = "../http/servers.rs"]
+mod servers;
 
 use std::{
     future::Future,

@@ -84,10 +84,10 @@ async fn measure(attacks: &[Attack]) -> Measured {
     let dir = tempfile::tempdir().unwrap();
     let journal = SqliteJournal::open(dir.path().join("j.db")).unwrap();
     let harness = fleet(Player).with_ids(mainstem::event::RandomIds).with_journal(journal);
-    let harness = harness.with_workspace(dir.path()).build().unwrap();
+    let harness = harness.with_workspace(dir.path());
     let tokens = Tokens::new().with_token(TOKEN, None).unwrap();
     let tokens = tokens.with_token(ACME, Some("acme")).unwrap().with_token(GLOBEX, Some("globex")).unwrap();
-    let rig = Rig::start(harness.clone(), |builder| builder.with_tokens(tokens)).await;
+    let rig = Rig::start(harness, |builder| builder.with_tokens(tokens.clone())).await;
     let target = |token| Target { url: rig.url.clone(), token };
     let (victim, attacker) = (target(ACME), target(GLOBEX));
     let work = || on_a_thread(victim.clone(), async |victim| work(&victim).await);
@@ -103,8 +103,7 @@ async fn measure(attacks: &[Attack]) -> Measured {
     drop(attackers);
     eventually("the attacker's runs end", async || rig.figure("runs_active").await == 0).await;
     let after = work().await;
-    rig.stop.cancel();
-    harness.shutdown(ms(1_000)).await;
+    rig.stop_now().await;
     let calm = Took { p50: before.p50.max(after.p50), p99: before.p99.max(after.p99) };
     Measured { calm, attacked, served, threads }
 }

@@ -55,6 +55,7 @@ use crate::BuildError;
 /// # drop(harness);
 /// # Ok::<(), mainstem::BuildError>(())
 /// ```
+#[derive(Clone)]
 #[must_use]
 pub struct HarnessBuilder {
     name: Arc<str>,

@@ -94,6 +94,7 @@ async fn begin(call: &Call, request: SendMessageRequest, shown: Shown) -> Result
     let is_read = shown != Shown::AtOnce;
     let request = NewRunOf { session: &session, run, key: key.map(|key| (key, &digest)), is_read };
     let BegunRun { run, is_new, reader } = request.begin(&call.app, &call.caller).await?;
+    runs::until_recorded(&run).await;
     let (fold, cursor) = if is_new {
         let fold = TaskFold::new(run.id().as_str(), run.session().id().as_str()).with_input(&input);
         (fold.with_extension(call.extension()), run.session().log().committed_from(run.first()))

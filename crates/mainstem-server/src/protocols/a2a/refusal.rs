@@ -14,7 +14,7 @@ use mainstem_a2a::{
 use mainstem_api::Code;
 use serde_json::Value;
 
-use crate::problem::Problem;
+use crate::{problem::Problem, relay::Elsewhere};
 
 /// Why a request is refused.
 #[derive(Debug)]
@@ -27,6 +27,8 @@ struct Inner {
     status: Option<StatusCode>,
     /// The headers that the status requires.
     headers: HeaderMap,
+    /// The session that another node has open, if that is why.
+    elsewhere: Option<Elsewhere>,
 }
 
 impl Refusal {
@@ -40,31 +42,33 @@ impl Refusal {
 
     /// Returns the response of a JSON-RPC request.
     pub(super) fn rpc(self, id: JsonRpcId) -> Response {
-        let Inner { error, status, headers } = *self.0;
         // Errors of the protocol are results of the transport.
-        let status = status.unwrap_or(StatusCode::OK);
-        response(status, headers, "application/json", &error::rpc(id, &error))
+        let status = self.0.status.unwrap_or(StatusCode::OK);
+        let body = error::rpc(id, &self.0.error);
+        self.response(status, "application/json", &body)
     }
 
     fn rest(self) -> Response {
-        let Inner { error, status, headers } = *self.0;
-        let own = StatusCode::from_u16(error.http_status_code()).ok();
-        let status = status.or(own).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let mut body = error::rest(&error);
+        let own = StatusCode::from_u16(self.0.error.http_status_code()).ok();
+        let status = self.0.status.or(own).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut body = error::rest(&self.0.error);
         body["error"]["code"] = status.as_u16().into();
-        response(status, headers, super::rest::JSON, &body)
+        self.response(status, super::rest::JSON, &body)
     }
-}
 
-fn response(status: StatusCode, headers: HeaderMap, media_type: &'static str, body: &Value) -> Response {
-    let mut response = (status, headers, body.to_string()).into_response();
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
-    response
+    fn response(self, status: StatusCode, media_type: &'static str, body: &Value) -> Response {
+        let mut response = (status, self.0.headers, body.to_string()).into_response();
+        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
+        if let Some(elsewhere) = self.0.elsewhere {
+            response.extensions_mut().insert(elsewhere);
+        }
+        response
+    }
 }
 
 impl From<A2AError> for Refusal {
     fn from(error: A2AError) -> Self {
-        Self(Box::new(Inner { error, status: None, headers: HeaderMap::new() }))
+        Self(Box::new(Inner { error, status: None, headers: HeaderMap::new(), elsewhere: None }))
     }
 }
 
@@ -98,11 +102,12 @@ impl From<Problem> for Refusal {
         // that the protocol has no error for.
         let is_kept = code == error_code::INTERNAL_ERROR || matches!(body.status, 408 | 413 | 415 | 429);
         let status = StatusCode::from_u16(body.status).ok().filter(|_| is_kept);
+        let elsewhere = Elsewhere::of(&problem);
         let headers = problem.into_response().headers().clone();
         let kept = [header::RETRY_AFTER, header::WWW_AUTHENTICATE];
         let headers = headers.into_iter().filter_map(|(name, value)| Some((name?, value)));
         let headers = headers.filter(|(name, _)| kept.contains(name)).collect();
-        Self(Box::new(Inner { error, status, headers }))
+        Self(Box::new(Inner { error, status, headers, elsewhere }))
     }
 }
 

@@ -6,7 +6,8 @@ use futures_util::StreamExt;
 use mainstem::{
     event::{CancelReason, Cursor},
     journal::{Listing, Part},
-    session::FoundRun,
+    message::RunId,
+    session::{FoundRun, SessionCopy},
 };
 use mainstem_a2a::{
     TaskFold,
@@ -17,7 +18,7 @@ use mainstem_api::Code;
 use tokio::time::timeout;
 
 use super::{Call, messages, refusal::Refusal, rpc::Answer};
-use crate::{app::App, problem::Problem, readers::ReaderPermit};
+use crate::{app::App, problem::Problem, readers::ReaderPermit, relay::Elsewhere};
 
 /// How long the answer to a cancel waits for the end of the task.
 const CANCEL_WAIT: Duration = Duration::from_secs(5);
@@ -139,15 +140,7 @@ pub(super) async fn list(call: &Call, request: ListTasksRequest) -> Result<Answe
     let mut tasks = Vec::new();
     let with_artifacts = request.include_artifacts == Some(true);
     for context in contexts(call, request.context_id.clone().filter(|id| !id.is_empty())).await? {
-        // One at a time: a session that is held stays open.
-        let session = match call.app.session(&call.caller, &context).await {
-            Ok(session) => session,
-            // Unknown, or deleted meanwhile.
-            Err(problem) if problem.is_not_found() => continue,
-            Err(problem) => return Err(problem.into()),
-        };
-        for run in session.find_runs().iter().rev() {
-            let fold = fold(run, None).await.0;
+        for fold in folds_of(call, &context).await? {
             if matches(&request, &fold) {
                 let task = fold.task(history);
                 tasks.push(Task { artifacts: task.artifacts.filter(|_| with_artifacts), ..task });
@@ -169,6 +162,47 @@ pub(super) async fn list(call: &Call, request: ListTasksRequest) -> Result<Answe
     let total_size = i32::try_from(total).unwrap_or(i32::MAX);
     let page_size = i32::try_from(page.len()).unwrap_or(size);
     Ok(Answer::json(ListTasksResponse { tasks: page, next_page_token, page_size, total_size }))
+}
+
+/// Returns the tasks of a session, the latest first; none if it is unknown, or deleted meanwhile.
+async fn folds_of(call: &Call, context: &str) -> Result<Vec<TaskFold>, Refusal> {
+    match call.app.session(&call.caller, context).await {
+        Ok(session) => {
+            let mut folds = Vec::new();
+            for run in session.find_runs().iter().rev() {
+                folds.push(fold(run, None).await.0);
+            }
+            Ok(folds)
+        }
+        Err(problem) if problem.is_not_found() => Ok(Vec::new()),
+        Err(problem) => {
+            let Some(Elsewhere(id)) = Elsewhere::of(&problem) else { return Err(problem.into()) };
+            let copy = call.caller.harness.sessions().copy(&id).await;
+            let copy = copy.map_err(|error| call.app.unreadable(&error))?;
+            Ok(match copy {
+                Some(copy) => folds_elsewhere(&copy).await,
+                None => Vec::new(),
+            })
+        }
+    }
+}
+
+/// Returns the tasks of a session that another node has open, as far as they are recorded.
+async fn folds_elsewhere(copy: &SessionCopy) -> Vec<TaskFold> {
+    let log = copy.log();
+    let (mut cursor, last) = (log.committed_from(1), log.last_seq());
+    let mut folds = Vec::<(RunId, TaskFold)>::new();
+    while cursor.next_seq() <= last {
+        let Some(event) = cursor.next().await else { break };
+        let Some(run) = event.run_id() else { continue };
+        let known = folds.iter().rposition(|(known, _)| known == run);
+        let place = known.unwrap_or_else(|| {
+            folds.push((run.clone(), TaskFold::new(run.as_str(), log.session_id().as_str())));
+            folds.len() - 1
+        });
+        folds[place].1.apply(&event);
+    }
+    folds.into_iter().rev().map(|(_, fold)| fold).collect()
 }
 
 fn matches(request: &ListTasksRequest, fold: &TaskFold) -> bool {

@@ -13,7 +13,12 @@ use mainstem_api::{Code, NewRun, RunOptions};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use crate::{app::App, caller::Caller, problem::Problem, runs::NewRunOf};
+use crate::{
+    app::App,
+    caller::Caller,
+    problem::Problem,
+    runs::{NewRunOf, until_recorded},
+};
 
 /// The agent of a submission that names none.
 const DEFAULT: &str = "default";
@@ -47,7 +52,8 @@ pub(super) async fn begin(app: &Arc<App>, caller: &Caller, id: &str, task: Submi
         ..NewRun::new(task.input.unwrap_or_default()).with_options(options(context, agent)?)
     };
     let request = NewRunOf { session: &session, run: request, key: None, is_read: false };
-    request.begin_as(app, caller, run).await.map(drop)
+    until_recorded(&request.begin_as(app, caller, run).await?.run).await;
+    Ok(())
 }
 
 /// Returns the agent that leads the run. A server of one agent runs it for any id, as AgentScope's

@@ -32,7 +32,7 @@ use crate::{
     idempotency,
     problem::Problem,
     readers::ReaderPermit,
-    runs::{BegunRun, MAX_WAIT, NewRunOf},
+    runs::{BegunRun, MAX_WAIT, NewRunOf, until_recorded},
 };
 
 /// Parameters after the `?`.
@@ -46,6 +46,7 @@ pub(super) async fn create(
     Body(request, digest): Body<RunRequest>,
 ) -> Result<Response, Problem> {
     let begun = begin(&app, &caller, &thread, &headers, &request, &digest, false).await?;
+    until_recorded(&begun.run).await;
     let view = run_view(&begun.run, &request.assistant_id).await;
     Ok(located(Json(view).into_response(), &begun.run, ""))
 }

@@ -19,7 +19,7 @@ use super::{HarnessBuilder, compose::Scope, places};
 use crate::BuildError;
 
 /// The tools that agents get; none by default.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Files {
     tools: bool,
     protected: Vec<PathBuf>,

@@ -18,7 +18,7 @@ use super::super::HarnessBuilder;
 use crate::BuildError;
 
 /// The servers that the program declares, and whether agents may declare some.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(in crate::harness::builder) struct Declared {
     servers: BTreeMap<String, Server>,
     agents_may: bool,

@@ -7,7 +7,7 @@ use mainstem_subagent::ToolGrant;
 
 use crate::BuildError;
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(in crate::harness::builder) struct Declared {}
 
 #[derive(Clone)]
