@@ -12,7 +12,10 @@ use mainstem::{
     message::{SessionId, ToolState},
 };
 use mainstem_testing::{journal::read_all, laws, render};
-use tokio::time::{Instant, sleep};
+use tokio::{
+    task::block_in_place,
+    time::{Instant, sleep},
+};
 use tokio_util::task::TaskTracker;
 
 use crate::{
@@ -53,14 +56,11 @@ async fn what_clients_see_is_what_is_recorded_whatever_fails() {
     let mut cluster = Cluster::start(3).await;
     let ends = Instant::now() + Duration::from_secs(time);
     let address = cluster.address();
-    let clients = join_all((0..sessions).map(|number| client(address.clone(), number, seed, ends)));
-    // A task of its own, since it blocks.
-    let faults = TaskTracker::new().spawn(async move {
-        let done = faults(&mut cluster, seed, ends, pause).await;
-        (cluster, done)
-    });
-    let (seen, faults) = tokio::join!(clients, faults);
-    let (cluster, faults) = faults.unwrap();
+    let clients = (0..sessions).map(|number| client(address.clone(), number, seed, ends));
+    // This thread waits for processes, and they end with the thread that has started them.
+    let clients = TaskTracker::new().spawn(join_all(clients.collect::<Vec<_>>()));
+    let faults = faults(&mut cluster, seed, ends, pause).await;
+    let seen = clients.await.unwrap();
     println!("faults: {faults:?}");
     let node = cluster.join().await;
     let mut runs = 0;
@@ -69,7 +69,7 @@ async fn what_clients_see_is_what_is_recorded_whatever_fails() {
         let remote = Server::at(&address).unwrap().open(session.clone()).unwrap();
         settled(&node.journal(), &remote).await;
         // Whichever server continues it finds all files.
-        one_run(&address, &session, "the last one", None).await;
+        one_run(&address, &session, &format!("key-{number}-last"), None).await;
         let record = settled(&node.journal(), &remote).await;
         check(&session, &record, &seen);
         files_are_found(&session, &record);
@@ -148,7 +148,7 @@ async fn faults(
             3 => {
                 cluster.database.stop();
                 sleep(time / 4).await;
-                cluster.database.start_again();
+                block_in_place(|| cluster.database.start_again());
                 "database restarted"
             }
             4 => {

@@ -10,7 +10,10 @@ use std::{
 use mainstem_postgres::{Node, Settings};
 use mainstem_testing::{Postgres, Proxy};
 use tempfile::TempDir;
-use tokio::time::{sleep, timeout};
+use tokio::{
+    task::block_in_place,
+    time::{sleep, timeout},
+};
 
 /// The lease of the servers, short so that a test sees many ends of it.
 pub(crate) const LEASE: Duration = Duration::from_secs(3);
@@ -70,10 +73,11 @@ impl Cluster {
 
     /// Stops the database for good; a replica, which has followed it for a time, takes its place.
     pub(crate) async fn fail_over(&mut self, time: Duration) {
-        let replica = self.database.replicate();
+        let replica = block_in_place(|| self.database.replicate());
         sleep(time).await;
         self.database.stop();
-        let stopped = std::mem::replace(&mut self.database, replica.promote());
+        let promoted = block_in_place(|| replica.promote());
+        let stopped = std::mem::replace(&mut self.database, promoted);
         for server in &self.servers {
             server.network.add(self.database.port());
             server.network.remove(stopped.port());
@@ -155,7 +159,9 @@ fn command(url: &str, name: &str, tokens: &str, files: &Path) -> Command {
 /// Starts a server. Returns its port, too.
 fn spawn(command: &mut Command) -> (Child, u16) {
     let mut process = command.spawn().unwrap();
+    let mut stdout = BufReader::new(process.stdout.take().unwrap());
     let mut line = String::new();
-    BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    // It connects through a proxy of this process.
+    block_in_place(|| stdout.read_line(&mut line).unwrap());
     (process, line.trim().parse().unwrap())
 }

@@ -259,6 +259,21 @@ async fn a_job_whose_server_is_killed_ends_at_another_with_its_turn() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sessions_go_on_at_a_replica_that_takes_the_database_s_place() {
+    let mut cluster = Cluster::start(2).await;
+    let (address, session) = (cluster.address(), "s".parse().unwrap());
+    let mut seen = 0;
+    for time in 0..3 {
+        let run = one_run(&address, &session, &format!("run-{time}"), None).await;
+        assert!(run[0].seq > seen && run.last().unwrap().to_string().contains("success"));
+        seen = run.last().unwrap().seq;
+        cluster.fail_over(Duration::from_millis(50)).await;
+    }
+    let read = read_through(&address, &session, seen).await;
+    laws(&read).unwrap();
+}
+
 /// A reader of a live stream with one session.
 struct LiveReader {
     body: BoxStream<'static, reqwest::Result<Vec<u8>>>,

@@ -62,8 +62,10 @@ impl Postgres {
 
     /// Stops it at once, as a crash of the machine would, but for what the disk has.
     pub fn stop(&mut self) {
-        signal("QUIT", self.server.id());
-        let _ = self.server.wait();
+        if self.server.try_wait().is_ok_and(|status| status.is_none()) {
+            signal("QUIT", self.server.id());
+            let _ = self.server.wait();
+        }
     }
 
     /// Starts it again, with the same files and port.

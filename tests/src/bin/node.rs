@@ -28,6 +28,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .with_tool(tool_fn("poke", "P", |_, _: Map<String, Value>| async { Ok::<_, ToolError>("ok") }))
         .with_permissions(RuleSet::default().with_pattern(Effect::Ask, "poke")?)
         .with_workspace(workspace)
+        .with_file_tools(true)
         .with_session_files(SessionFiles::open(files)?)
         .with_journal(node.journal())
         .with_task_store(node.tasks())
