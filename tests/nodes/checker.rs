@@ -19,7 +19,7 @@ use tokio::{
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    client::{answer_all, one_job, one_run, read_through},
+    client::{answer_all, one_job, one_queued_run, one_run, read_through},
     cluster::{Cluster, LEASE},
 };
 
@@ -98,10 +98,20 @@ async fn client(address: String, number: usize, seed: u64, ends: Instant) -> See
     let mut seen = Vec::new();
     while Instant::now() < ends {
         let key = format!("key-{number}-{}", seen.len());
-        let events = match random.below(5) {
+        let events = match random.below(6) {
             0 => {
                 one_job(&address, &session, &key).await;
                 None
+            }
+            2 => {
+                // One that waits behind it.
+                let next = format!("{key}-next");
+                let (first, then) = tokio::join!(
+                    one_run(&address, &session, &key, None),
+                    one_queued_run(&address, &session, &next)
+                );
+                seen.push(SeenRun { key: next, events: Some(then) });
+                Some(first)
             }
             choice => {
                 let cancels = (choice == 1).then(|| 1 + random.below(20) as usize);
@@ -186,7 +196,8 @@ fn check(session: &SessionId, record: &[AgentEvent], seen: &Seen) {
     for SeenRun { key, events } in seen {
         // The key has begun one run.
         let begun = record.iter().filter(|event| begins(event, key)).count();
-        assert_eq!(begun, 1, "{session}, {key}");
+        let what = if events.is_some() { "run" } else { "job" };
+        assert_eq!(begun, 1, "{session}, {what} {key}");
         let Some(events) = events else { continue };
         // What was shown is recorded, as it was shown, and in order.
         for event in events {

@@ -49,10 +49,25 @@ pub(crate) async fn one_run(
     key: &str,
     cancels: Option<usize>,
 ) -> Vec<AgentEvent> {
+    read_run(address, session, NewRun::new(key), key, cancels).await
+}
+
+/// Does the same with a run that waits until the session is free.
+pub(crate) async fn one_queued_run(address: &str, session: &SessionId, key: &str) -> Vec<AgentEvent> {
+    read_run(address, session, NewRun { queue: true, ..NewRun::new(key) }, key, None).await
+}
+
+async fn read_run(
+    address: &str,
+    session: &SessionId,
+    run: NewRun,
+    key: &str,
+    cancels: Option<usize>,
+) -> Vec<AgentEvent> {
     let server = Server::at(address).unwrap();
     let remote = server.open(session.clone()).unwrap();
     let begin = || async {
-        let begun = remote.run_with_key(key, NewRun::new(key)).await;
+        let begun = remote.run_with_key(key, run.clone()).await;
         if let Err(error) = &begun
             && error.problem().is_some_and(|problem| problem.code == Code::RunActive)
         {

@@ -5,15 +5,16 @@ use std::time::Duration;
 use futures_util::{StreamExt, TryStreamExt, future::join_all, stream::BoxStream};
 use mainstem::{
     api::{
-        AnySession, Code, EventQuery, Host, JobState, LiveFrame, NewJob, NewLink, NewRun, RunState,
+        AnySession, Code, EventQuery, Host, JobState, LiveFrame, NewJob, NewLink, NewRun, RunState, RunView,
         SessionQuery,
     },
     client::Server,
     event::{AgentEvent, EventKind, FleetState},
-    message::SessionId,
+    message::{RunId, SessionId},
 };
 use mainstem_postgres::Settings;
 use mainstem_testing::laws;
+use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use crate::{
@@ -272,6 +273,64 @@ async fn sessions_go_on_at_a_replica_that_takes_the_database_s_place() {
     }
     let read = read_through(&address, &session, seen).await;
     laws(&read).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn queued_runs_are_found_at_any_server_and_outlive_theirs() {
+    for is_killed in [true, false] {
+        let mut cluster = Cluster::start(2).await;
+        let remote = |server: usize| Server::at(&cluster.address_of(server)).unwrap().open("s").unwrap();
+        let queued = |text: &str| NewRun { queue: true, ..NewRun::new(text) };
+        remote(0).run(NewRun::new("one")).await.unwrap();
+        let two = remote(1).run(queued("two")).await.unwrap().run;
+        let three = remote(0).run(queued("three")).await.unwrap().run;
+        let four = remote(0).run(queued("four")).await.unwrap().run;
+        let at = |server: usize, run: &RunId| format!("{}/v1/runs/{run}", cluster.address_of(server));
+        for run in [&two, &three, &four] {
+            for server in 0..2 {
+                let view: RunView = reqwest::get(at(server, run.id())).await.unwrap().json().await.unwrap();
+                assert_eq!(view.status, RunState::Queued);
+            }
+        }
+        let (two, three, four) = (two.id().clone(), three.id().clone(), four.id().clone());
+        let cancel = reqwest::Client::new().post(format!("{}/cancel", at(1, &three)));
+        assert_eq!(cancel.json(&json!({})).send().await.unwrap().status(), 202);
+        let is_cancelled = async || {
+            let view: RunView = reqwest::get(at(1, &three)).await.unwrap().json().await.unwrap();
+            view.status == RunState::Cancelled
+        };
+        while !is_cancelled().await {
+            sleep(Duration::from_millis(10)).await;
+        }
+        let other = remote(1);
+        match is_killed {
+            true => cluster.servers[0].kill(),
+            false => cluster.servers[0].stop().await,
+        }
+        let begun = Instant::now();
+        while !other
+            .runs()
+            .await
+            .is_ok_and(|runs| runs.iter().any(|run| run.id == four && run.status.is_over()))
+        {
+            assert!(begun.elapsed() < Duration::from_secs(40), "{:?}", other.runs().await);
+            answer_all(&other).await;
+            sleep(Duration::from_millis(100)).await;
+        }
+        let runs = other.runs().await.unwrap();
+        let ended = |id: &RunId| runs.iter().find(|run| run.id == *id).unwrap().status;
+        assert_eq!(
+            [ended(&two), ended(&three), ended(&four)],
+            [RunState::Success, RunState::Cancelled, RunState::Success]
+        );
+        // The turn that was cut off is taken up by a run of its own; one that a stop has ended is not.
+        assert_eq!(runs.len(), if is_killed { 5 } else { 4 }, "{runs:?}");
+        let last = other.fleet().await.unwrap().seq;
+        let events = read_through(&cluster.address_of(1), other.id(), last).await;
+        laws(&events).unwrap();
+        let left = cluster.database.sql("SELECT run FROM mainstem.queued_runs");
+        assert_eq!(left, "", "killed: {is_killed}, {two}, {three}, {four}");
+    }
 }
 
 /// A reader of a live stream with one session.

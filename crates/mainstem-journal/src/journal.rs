@@ -7,7 +7,9 @@ use futures_util::stream::BoxStream;
 use mainstem_event::{AgentEvent, Record, Timestamp};
 use mainstem_message::{LinkId, RunId, SessionId};
 
-use crate::{Claim, Claimed, Figures, JobStore, JournalError, Link, Listing, Part, Place, Relay, Retention};
+use crate::{
+    Claim, Claimed, Figures, JobStore, JournalError, Link, Listing, Part, Place, QueuedRun, Relay, Retention,
+};
 
 /// Stores the events of sessions.
 ///
@@ -107,14 +109,12 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
         Ok(None)
     }
 
-    /// Returns sessions with a run that has begun and not ended, and that no process has open any
-    /// more, so that another may take them over; none if processes do not share the journal.
+    /// Returns sessions that no process has open, and that are to be opened: those with queued runs,
+    /// and, if processes share the journal, those with a run that has begun and not ended.
     ///
     /// # Errors
     /// If they can't be read.
-    async fn abandoned(&self) -> Result<Vec<SessionId>, JournalError> {
-        Ok(Vec::new())
-    }
+    async fn abandoned(&self) -> Result<Vec<SessionId>, JournalError>;
 
     /// Returns the name of this process among those that share the journal; `None` if it is alone.
     fn node(&self) -> Option<String> {
@@ -159,6 +159,31 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
     /// If the store can't be written; nothing is claimed then.
     async fn claim(&self, claim: Claim) -> Result<Claimed, JournalError>;
 
+    /// Stores a run that waits until its session is free, behind those that are stored. It is
+    /// committed when this returns. Does nothing if the run is stored.
+    ///
+    /// # Errors
+    /// If the store can't be written.
+    async fn queue_run(&self, run: QueuedRun) -> Result<(), JournalError>;
+
+    /// Returns a queued run; `None` if there is none of this id.
+    ///
+    /// # Errors
+    /// If it can't be read.
+    async fn queued_run(&self, id: &RunId) -> Result<Option<QueuedRun>, JournalError>;
+
+    /// Returns the queued runs of a session, in the order in which they were stored.
+    ///
+    /// # Errors
+    /// If they can't be read.
+    async fn queued_runs(&self, session: &SessionId) -> Result<Vec<QueuedRun>, JournalError>;
+
+    /// Removes a queued run: its first event is recorded, or its end. Returns `true` if it existed.
+    ///
+    /// # Errors
+    /// If the store can't be written.
+    async fn unqueue_run(&self, id: &RunId) -> Result<bool, JournalError>;
+
     /// Returns the last checkpoint that [`store_checkpoint`](Self::store_checkpoint) has stored;
     /// `None` if there is none, or retention has dropped its events.
     ///
@@ -200,7 +225,7 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
     /// If the store can't be written.
     async fn remove_link(&self, id: &LinkId) -> Result<bool, JournalError>;
 
-    /// Deletes a session, and the claims and links in it. Returns `true` if it existed.
+    /// Deletes a session, and its claims, links and queued runs. Returns `true` if it existed.
     ///
     /// # Errors
     /// [`JournalError::Busy`] while it is open; or if the store can't be written.
@@ -300,6 +325,22 @@ impl<J: Journal + ?Sized> Journal for Arc<J> {
 
     async fn claim(&self, claim: Claim) -> Result<Claimed, JournalError> {
         (**self).claim(claim).await
+    }
+
+    async fn queue_run(&self, run: QueuedRun) -> Result<(), JournalError> {
+        (**self).queue_run(run).await
+    }
+
+    async fn queued_run(&self, id: &RunId) -> Result<Option<QueuedRun>, JournalError> {
+        (**self).queued_run(id).await
+    }
+
+    async fn queued_runs(&self, session: &SessionId) -> Result<Vec<QueuedRun>, JournalError> {
+        (**self).queued_runs(session).await
+    }
+
+    async fn unqueue_run(&self, id: &RunId) -> Result<bool, JournalError> {
+        (**self).unqueue_run(id).await
     }
 
     async fn checkpoint(&self, session: &SessionId) -> Result<Option<Checkpoint>, JournalError> {

@@ -14,6 +14,7 @@ mod journal;
 mod link;
 mod listing;
 mod memory;
+mod queued;
 mod relay;
 mod retention;
 mod scoped;
@@ -32,6 +33,7 @@ pub use journal::{ActiveSession, Changes, Checkpoint, Journal, RunPlace, Session
 pub use link::Link;
 pub use listing::{JobListing, Listing, Part, Place, PlaceError};
 pub use memory::MemoryJournal;
+pub use queued::QueuedRun;
 pub use relay::{Answer, Asked, Parts, Relay};
 pub use retention::{Cut, Retention};
 pub use scoped::Scoped;

@@ -1,7 +1,7 @@
 //! A journal in memory, for tests.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -18,7 +18,7 @@ use mainstem_event::{AgentEvent, Page, Position, Record, Timestamp};
 use mainstem_message::{LinkId, RunId, SessionId};
 
 use crate::{
-    Checkpoint, Claim, Claimed, JobStore, Journal, JournalError, Link, Place, Retention, RunPlace,
+    Checkpoint, Claim, Claimed, JobStore, Journal, JournalError, Link, Place, QueuedRun, Retention, RunPlace,
     SessionSummary, backend::begins_run, jobs::MemoryJobs, retention::Cut,
 };
 
@@ -42,6 +42,8 @@ pub struct MemoryJournal {
     sessions: Mutex<BTreeMap<SessionId, Arc<StoredSession>>>,
     claims: Mutex<BTreeMap<String, Claim>>,
     links: Mutex<BTreeMap<LinkId, Link>>,
+    /// In order.
+    queued: Mutex<Vec<QueuedRun>>,
     jobs: Arc<MemoryJobs>,
     capacity: Option<u64>,
     is_closed: AtomicBool,
@@ -211,6 +213,40 @@ impl Journal for MemoryJournal {
         Ok(Claimed::New)
     }
 
+    async fn abandoned(&self) -> Result<Vec<SessionId>, JournalError> {
+        let sessions = lock(&self.sessions);
+        let is_open = |id| sessions.get(id).is_some_and(|session| session.is_open.load(Ordering::Acquire));
+        let queued = lock(&self.queued);
+        let closed: BTreeSet<_> = queued.iter().map(|run| &run.session).filter(|id| !is_open(*id)).collect();
+        Ok(closed.into_iter().cloned().collect())
+    }
+
+    async fn queue_run(&self, run: QueuedRun) -> Result<(), JournalError> {
+        if self.is_closed.load(Ordering::Acquire) {
+            return Err(JournalError::Closed);
+        }
+        let mut queued = lock(&self.queued);
+        if queued.iter().all(|known| known.id != run.id) {
+            queued.push(run);
+        }
+        Ok(())
+    }
+
+    async fn queued_run(&self, id: &RunId) -> Result<Option<QueuedRun>, JournalError> {
+        Ok(lock(&self.queued).iter().find(|run| run.id == *id).cloned())
+    }
+
+    async fn queued_runs(&self, session: &SessionId) -> Result<Vec<QueuedRun>, JournalError> {
+        Ok(lock(&self.queued).iter().filter(|run| run.session == *session).cloned().collect())
+    }
+
+    async fn unqueue_run(&self, id: &RunId) -> Result<bool, JournalError> {
+        let mut queued = lock(&self.queued);
+        let before = queued.len();
+        queued.retain(|run| run.id != *id);
+        Ok(queued.len() < before)
+    }
+
     async fn checkpoint(&self, session: &SessionId) -> Result<Option<Checkpoint>, JournalError> {
         Ok(self.stored(session).and_then(|stored| lock(&stored.events).checkpoint.clone()))
     }
@@ -267,6 +303,7 @@ impl Journal for MemoryJournal {
         sessions.remove(session);
         lock(&self.claims).retain(|_, claim| claim.session != *session);
         lock(&self.links).retain(|_, link| link.session != *session);
+        lock(&self.queued).retain(|run| run.session != *session);
         Ok(was_there)
     }
 

@@ -8,7 +8,7 @@ use mainstem_message::{LinkId, RunId, SessionId, TenantName};
 
 use crate::{
     ActiveSession, Changes, Checkpoint, Claim, Claimed, JobStore, Journal, JournalError, Link, Listing, Part,
-    Retention, RunPlace, ScopedJobs, SessionSummary,
+    QueuedRun, Retention, RunPlace, ScopedJobs, SessionSummary,
 };
 
 /// A tenant's part of a journal, whose sessions and claims other parts can't read. In the journal
@@ -156,6 +156,25 @@ impl Journal for Scoped {
             }
             claimed => claimed,
         })
+    }
+
+    async fn queue_run(&self, run: QueuedRun) -> Result<(), JournalError> {
+        let session = self.inner(&run.session);
+        self.whole.queue_run(QueuedRun { session, ..run }).await
+    }
+
+    async fn queued_run(&self, id: &RunId) -> Result<Option<QueuedRun>, JournalError> {
+        let found = self.whole.queued_run(id).await?;
+        Ok(found.and_then(|run| Some(QueuedRun { session: self.outer(&run.session)?, ..run })))
+    }
+
+    async fn queued_runs(&self, session: &SessionId) -> Result<Vec<QueuedRun>, JournalError> {
+        let found = self.whole.queued_runs(&self.inner(session)).await?;
+        Ok(found.into_iter().map(|run| QueuedRun { session: session.clone(), ..run }).collect())
+    }
+
+    async fn unqueue_run(&self, id: &RunId) -> Result<bool, JournalError> {
+        Ok(self.queued_run(id).await?.is_some() && self.whole.unqueue_run(id).await?)
     }
 
     async fn checkpoint(&self, session: &SessionId) -> Result<Option<Checkpoint>, JournalError> {

@@ -5,6 +5,7 @@ mod links;
 mod lock;
 mod op;
 mod queue;
+mod queued;
 mod record;
 mod schema;
 mod table;
@@ -32,7 +33,7 @@ use self::{
 };
 use crate::{
     ActiveSession, Checkpoint, Claim, Claimed, JobStore, Journal, JournalError, Link, Listing, Part,
-    Retention, RunPlace, SessionSummary, backend::dropped_through,
+    QueuedRun, Retention, RunPlace, SessionSummary, backend::dropped_through,
 };
 
 /// How long an event waits for others to be committed with it, unless one of them is durable.
@@ -186,6 +187,36 @@ impl Journal for SqliteJournal {
 
     async fn claim(&self, claim: Claim) -> Result<Claimed, JournalError> {
         self.send(|answer| Op::Claim(Box::new(claim), answer)).await
+    }
+
+    async fn abandoned(&self) -> Result<Vec<SessionId>, JournalError> {
+        let queued = self.threads.read("list the queued runs of", queued::sessions).await?;
+        let mut closed = Vec::new();
+        for session in queued {
+            if !self.is_open(&session).await? {
+                closed.push(session);
+            }
+        }
+        Ok(closed)
+    }
+
+    async fn queue_run(&self, run: QueuedRun) -> Result<(), JournalError> {
+        self.threads.write("queue a run in", move |connection| queued::add(connection, &run)).await
+    }
+
+    async fn queued_run(&self, id: &RunId) -> Result<Option<QueuedRun>, JournalError> {
+        let id = id.clone();
+        self.threads.read("read a queued run of", move |connection| queued::find(connection, &id)).await
+    }
+
+    async fn queued_runs(&self, session: &SessionId) -> Result<Vec<QueuedRun>, JournalError> {
+        let id = session.clone();
+        self.threads.read("list the queued runs of", move |connection| queued::of(connection, &id)).await
+    }
+
+    async fn unqueue_run(&self, id: &RunId) -> Result<bool, JournalError> {
+        let id = id.clone();
+        self.threads.write("remove a queued run of", move |connection| queued::remove(connection, &id)).await
     }
 
     async fn checkpoint(&self, session: &SessionId) -> Result<Option<Checkpoint>, JournalError> {

@@ -88,6 +88,15 @@ CREATE TABLE links (
 CREATE INDEX links_of_session ON links (session);
 CREATE INDEX links_by_end ON links (expires_at);
 
+-- Runs that wait until their session is free.
+CREATE TABLE queued_runs (
+    place bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    run text COLLATE "C" NOT NULL UNIQUE,
+    session text COLLATE "C" NOT NULL,
+    request text NOT NULL
+);
+CREATE INDEX queued_runs_of_session ON queued_runs (session);
+
 -- Requests to the node that has a session open, and their answers. They are of no use after a crash.
 -- Their numbers are: a number must not come again, or the answer to one would go to another's asker.
 CREATE SEQUENCE relayed_ids;

@@ -14,7 +14,7 @@ use futures_util::{StreamExt, stream};
 use mainstem_event::{AgentEvent, Record, Timestamp};
 use mainstem_journal::{
     ActiveSession, Changes, Checkpoint, Claim, Claimed, Figures, JobStore, Journal, JournalError, Link,
-    Listing, Part, Relay, Retention, RunPlace, SessionSummary, backend::dropped_through,
+    Listing, Part, QueuedRun, Relay, Retention, RunPlace, SessionSummary, backend::dropped_through,
 };
 use mainstem_message::{LinkId, RunId, SessionId};
 use tokio::sync::{oneshot, watch};
@@ -26,7 +26,7 @@ use crate::{
     queue::Op,
     record::{Entry, Opened},
     relay::PostgresRelay,
-    sql::{self, links},
+    sql::{self, links, queued},
 };
 
 /// Sessions in PostgreSQL, shared by all nodes of a database: any of them reads a session, and one
@@ -256,6 +256,39 @@ impl Journal for PostgresJournal {
             Ok(earlier.map_or(Claimed::New, |earlier| claim.outcome_after(&earlier)))
         };
         self.serve("write", write).await
+    }
+
+    async fn queue_run(&self, run: QueuedRun) -> Result<(), JournalError> {
+        self.check_writable()?;
+        let add = |shared: Arc<Shared>| async move {
+            repeat(|| async { queued::add(&shared.client().await?, &run).await }).await
+        };
+        self.serve("queue a run in", add).await
+    }
+
+    async fn queued_run(&self, id: &RunId) -> Result<Option<QueuedRun>, JournalError> {
+        let id = id.clone();
+        let read = |shared: Arc<Shared>| async move {
+            repeat(|| async { queued::find(&shared.client().await?, &id).await }).await
+        };
+        self.serve("read a queued run of", read).await
+    }
+
+    async fn queued_runs(&self, session: &SessionId) -> Result<Vec<QueuedRun>, JournalError> {
+        let id = session.clone();
+        let read = |shared: Arc<Shared>| async move {
+            repeat(|| async { queued::of(&shared.client().await?, &id).await }).await
+        };
+        self.serve("list the queued runs of", read).await
+    }
+
+    async fn unqueue_run(&self, id: &RunId) -> Result<bool, JournalError> {
+        self.check_writable()?;
+        let id = id.clone();
+        let remove = |shared: Arc<Shared>| async move {
+            repeat(|| async { queued::remove(&shared.client().await?, &id).await }).await
+        };
+        self.serve("remove a queued run of", remove).await
     }
 
     async fn checkpoint(&self, session: &SessionId) -> Result<Option<Checkpoint>, JournalError> {

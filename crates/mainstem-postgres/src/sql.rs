@@ -2,6 +2,7 @@
 
 pub(crate) mod jobs;
 pub(crate) mod links;
+pub(crate) mod queued;
 pub(crate) mod relay;
 pub(crate) mod tasks;
 
@@ -97,7 +98,10 @@ pub(crate) async fn is_open(client: &Client, session: &SessionId, node: i64) -> 
 /// Returns some sessions with an unfinished run and without a node that is alive: any of them, so
 /// that those which can't be opened are not in the way of others.
 pub(crate) async fn abandoned(client: &Client) -> Result<Vec<SessionId>> {
-    let sql = "SELECT name FROM sessions s WHERE run IS NOT NULL AND NOT EXISTS
+    let sql = "SELECT name FROM sessions s WHERE no IN
+            (SELECT no FROM sessions WHERE run IS NOT NULL
+                UNION ALL SELECT no FROM sessions JOIN queued_runs ON session = name)
+            AND NOT EXISTS
             (SELECT FROM nodes n WHERE n.no = s.node AND n.lease_until > clock_timestamp())
         ORDER BY random() LIMIT 100";
     let names = query(client, sql, &[]).await?;
@@ -279,7 +283,9 @@ pub(crate) async fn delete(client: &mut Client, session: &SessionId, node: i64) 
     for table in ["events", "runs", "checkpoints"] {
         change.execute(&format!("DELETE FROM {table} WHERE session = $1"), &[&no]).await?;
     }
-    change.execute("DELETE FROM claims WHERE session = $1", &[&name]).await?;
+    for table in ["claims", "queued_runs"] {
+        change.execute(&format!("DELETE FROM {table} WHERE session = $1"), &[&name]).await?;
+    }
     change.execute("DELETE FROM sessions WHERE no = $1", &[&no]).await?;
     change.commit().await?;
     Ok(Some(row.try_get(1)?))

@@ -190,7 +190,7 @@ impl App {
     pub(crate) async fn open(self: &Arc<Self>, caller: &Caller, id: &str) -> Result<Session, Problem> {
         let opened = caller.harness.open_session(id).await;
         let session = self.usable(opened.map_err(|error| self.unopened(&error))?)?;
-        take_over::take_up(self, &session, &caller.tenant);
+        take_over::take_up(self, &session, &caller.tenant).await;
         Ok(session)
     }
 
@@ -203,7 +203,7 @@ impl App {
         let found = caller.harness.sessions().find(id).await;
         let found = found.map_err(|error| self.unopened(&error))?;
         let session = self.usable(found.ok_or_else(|| Problem::not_found("session", id.as_str()))?)?;
-        take_over::take_up(self, &session, &caller.tenant);
+        take_over::take_up(self, &session, &caller.tenant).await;
         Ok(session)
     }
 
@@ -274,7 +274,17 @@ impl App {
         let session = session.map_err(|error| self.unreadable(&error))?;
         // The harness without a tenant finds the runs of tenants, too.
         let visible = session.filter(|session| session.tenant().is_none()).ok_or_else(unknown)?;
-        self.find(caller, &visible).await?.find_run(id).ok_or_else(unknown)
+        if let Some(found) = self.find(caller, &visible).await?.find_run(id) {
+            return Ok(found);
+        }
+        let Some(journal) = caller.harness.journal() else { return Err(unknown()) };
+        match journal.queued_run(id).await.map_err(|error| self.unreadable(&error))? {
+            Some(_) => {
+                let detail = "the run is queued, and waits until this server has room for it";
+                Err(Problem::new(Code::TooManyRuns, detail).retry_after(5))
+            }
+            None => Err(unknown()),
+        }
     }
 
     /// Returns why a session can't be opened.

@@ -37,6 +37,7 @@ mod prefix;
 mod problem;
 mod protocols;
 mod prune;
+mod queue;
 mod readers;
 mod relay;
 mod routes;

@@ -14,7 +14,8 @@ use mainstem::{
     encode::Encoder,
     event::{Clock, SystemClock},
     message::{Failure, RunId},
-    prelude::{RunActive, RunOptions, RunRequest, Session},
+    policy::Share,
+    prelude::{RunActive, RunHandle, RunOptions, RunRequest, Session},
     session::{FoundRun, RunStatus},
     tool::ToolSet,
 };
@@ -32,6 +33,7 @@ use crate::{
     idempotency::{self, KeyedRequest},
     prefix::Prefix,
     problem::Problem,
+    queue,
     readers::ReaderPermit,
 };
 
@@ -166,8 +168,11 @@ impl NewRunOf<'_> {
         if key.is_none() {
             drop(app.admit(&caller.tenant)?);
         }
+        // The tools of a request are of its connection.
+        let stored = (request.queue && tools.names().next().is_none()).then(|| request.clone());
         let mut request = prepare(app, caller, request).await?;
         request.options.tools = tools;
+        request.stored = stored.and_then(|request| serde_json::to_string(&request).ok());
         let session = match request.input {
             Some(_) => app.open(caller, id).await?,
             None => app.session(caller, id).await?,
@@ -205,13 +210,15 @@ struct Prepared {
     /// Whether it waits for the end of an active run.
     queue: bool,
     options: RunOptions,
+    /// What is stored of a run that waits.
+    stored: Option<String>,
 }
 
 async fn prepare(app: &App, caller: &Caller, request: NewRun) -> Result<Prepared, Problem> {
     let NewRun { agent, input, compact, queue, options, .. } = request;
     let mut options = check::options(options, app, caller).await?;
     options.agent = check::leader(app, caller, agent).await?;
-    Ok(Prepared { input, compact, queue, options })
+    Ok(Prepared { input, compact, queue, options, stored: None })
 }
 
 /// Returns the requested run, and whether it is new: an earlier request with the same key may have
@@ -248,7 +255,8 @@ async fn begin(
     request: Prepared,
     run: RunId,
 ) -> Result<FoundRun, Problem> {
-    let options = request.options.with_run_id(run).with_span(Span::current());
+    let mut options = request.options.with_run_id(run).with_span(Span::current());
+    options.is_stored = request.stored.is_some() && caller.harness.journal().is_some();
     let share = app.admit(&caller.tenant)?;
     if session.has_failed() {
         return Err(unrecorded());
@@ -263,7 +271,30 @@ async fn begin(
         None if request.compact => session.compact(options).map_err(run_active)?,
         None => session.resume(options).map_err(mainstem_api::Problem::from)?,
     };
-    Ok(FoundRun::Live(app.drive(begun, share)))
+    let run = app.drive(begun, share);
+    if let Some(request) = request.stored.filter(|_| matches!(run.status(), RunStatus::Queued)) {
+        queue::store(app, caller, &run, request).await?;
+    }
+    Ok(FoundRun::Live(run))
+}
+
+/// Queues a run again that an earlier process of the session has queued.
+pub(crate) async fn queue_again(
+    app: &Arc<App>,
+    caller: &Caller,
+    session: &Session,
+    request: NewRun,
+    id: RunId,
+    share: Share,
+) -> Result<RunHandle, Problem> {
+    let Prepared { input, options, .. } = prepare(app, caller, request).await?;
+    let mut options = options.with_run_id(id).with_span(Span::current());
+    options.is_stored = true;
+    let run = match input {
+        Some(input) => session.queue(RunRequest::new(input.0).with_options(options)),
+        None => session.queue_compaction(options),
+    };
+    Ok(app.drive(run, share))
 }
 
 /// Waits until a run that has ended has left its session: a reader at another node may see the end

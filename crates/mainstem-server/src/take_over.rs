@@ -11,7 +11,7 @@ use mainstem::{
 };
 use tokio::time::sleep;
 
-use crate::app::App;
+use crate::{app::App, queue};
 
 /// How often such sessions are looked for.
 const INTERVAL: Duration = Duration::from_secs(2);
@@ -36,13 +36,13 @@ pub enum OnLost {
     Close,
 }
 
-/// Takes over the sessions that have no node; never returns.
+/// Takes over the sessions that have no node; never returns. One process alone looks once.
 pub(crate) async fn take_over(app: &Arc<App>) -> Infallible {
-    let Some(journal) = app.harness.journal().filter(|journal| journal.relay().is_some()) else {
-        return pending().await;
-    };
+    let Some(journal) = app.harness.journal() else { return pending().await };
     loop {
-        sleep(INTERVAL).await;
+        if journal.relay().is_some() {
+            sleep(INTERVAL).await;
+        }
         match journal.abandoned().await {
             Ok(sessions) => {
                 for session in sessions {
@@ -50,6 +50,9 @@ pub(crate) async fn take_over(app: &Arc<App>) -> Infallible {
                 }
             }
             Err(error) => tracing::warn!(%error, "can't read which sessions have no node"),
+        }
+        if journal.relay().is_none() {
+            return pending().await;
         }
     }
 }
@@ -62,7 +65,7 @@ async fn take_over_one(app: &Arc<App>, id: &SessionId) {
     }
     match harness.sessions().find(&own).await {
         // Opening it has ended what was cut off.
-        Ok(Some(session)) => take_up(app, &session, &tenant),
+        Ok(Some(session)) => take_up(app, &session, &tenant).await,
         // Another node was faster.
         Ok(None) | Err(OpenError::Journal(_)) => {}
         Err(error) => tracing::warn!(session = %id, %error, "a session without a node can't be taken over"),
@@ -80,9 +83,16 @@ fn of_tenant(app: &App, id: &SessionId) -> Option<(Tenant, Harness, SessionId)> 
     app.serves(&tenant).then_some((tenant, harness, own))
 }
 
+/// Begins what an earlier process of a session has left: the turn of a run that was cut off, and
+/// the runs that were queued behind it.
+pub(crate) async fn take_up(app: &Arc<App>, session: &Session, tenant: &Tenant) {
+    take_up_turn(app, session, tenant);
+    session.restore(queue::restore(app, session, tenant)).await;
+}
+
 /// Begins a run that goes on with the turn of a run that was cut off, if opening the session has
 /// ended one, and nodes share the journal.
-pub(crate) fn take_up(app: &Arc<App>, session: &Session, tenant: &Tenant) {
+fn take_up_turn(app: &Arc<App>, session: &Session, tenant: &Tenant) {
     let is_shared = app.harness.journal().is_some_and(|journal| journal.relay().is_some());
     if !is_shared || !session.has_cut_run() {
         return;

@@ -197,6 +197,12 @@ impl RunHandle {
         async move { status.wait_for(RunStatus::is_over).await.ok()?.outcome().cloned() }
     }
 
+    /// Waits until the run is no longer queued: it has begun, was cancelled, or was dropped.
+    pub async fn begun(&self) {
+        let mut status = self.status.clone();
+        let _ = status.wait_for(|status| !matches!(status, RunStatus::Queued)).await;
+    }
+
     /// Waits until the run was dropped, and what it held if it was
     /// [detached](crate::Run::detach_with): then the session's next run can begin. A run that its
     /// caller polls is dropped by the caller.

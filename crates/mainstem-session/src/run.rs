@@ -227,7 +227,9 @@ impl Start {
             // Leaves the queue once the session has a record of it.
             Err(_queued) => {
                 let reason = cancel.reason().unwrap_or(CancelReason::User { how: None });
-                session.never_began(&run_id, Failure::from(&reason));
+                if !(options.is_stored && matches!(reason, CancelReason::Shutdown)) {
+                    session.never_began(&run_id, Failure::from(&reason));
+                }
                 return Err(RunOutcome::cancelled(reason));
             }
         };

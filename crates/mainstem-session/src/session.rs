@@ -6,6 +6,7 @@ mod running;
 
 use std::{
     fmt,
+    future::Future,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -21,6 +22,7 @@ use mainstem_subagent::{AnswerError, ChildSummary, Decision, Fleet, SpawnError};
 use mainstem_task::{TaskError, TaskFilter, TaskRecord, TaskSet};
 use mainstem_tool::ToolOutput;
 use serde_json::{Map, Value};
+use tokio::sync::OnceCell;
 
 pub use self::{builder::SessionBuilder, lookup::FoundRun};
 use crate::{
@@ -82,6 +84,8 @@ pub(crate) struct Inner {
     wake: Wake,
     /// Whether opening it has ended a run that was cut off; `take_cut_run` clears it.
     is_cut: AtomicBool,
+    /// Set once what is stored beside its record is restored.
+    restored: OnceCell<()>,
 }
 
 /// Where the events of a session begin.
@@ -111,6 +115,13 @@ impl Session {
     /// process ended; [`resume`](Self::resume) takes it up.
     pub fn take_cut_run(&self) -> bool {
         self.0.is_cut.swap(false, Ordering::AcqRel)
+    }
+
+    /// Restores what is stored beside the session's record, with this, unless that was done since
+    /// the session was opened. Others wait for it meanwhile. A future that is dropped has restored
+    /// nothing for the next one.
+    pub async fn restore(&self, restore: impl Future<Output = ()>) {
+        self.0.restored.get_or_init(|| restore).await;
     }
 
     /// Its events: to observe it, or to read back.

@@ -227,7 +227,7 @@ impl Sessions {
         }
     }
 
-    /// Returns the id of the session that a run belongs to.
+    /// Returns the id of the session that a run belongs to, also of a run that is queued.
     ///
     /// # Errors
     /// The journal can't be read.
@@ -240,7 +240,10 @@ impl Sessions {
             return Ok(Some(session));
         }
         let recorded = match self.journal() {
-            Some(journal) => journal.run(run).await?.map(|place| place.session),
+            Some(journal) => match journal.run(run).await? {
+                Some(place) => Some(place.session),
+                None => journal.queued_run(run).await?.map(|queued| queued.session),
+            },
             None => None,
         };
         // The end of a run is in its session before it is in the journal.

@@ -13,8 +13,8 @@ use std::{
 use futures_util::future::BoxFuture;
 use mainstem_event::{AgentEvent, Page, Position, Record, Timestamp};
 use mainstem_journal::{
-    ActiveSession, Checkpoint, Claim, Claimed, Journal, JournalError, Link, Listing, Part, Retention,
-    RunPlace, SessionSummary,
+    ActiveSession, Checkpoint, Claim, Claimed, Journal, JournalError, Link, Listing, Part, QueuedRun,
+    Retention, RunPlace, SessionSummary,
 };
 use mainstem_message::{LinkId, RunId, SessionId};
 use mainstem_tool::async_trait;
@@ -214,7 +214,12 @@ pass_on! {
     active(part: &Part, max: usize) -> Vec<ActiveSession>;
     session(id: &SessionId) -> Option<SessionSummary>;
     run(id: &RunId) -> Option<RunPlace>;
+    abandoned() -> Vec<SessionId>;
     claim(claim: Claim) -> Claimed;
+    queue_run(run: QueuedRun) -> ();
+    queued_run(id: &RunId) -> Option<QueuedRun>;
+    queued_runs(session: &SessionId) -> Vec<QueuedRun>;
+    unqueue_run(id: &RunId) -> bool;
     checkpoint(session: &SessionId) -> Option<Checkpoint>;
     store_checkpoint(session: &SessionId, checkpoint: Checkpoint) -> ();
     add_link(link: Link) -> bool;

@@ -89,6 +89,18 @@ const LINKS: &str = "
     CREATE INDEX IF NOT EXISTS links_of ON links (session);
 ";
 
+/// Runs that wait until their session is free. Programs before them leave those of a session that
+/// they delete.
+const QUEUED: &str = "
+    CREATE TABLE IF NOT EXISTS queued_runs (
+        place INTEGER PRIMARY KEY,
+        run TEXT NOT NULL UNIQUE,
+        session TEXT NOT NULL,
+        request TEXT NOT NULL
+    );
+    CREATE INDEX IF NOT EXISTS queued_of ON queued_runs (session);
+";
+
 /// The columns of the list of sessions. Programs before them do not write `begun_at`: a session
 /// that such a program goes on with keeps its place.
 const LIST: &str = "
@@ -178,7 +190,7 @@ fn complete(connection: &mut Connection) -> rusqlite::Result<()> {
         connection.query_row(sql, [table], |row| row.get::<_, bool>(0))
     };
     let mut is_complete = true;
-    for name in ["runs", "jobs", "links", "sessions_listed", "sessions_with_run"] {
+    for name in ["runs", "jobs", "links", "queued_runs", "sessions_listed", "sessions_with_run"] {
         is_complete &= has(connection, name)?;
     }
     if is_complete {
@@ -190,6 +202,7 @@ fn complete(connection: &mut Connection) -> rusqlite::Result<()> {
     }
     change.execute_batch(JOBS)?;
     change.execute_batch(LINKS)?;
+    change.execute_batch(QUEUED)?;
     if !has(&change, "sessions_listed")? {
         change.execute_batch(LIST)?;
     }

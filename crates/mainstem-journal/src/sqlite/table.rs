@@ -157,7 +157,9 @@ pub(super) fn store_checkpoint(
 }
 
 pub(super) fn delete(connection: &Connection, row: i64, session: &SessionId) -> rusqlite::Result<()> {
-    connection.execute("DELETE FROM claims WHERE session = ?1", [session.as_str()])?;
+    for table in ["claims", "queued_runs"] {
+        connection.execute(&format!("DELETE FROM {table} WHERE session = ?1"), [session.as_str()])?;
+    }
     connection.execute("DELETE FROM runs WHERE session = ?1", [row])?;
     connection.execute("DELETE FROM checkpoints WHERE session = ?1", [row])?;
     connection.execute("DELETE FROM links WHERE session = ?1", [row])?;

@@ -130,6 +130,7 @@ async fn jobs_begin_by_priority_and_one_after_the_other() {
     }
     tokio::time::sleep(ms(50)).await;
     assert_eq!(idle.get_json("/v1/jobs").await["items"].as_array().unwrap().len(), 3);
+    idle.stop_now().await;
     let rig = rig(says(3), &journal, 8).await;
     until(&rig, &json!({ "id": "low" }), "ended").await;
     let transcript = rig.get_json("/v1/sessions/s/agents/root/transcript").await;

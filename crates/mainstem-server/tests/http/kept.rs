@@ -247,6 +247,49 @@ async fn a_run_that_was_cancelled_in_the_queue_does_not_begin_after_a_restart() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn runs_that_are_queued_begin_after_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = dir.path().join("j.db");
+    let slow = Turn::new().text("Well.").wait(ms(60_000)).text("Slow.");
+    let model =
+        ScriptedModel::new().agent("main", [slow, Turn::new().text("Quick."), Turn::new().text("Quicker.")]);
+    let rig = process(&journal, model.clone()).await;
+    let ask = async |input: &str| -> Value {
+        let queued = rig.post("/v1/sessions/s/runs", json!({ "input": input, "queue": true })).await;
+        assert_eq!(queued.status(), 202, "{input}");
+        queued.json().await.unwrap()
+    };
+    let (first, second, third) = (ask("one").await, ask("two").await, ask("three").await);
+    let mut reader = rig.get("/v1/sessions/s/events").await;
+    while !String::from_utf8_lossy(&reader.chunk().await.unwrap().unwrap()).contains("Well.") {}
+    assert_eq!([&first["status"], &second["status"], &third["status"]], ["running", "queued", "queued"]);
+    drop(reader);
+    rig.end().await;
+
+    let rig = process(&journal, model).await;
+    // Without a request for the session.
+    for _ in 0..1_000 {
+        if rig.figure("runs_total{outcome=\"success\"}").await == 2 {
+            break;
+        }
+        tokio::time::sleep(ms(10)).await;
+    }
+    let view = async |run: &Value| rig.get_json(&format!("/v1/runs/{}", run["id"].as_str().unwrap())).await;
+    assert_eq!(view(&first).await["error"]["code"], "shutdown");
+    assert_eq!(
+        [&view(&second).await["reply"], &view(&third).await["reply"]],
+        ["Quick.", "Quicker."],
+        "in their order"
+    );
+    assert_eq!(rig.get_json("/v1/sessions/s").await["runs"], 3);
+    // They were removed: a further process begins none.
+    rig.end().await;
+    let rig = process(&journal, ScriptedModel::new()).await;
+    assert_eq!(rig.get_json("/v1/sessions/s").await["runs"], 3);
+    assert_eq!(rig.live_runs(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_session_is_deleted_when_it_is_not_in_use() {
     let dir = tempfile::tempdir().unwrap();
     let model =

@@ -15,7 +15,7 @@ use mainstem_policy::{Budget, PlanMode, Prices};
 use mainstem_subagent::{Fleet, Limits};
 use mainstem_task::TaskSet;
 use serde_json::{Map, Value};
-use tokio::runtime::Handle;
+use tokio::{runtime::Handle, sync::OnceCell};
 
 use super::{Begun, Inner, Session, lock};
 use crate::{
@@ -241,6 +241,7 @@ impl SessionBuilder {
             turns: Turns::new(),
             wake: Wake::new(self.on_task_finished),
             is_cut: AtomicBool::new(false),
+            restored: OnceCell::new(),
         }))
     }
 }

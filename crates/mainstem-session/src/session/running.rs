@@ -33,7 +33,7 @@ impl Session {
 
     /// Records a run that never began: emits its only event, with the reason, and adds it to the
     /// session's runs.
-    pub(crate) fn never_began(&self, run: &RunId, why: Failure) {
+    pub fn never_began(&self, run: &RunId, why: Failure) {
         let log = &self.0.log;
         let (session_id, run_id) = (self.id().clone(), Some(run.clone()));
         let sink = EventSink::resumed(log.clone(), Arc::new(Origin::session(session_id, run_id)));

@@ -3,6 +3,7 @@
 pub(super) mod jobs;
 mod links;
 pub(super) mod pages;
+mod queued;
 mod stored;
 
 use std::sync::Arc;
@@ -30,6 +31,7 @@ pub async fn check(journal: Arc<dyn Journal>) {
     stored::a_key_is_claimed_once(&*journal).await;
     stored::the_latest_checkpoint_is_stored(&*journal).await;
     links::a_link_ends_with_its_session(&*journal).await;
+    queued::a_queued_run_is_stored_until_it_is_removed(&*journal).await;
     stored::a_deleted_session_begins_anew(&*journal).await;
     stored::a_log_fails_after_the_close(&*journal).await;
 }
