@@ -80,10 +80,12 @@ async fn read_run(
     let began = Instant::now();
     let (mut run, mut events, mut seen) = (begun.run, begun.events, Vec::<AgentEvent>::new());
     loop {
-        assert!(began.elapsed() < 3 * PATIENCE, "{key} has not ended");
-        let Ok(next) = timeout(PATIENCE, events.next()).await else {
-            let (last, fleet) = (seen.last().map(ToString::to_string), remote.fleet().await);
-            panic!("{session}, {key}: run {} has no next event after {last:?}: {fleet:#?}", run.id());
+        let last = || seen.last().map(ToString::to_string);
+        assert!(began.elapsed() < 3 * PATIENCE, "{session}, {key}: {} is not over: {:?}", run.id(), last());
+        let Ok(next) = timeout(LONG_PAUSE, events.next()).await else {
+            // A run before it was taken up, and may ask, too.
+            answer_all(&remote).await;
+            continue;
         };
         match next {
             Some(Ok(event)) => {

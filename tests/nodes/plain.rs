@@ -323,7 +323,8 @@ async fn queued_runs_are_found_at_any_server_and_outlive_theirs() {
             [ended(&two), ended(&three), ended(&four)],
             [RunState::Success, RunState::Cancelled, RunState::Success]
         );
-        // The turn that was cut off is taken up by a run of its own; one that a stop has ended is not.
+        // The turn that was cut off is taken up by a run of its own; one that a stop has ended is
+        // not.
         assert_eq!(runs.len(), if is_killed { 5 } else { 4 }, "{runs:?}");
         let last = other.fleet().await.unwrap().seq;
         let events = read_through(&cluster.address_of(1), other.id(), last).await;

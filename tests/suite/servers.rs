@@ -44,7 +44,7 @@ impl Servers {
         let balancer = Proxy::before([]).await;
         let mut servers = Vec::new();
         for number in 0..SERVERS {
-            let node = Node::join(settings.clone().with_name(&format!("node-{number}"))).await.unwrap();
+            let node = Node::join(settings.clone().with_name(format!("node-{number}"))).await.unwrap();
             let harness = harness.clone().with_journal(node.journal()).with_task_store(node.tasks());
             let harness = harness.build().unwrap();
             let server = build(Server::new(harness.clone())).build().unwrap();
@@ -80,7 +80,7 @@ impl Servers {
     }
 
     /// Closes their journals.
-    pub(crate) async fn close(&mut self) {
+    pub(crate) async fn close(&self) {
         for one in &self.servers {
             one.harness.journal().unwrap().close().await.unwrap();
         }

@@ -28,6 +28,10 @@ pub(crate) fn run(root: &Path, slow: bool) -> Result<BTreeSet<PathBuf>> {
     let read = tempfile::NamedTempFile::new()?;
     let mut command = cargo(root, tests);
     command.args(["--workspace", "--locked"]);
+    if !slow && tests.contains(&"nextest") {
+        // A step of its own runs a sample.
+        command.args(["-E", "not (package(mainstem-tests) & binary(suite))"]);
+    }
     command.env("INSTA_UPDATE", "no").env("INSTA_SNAPSHOT_REFERENCES_FILE", read.path());
     if slow {
         command.env(SLOW, "1");
@@ -41,11 +45,24 @@ pub(crate) fn run(root: &Path, slow: bool) -> Result<BTreeSet<PathBuf>> {
 /// that does other work.
 const CHECK: &str = "MAINSTEM_CHECK";
 
-/// Runs the sample of the checker of many nodes, alone.
+/// Of the suite of one server that runs against three: who asks, who reads, who answers.
+const SAMPLE: [&str; 3] = ["steer::", "streams::", "kept::"];
+
+/// Runs the sample of the checker of many nodes, alone, and that of the suite of one server.
 pub(crate) fn nodes(root: &Path) -> Result<()> {
-    let tests: &[&str] = if has(root, "nextest") { &["nextest", "run"] } else { &["test"] };
-    let mut command = cargo(root, tests);
-    exec(command.args(["-p", "mainstem-tests", "--test", "nodes", "--locked", "checker"]).env(CHECK, "1"))
+    let has_nextest = has(root, "nextest");
+    let tests: &[&str] = if has_nextest { &["nextest", "run"] } else { &["test"] };
+    let of = |binary| {
+        let mut command = cargo(root, tests);
+        command.args(["-p", "mainstem-tests", "--test", binary, "--locked"]);
+        command
+    };
+    exec(of("nodes").arg("checker").env(CHECK, "1"))?;
+    let mut suite = of("suite");
+    if !has_nextest {
+        suite.arg("--");
+    }
+    exec(suite.args(SAMPLE))
 }
 
 /// Runs the test in which one tenant attacks another, in full and optimised: only there its bound

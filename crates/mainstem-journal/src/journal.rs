@@ -109,8 +109,8 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
         Ok(None)
     }
 
-    /// Returns sessions that no process has open, and that are to be opened: those with queued runs,
-    /// and, if processes share the journal, those with a run that has begun and not ended.
+    /// Returns sessions that no process has open, and that are to be opened: those with queued
+    /// runs, and, if processes share the journal, those with a run that has begun and not ended.
     ///
     /// # Errors
     /// If they can't be read.

@@ -14,7 +14,6 @@ use mainstem::{
 };
 use mainstem_api::NewRun;
 use tokio::time::sleep;
-use tokio_util::task::TaskTracker;
 
 use crate::{app::App, caller::Caller, problem::Problem, runs};
 
@@ -49,7 +48,7 @@ pub(crate) async fn store(
 /// Removes a stored run once it has begun or was cancelled. When this server stops, it leaves the
 /// run to the next one.
 fn watch(app: &Arc<App>, journal: Arc<dyn Journal>, run: RunHandle) {
-    let stop = app.stop.clone();
+    let (stop, tasks) = (app.stop.clone(), run.session().task_set().clone());
     let watch = async move {
         tokio::select! {
             () = run.begun() => {}
@@ -66,7 +65,8 @@ fn watch(app: &Arc<App>, journal: Arc<dyn Journal>, run: RunHandle) {
             told(journal.unqueue_run(run.id()).await);
         }
     };
-    TaskTracker::new().spawn(watch);
+    // At a shutdown the run stays stored.
+    tasks.drive_or(watch, || ());
 }
 
 /// Waits for the beginning of a run that is no longer queued; `None` if it is left to another
@@ -92,13 +92,14 @@ pub(crate) async fn restore(app: &Arc<App>, session: &Session, tenant: &Tenant) 
     if queued.is_empty() {
         return;
     }
-    let (app, session) = (app.clone(), session.clone());
-    TaskTracker::new().spawn(async move {
+    let (app, session, tasks) = (app.clone(), session.clone(), session.task_set().clone());
+    let rest = async move {
         while !queued.is_empty() && !app.stop.is_cancelled() {
             sleep(INTERVAL).await;
             restore_next(&app, &caller, &session, &mut queued).await;
         }
-    });
+    };
+    tasks.drive_or(rest, || ());
 }
 
 /// Queues stored runs as long as there is room for them.

@@ -87,7 +87,7 @@ fn of_tenant(app: &App, id: &SessionId) -> Option<(Tenant, Harness, SessionId)> 
 /// the runs that were queued behind it.
 pub(crate) async fn take_up(app: &Arc<App>, session: &Session, tenant: &Tenant) {
     take_up_turn(app, session, tenant);
-    session.restore(queue::restore(app, session, tenant)).await;
+    session.restore(|| Box::pin(queue::restore(app, session, tenant))).await;
 }
 
 /// Begins a run that goes on with the turn of a run that was cut off, if opening the session has

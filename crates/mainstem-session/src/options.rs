@@ -49,8 +49,8 @@ pub struct RunOptions {
     pub tools: ToolSet,
     /// Whether the run only compacts the conversation.
     pub(crate) compacts: bool,
-    /// Whether the run is [stored](mainstem_journal::Journal::queue_run) while it is queued, so that
-    /// a shutdown leaves it to the process that opens the session next; otherwise a shutdown
+    /// Whether the run is [stored](mainstem_journal::Journal::queue_run) while it is queued, so
+    /// that a shutdown leaves it to the process that opens the session next; otherwise a shutdown
     /// cancels it. Off by default.
     pub is_stored: bool,
     /// Whether the run keeps count of what it hands out, for

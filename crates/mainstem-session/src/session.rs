@@ -120,8 +120,8 @@ impl Session {
     /// Restores what is stored beside the session's record, with this, unless that was done since
     /// the session was opened. Others wait for it meanwhile. A future that is dropped has restored
     /// nothing for the next one.
-    pub async fn restore(&self, restore: impl Future<Output = ()>) {
-        self.0.restored.get_or_init(|| restore).await;
+    pub async fn restore<F: Future<Output = ()>>(&self, restore: impl FnOnce() -> F) {
+        self.0.restored.get_or_init(restore).await;
     }
 
     /// Its events: to observe it, or to read back.

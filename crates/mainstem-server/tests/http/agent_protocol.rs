@@ -328,7 +328,7 @@ async fn tasks_of_tenants_do_not_meet() {
     let rig = Rig::start(harness, |builder| {
         let tokens = Tokens::new().with_token(TOKEN, None).unwrap();
         let tokens = tokens.with_token(ACME, Some("acme")).unwrap();
-        builder.with_tokens(tokens.clone()).with_protocol(Protocol::AgentProtocol)
+        builder.with_tokens(tokens).with_protocol(Protocol::AgentProtocol)
     })
     .await;
     ended(&rig, "t", json!({})).await;

@@ -1,7 +1,7 @@
 //! LangGraph's API: tenants see only their own threads, and bodies are bounded.
 
 use mainstem::{model::scripted::Turn, prelude::ScriptedModel};
-use mainstem_server::{Protocol, Tokens};
+use mainstem_server::{Builder, Protocol, Tokens};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -15,9 +15,8 @@ async fn a_thread_of_another_tenant_is_as_if_there_were_none() {
     let dir = tempfile::TempDir::new().unwrap();
     let harness = fleet(model).with_workspace(dir.path());
     let tokens = Tokens::new().with_token(TOKEN, None).unwrap().with_token(ACME, Some("acme")).unwrap();
-    let rig =
-        Rig::start(harness, |builder| builder.with_tokens(tokens.clone()).with_protocol(Protocol::LangGraph))
-            .await;
+    let build = |builder: Builder| builder.with_tokens(tokens.clone()).with_protocol(Protocol::LangGraph);
+    let rig = Rig::start(harness, build).await;
     let run = rig.run("mine", "Hi").await["id"].as_str().unwrap().to_owned();
     let asked = async |method: &Method, path: &str, token: Option<&str>, body: &Value| -> (u16, Value) {
         let mut request = rig.stranger(method.clone(), path);

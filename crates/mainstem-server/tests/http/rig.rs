@@ -122,7 +122,8 @@ impl Rig {
         response.json().await.unwrap()
     }
 
-    /// Returns the figure of a line of `/metrics`, of all servers together; 0 if the line is absent.
+    /// Returns the figure of a line of `/metrics`, of all servers together; 0 if the line is
+    /// absent.
     pub(crate) async fn figure(&self, name: &str) -> u64 {
         let mut sum = 0;
         for url in self.servers.urls() {

@@ -54,7 +54,7 @@ impl Servers {
     }
 
     /// Closes the journal, so that another can have it.
-    pub(crate) async fn close(&mut self) {
+    pub(crate) async fn close(&self) {
         self.harness.journal().unwrap().close().await.unwrap();
     }
 }

@@ -26,7 +26,7 @@ pub(super) async fn a_queued_run_is_stored_until_it_is_removed(journal: &dyn Jou
         assert_eq!(journal.queued_run(&run.id).await.unwrap().as_ref(), Some(run));
     }
     assert_eq!(journal.queued_runs(&session).await.unwrap(), [b.clone(), a.clone()]);
-    assert_eq!(journal.queued_runs(&other).await.unwrap(), [c.clone()]);
+    assert_eq!(journal.queued_runs(&other).await.unwrap(), std::slice::from_ref(&c));
     assert_eq!(journal.queued_runs(&"nowhere".parse().unwrap()).await.unwrap(), []);
     assert_eq!(journal.queued_run(&"run-x".parse().unwrap()).await.unwrap(), None);
     // Stored again, for its answer was lost, it keeps its place.
