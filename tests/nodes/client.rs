@@ -133,6 +133,15 @@ pub(crate) async fn one_job(address: &str, session: &SessionId, key: &str) {
     }
 }
 
+/// Waits until a session asks for an approval.
+pub(crate) async fn until_asked(session: &dyn AnySession) {
+    let begun = Instant::now();
+    while session.fleet().await.unwrap().confirmations.is_empty() {
+        assert!(begun.elapsed() < PATIENCE, "{} asks for nothing", session.id());
+        sleep(PAUSE).await;
+    }
+}
+
 /// Approves all that a session asks for.
 pub(crate) async fn answer_all(session: &dyn AnySession) {
     for confirm in session.fleet().await.map(|fleet| fleet.confirmations).unwrap_or_default().keys() {

@@ -18,7 +18,7 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use crate::{
-    client::{answer_all, one_run, read_through},
+    client::{answer_all, one_run, read_through, until_asked},
     cluster::{Cluster, LEASE},
 };
 
@@ -509,6 +509,7 @@ async fn a_link_of_one_server_is_read_at_another_and_revoked_at_a_third() {
 
     let shared = reader(2, &live.token);
     let mut events = shared.events(EventQuery::default());
+    until_asked(&remote(1)).await;
     answer_all(&remote(1)).await;
     let mut seen = Vec::new();
     while !seen.last().is_some_and(AgentEvent::is_run_end) {
