@@ -285,6 +285,8 @@ async fn queued_runs_are_found_at_any_server_and_outlive_theirs() {
         let two = remote(1).run(queued("two")).await.unwrap().run;
         let three = remote(0).run(queued("three")).await.unwrap().run;
         let four = remote(0).run(queued("four")).await.unwrap().run;
+        let job = NewJob::new(NewRun::new("five")).with_session("s".parse::<SessionId>().unwrap());
+        let job = Server::at(&cluster.address_of(1)).unwrap().add_job(job).await.unwrap();
         let at = |server: usize, run: &RunId| format!("{}/v1/runs/{run}", cluster.address_of(server));
         for run in [&two, &three, &four] {
             for server in 0..2 {
@@ -308,16 +310,18 @@ async fn queued_runs_are_found_at_any_server_and_outlive_theirs() {
             false => cluster.servers[0].stop().await,
         }
         let begun = Instant::now();
-        while !other
-            .runs()
-            .await
-            .is_ok_and(|runs| runs.iter().any(|run| run.id == four && run.status.is_over()))
-        {
-            assert!(begun.elapsed() < Duration::from_secs(40), "{:?}", other.runs().await);
+        let host = Server::at(&cluster.address_of(1)).unwrap();
+        let job = loop {
+            let job = host.job(&job.id).await.unwrap();
+            if job.status == JobState::Ended {
+                break job;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(40), "{job:?}, {:?}", other.runs().await);
             answer_all(&other).await;
             sleep(Duration::from_millis(100)).await;
-        }
+        };
         let runs = other.runs().await.unwrap();
+        assert_eq!(job.last_run.unwrap().status, RunState::Success, "{runs:?}");
         let ended = |id: &RunId| runs.iter().find(|run| run.id == *id).unwrap().status;
         assert_eq!(
             [ended(&two), ended(&three), ended(&four)],
@@ -325,7 +329,7 @@ async fn queued_runs_are_found_at_any_server_and_outlive_theirs() {
         );
         // The turn that was cut off is taken up by a run of its own; one that a stop has ended is
         // not.
-        assert_eq!(runs.len(), if is_killed { 5 } else { 4 }, "{runs:?}");
+        assert_eq!(runs.len(), if is_killed { 6 } else { 5 }, "{runs:?}");
         let last = other.fleet().await.unwrap().seq;
         let events = read_through(&cluster.address_of(1), other.id(), last).await;
         laws(&events).unwrap();

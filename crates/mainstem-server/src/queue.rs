@@ -1,7 +1,7 @@
 //! Runs that wait until their session is free. They are stored, so that any node finds them, and
 //! so that the next process of the session begins them if theirs ends.
 
-use std::{collections::VecDeque, future::ready, pin::pin, sync::Arc, time::Duration};
+use std::{future::ready, pin::pin, sync::Arc, time::Duration};
 
 use futures_util::{StreamExt, future::select};
 use mainstem::{
@@ -12,18 +12,22 @@ use mainstem::{
     prelude::{RunHandle, Session},
     session::{FoundRun, RunRecord, RunStatus},
 };
-use mainstem_api::NewRun;
-use tokio::time::sleep;
+use mainstem_api::{Code, NewRun};
+use tokio::{sync::oneshot, time::sleep};
+use tokio_util::sync::CancellationToken;
 
-use crate::{app::App, caller::Caller, problem::Problem, runs};
+use crate::{
+    app::{App, unrecorded},
+    caller::Caller,
+    problem::Problem,
+    runs, take_over,
+};
 
-/// How often a stored run tries to begin for which this server has no room.
+/// How often what is left of a session tries to begin.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// The code of the end of a stored run that can't begin at the process that has restored it.
-const NOT_RESTORED: &str = "not_restored";
-
-/// Stores a run that is queued, until it has begun or was cancelled.
+/// Stores a run that is queued, until it has begun or was cancelled. Dropping the wait does not
+/// stop that.
 ///
 /// # Errors
 /// It can't be stored; it is cancelled then.
@@ -33,40 +37,54 @@ pub(crate) async fn store(
     run: &RunHandle,
     request: String,
 ) -> Result<(), Problem> {
-    let Some(journal) = caller.harness.journal() else { return Ok(()) };
-    // A session is found from its first event on.
-    run.session().log().until_committed(1).await;
+    let Some(journal) = caller.harness.journal().cloned() else { return Ok(()) };
     let queued = QueuedRun { id: run.id().clone(), session: run.session().id().clone(), request };
-    if let Err(error) = journal.queue_run(queued).await {
-        run.cancel();
-        return Err(app.unreadable(&error));
+    let (tell, told) = oneshot::channel();
+    let (stop, run) = (app.stop.clone(), run.clone());
+    let tasks = run.session().task_set().clone();
+    let work = async move {
+        // A session is found from its first event on.
+        let stored = match run.session().log().until_committed(1).await {
+            true => journal.queue_run(queued).await.map_err(Some),
+            false => Err(None),
+        };
+        if stored.is_err() {
+            run.cancel();
+        }
+        let is_stored = stored.is_ok();
+        let _ = tell.send(stored);
+        if is_stored {
+            watch(stop, journal, run).await;
+        }
+    };
+    // At a shutdown the run stays stored.
+    tasks.drive_or(work, || ());
+    match told.await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(Some(error))) => Err(app.unreadable(&error)),
+        Ok(Err(None)) | Err(_) => Err(unrecorded()),
     }
-    watch(app, journal.clone(), run.clone());
-    Ok(())
 }
 
 /// Removes a stored run once it has begun or was cancelled. When this server stops, it leaves the
 /// run to the next one.
-fn watch(app: &Arc<App>, journal: Arc<dyn Journal>, run: RunHandle) {
-    let (stop, tasks) = (app.stop.clone(), run.session().task_set().clone());
-    let watch = async move {
-        tokio::select! {
-            () = run.begun() => {}
-            () = stop.cancelled() => {
-                if matches!(run.status(), RunStatus::Queued) {
-                    run.cancel_because(CancelReason::Shutdown);
-                }
-                run.begun().await;
+async fn watch(stop: CancellationToken, journal: Arc<dyn Journal>, run: RunHandle) {
+    tokio::select! {
+        () = run.begun() => {}
+        () = stop.cancelled() => {
+            // One that has its turn already is stopped as all active runs are.
+            let is_active = run.session().active().is_some_and(|active| active.id() == run.id());
+            if !is_active && matches!(run.status(), RunStatus::Queued) {
+                run.cancel_because(CancelReason::Shutdown);
             }
+            run.begun().await;
         }
-        let Some(record) = begun(&run).await else { return };
-        // Another process has the session if it can't be recorded here.
-        if run.session().log().until_committed(record.first).await {
-            told(journal.unqueue_run(run.id()).await);
-        }
-    };
-    // At a shutdown the run stays stored.
-    tasks.drive_or(watch, || ());
+    }
+    let Some(record) = begun(&run).await else { return };
+    // Another process has the session if it can't be recorded here.
+    if run.session().log().until_committed(record.first).await {
+        told(journal.unqueue_run(run.id()).await);
+    }
 }
 
 /// Waits for the beginning of a run that is no longer queued; `None` if it is left to another
@@ -82,60 +100,77 @@ async fn begun(run: &RunHandle) -> Option<RunRecord> {
     record()
 }
 
-/// Queues the stored runs of a session that was opened.
+/// Begins what an earlier process of a session has left: the turn of a run that was cut off, and
+/// the runs that were queued behind it. What there is no room for begins later.
 pub(crate) async fn restore(app: &Arc<App>, session: &Session, tenant: &Tenant) {
-    let Ok(caller) = Caller::of(app, tenant.clone()) else { return };
-    let Some(journal) = caller.harness.journal().cloned() else { return };
-    let queued = journal.queued_runs(session.id()).await;
-    let mut queued = VecDeque::from(told(queued).unwrap_or_default());
-    restore_next(app, &caller, session, &mut queued).await;
-    if queued.is_empty() {
+    if restore_now(app, session, tenant).await {
         return;
     }
-    let (app, session, tasks) = (app.clone(), session.clone(), session.task_set().clone());
+    let (app, session, tenant) = (app.clone(), session.clone(), tenant.clone());
+    let tasks = session.task_set().clone();
     let rest = async move {
-        while !queued.is_empty() && !app.stop.is_cancelled() {
+        while !app.stop.is_cancelled() && !session.has_failed() {
             sleep(INTERVAL).await;
-            restore_next(&app, &caller, &session, &mut queued).await;
+            if restore_now(&app, &session, &tenant).await {
+                return;
+            }
         }
     };
     tasks.drive_or(rest, || ());
 }
 
-/// Queues stored runs as long as there is room for them.
-async fn restore_next(app: &Arc<App>, caller: &Caller, session: &Session, queued: &mut VecDeque<QueuedRun>) {
-    let Some(journal) = caller.harness.journal() else { return };
-    while let Some(run) = queued.front() {
-        match session.find_run(&run.id) {
-            Some(FoundRun::Live(_)) => {}
-            // Its process has ended before it was removed.
-            Some(_) => _ = told(journal.unqueue_run(&run.id).await),
-            None => match again(app, caller, session, run).await {
-                Ok(Some(handle)) => watch(app, journal.clone(), handle),
-                Ok(None) => return,
-                Err(why) => {
-                    tracing::warn!(session = %session.id(), run = %run.id, why, "a queued run can't begin");
-                    session.never_began(&run.id, Failure::new(NOT_RESTORED, why));
-                    session.log().until_committed(session.log().last_seq()).await;
-                    told(journal.unqueue_run(&run.id).await);
-                }
-            },
-        }
-        queued.pop_front();
+/// Returns whether nothing is left.
+async fn restore_now(app: &Arc<App>, session: &Session, tenant: &Tenant) -> bool {
+    if session.has_failed() || !take_over::take_up_turn(app, session, tenant) {
+        return false;
     }
+    let Ok(caller) = Caller::of(app, tenant.clone()) else { return false };
+    let Some(journal) = caller.harness.journal() else { return true };
+    let Some(queued) = told(journal.queued_runs(session.id()).await) else { return false };
+    for run in queued {
+        let is_done = match session.find_run(&run.id) {
+            Some(FoundRun::Live(_)) => true,
+            // Its process has ended before it was removed.
+            Some(_) => told(journal.unqueue_run(&run.id).await).is_some(),
+            None => match again(app, &caller, session, &run).await {
+                Ok(handle) => {
+                    let watch = watch(app.stop.clone(), journal.clone(), handle);
+                    session.task_set().drive_or(watch, || ());
+                    true
+                }
+                Err(problem) => refuse(&**journal, session, &run, &problem).await,
+            },
+        };
+        if !is_done {
+            return false;
+        }
+    }
+    true
 }
 
-/// Queues a stored run; `None` if there is no room for it.
+/// Queues a stored run.
 async fn again(
     app: &Arc<App>,
     caller: &Caller,
     session: &Session,
     run: &QueuedRun,
-) -> Result<Option<RunHandle>, String> {
-    let Ok(share) = app.admit(&caller.tenant) else { return Ok(None) };
-    let request: NewRun = serde_json::from_str(&run.request).map_err(|error| error.to_string())?;
-    let queued = runs::queue_again(app, caller, session, request, run.id.clone(), share).await;
-    queued.map(Some).map_err(|problem| problem.body().detail.clone())
+) -> Result<RunHandle, Problem> {
+    let share = app.admit(&caller.tenant)?;
+    let request = serde_json::from_str::<NewRun>(&run.request);
+    let request = request.map_err(|error| Problem::new(Code::BadBody, error.to_string()))?;
+    runs::queue_again(app, caller, session, request, run.id.clone(), share).await
+}
+
+/// Ends a stored run that can't begin. Returns `false` if it may begin later.
+async fn refuse(journal: &dyn Journal, session: &Session, run: &QueuedRun, problem: &Problem) -> bool {
+    let why = problem.body();
+    if why.status == 429 || why.status >= 500 {
+        return false;
+    }
+    tracing::warn!(session = %session.id(), run = %run.id, why = why.detail, "a queued run can't begin");
+    session.never_began(&run.id, Failure::new(why.code.as_str(), why.detail.clone()));
+    let is_recorded = session.log().until_committed(session.log().last_seq()).await;
+    is_recorded && told(journal.unqueue_run(&run.id).await).is_some()
 }
 
 /// Returns what was read or written; logs why nothing was.

@@ -19,7 +19,7 @@ use mainstem::{
     session::{FoundRun, RunStatus},
     tool::ToolSet,
 };
-use mainstem_api::{CancelQuery, Input, Items, NewRun, OnDisconnect, RunView, StreamForm};
+use mainstem_api::{CancelQuery, Input, Items, NewRun, OnDisconnect, RunState, RunView, StreamForm};
 use tokio::time::timeout;
 use tracing::Span;
 
@@ -49,7 +49,11 @@ const FREE_WAIT: Duration = Duration::from_secs(1);
 /// Returns a run as its caller sees it.
 pub(crate) fn describe(run: &FoundRun) -> RunView {
     let view = run.view();
-    RunView { error: view.error.map(without_paths), ..view }
+    // It goes on at another process.
+    match run.handle().is_some_and(RunHandle::is_left) {
+        true => RunView { status: RunState::Queued, error: None, ..view },
+        false => RunView { error: view.error.map(without_paths), ..view },
+    }
 }
 
 /// Returns the end of a reader of the run.
@@ -168,8 +172,10 @@ impl NewRunOf<'_> {
         if key.is_none() {
             drop(app.admit(&caller.tenant)?);
         }
-        // The tools of a request are of its connection.
-        let stored = (request.queue && tools.names().next().is_none()).then(|| request.clone());
+        // One that ends with its reader, or has tools of its caller, does not outlive them.
+        let outlives =
+            tools.names().next().is_none() && request.options.on_disconnect != OnDisconnect::Cancel;
+        let stored = (request.queue && outlives).then(|| request.clone());
         let mut request = prepare(app, caller, request).await?;
         request.options.tools = tools;
         request.stored = stored.and_then(|request| serde_json::to_string(&request).ok());
@@ -344,8 +350,10 @@ async fn wait_and_describe(found: &FoundRun, headers: &HeaderMap) -> Response {
         // Dropping the wait does not stop the run, which the server drives.
         let _ = timeout(time, run.released()).await;
     }
-    let status = if wait.is_some() && found.is_over() { StatusCode::OK } else { StatusCode::ACCEPTED };
-    (status, Json(describe(found))).into_response()
+    let view = describe(found);
+    let is_over = wait.is_some() && view.status.is_over();
+    let status = if is_over { StatusCode::OK } else { StatusCode::ACCEPTED };
+    (status, Json(view)).into_response()
 }
 
 /// Reads `Prefer: wait=30` ([RFC 7240](https://www.rfc-editor.org/rfc/rfc7240)), in seconds.

@@ -16,6 +16,9 @@ use crate::{app::App, queue};
 /// How often such sessions are looked for.
 const INTERVAL: Duration = Duration::from_secs(2);
 
+/// The same of a process that has no others beside it: it finds those of an earlier one.
+const INTERVAL_ALONE: Duration = Duration::from_secs(30);
+
 /// How often in a row a turn is taken up that ended with its node: the turn itself may be what ends
 /// nodes.
 const MOST: usize = 3;
@@ -36,13 +39,11 @@ pub enum OnLost {
     Close,
 }
 
-/// Takes over the sessions that have no node; never returns. One process alone looks once.
+/// Takes over the sessions that have no node; never returns.
 pub(crate) async fn take_over(app: &Arc<App>) -> Infallible {
     let Some(journal) = app.harness.journal() else { return pending().await };
+    let interval = if journal.relay().is_some() { INTERVAL } else { INTERVAL_ALONE };
     loop {
-        if journal.relay().is_some() {
-            sleep(INTERVAL).await;
-        }
         match journal.abandoned().await {
             Ok(sessions) => {
                 for session in sessions {
@@ -51,9 +52,7 @@ pub(crate) async fn take_over(app: &Arc<App>) -> Infallible {
             }
             Err(error) => tracing::warn!(%error, "can't read which sessions have no node"),
         }
-        if journal.relay().is_none() {
-            return pending().await;
-        }
+        sleep(interval).await;
     }
 }
 
@@ -83,39 +82,37 @@ fn of_tenant(app: &App, id: &SessionId) -> Option<(Tenant, Harness, SessionId)> 
     app.serves(&tenant).then_some((tenant, harness, own))
 }
 
-/// Begins what an earlier process of a session has left: the turn of a run that was cut off, and
-/// the runs that were queued behind it.
+/// Begins, once, what an earlier process of a session has left.
 pub(crate) async fn take_up(app: &Arc<App>, session: &Session, tenant: &Tenant) {
-    take_up_turn(app, session, tenant);
     session.restore(|| Box::pin(queue::restore(app, session, tenant))).await;
 }
 
 /// Begins a run that goes on with the turn of a run that was cut off, if opening the session has
-/// ended one, and nodes share the journal.
-fn take_up_turn(app: &Arc<App>, session: &Session, tenant: &Tenant) {
+/// ended one, and nodes share the journal. Returns `false` if there is no room for it now.
+pub(crate) fn take_up_turn(app: &Arc<App>, session: &Session, tenant: &Tenant) -> bool {
     let is_shared = app.harness.journal().is_some_and(|journal| journal.relay().is_some());
     if !is_shared || !session.has_cut_run() {
-        return;
+        return true;
     }
     let resumes = app.served.on_lost == OnLost::Resume;
     let share = resumes.then(|| app.admit(tenant)).transpose();
-    // The next request tries again.
-    let Ok(share) = share else { return };
+    let Ok(share) = share else { return false };
     if !session.take_cut_run() {
-        return;
+        return true;
     }
     app.metrics.taken_over();
     let id = session.id();
     tracing::info!(session = %id, "taken over: its node has ended in a run");
-    let Some(share) = share else { return };
+    let Some(share) = share else { return true };
     if cut_in_a_row(session) >= MOST {
         tracing::warn!(session = %id, "{MOST} nodes have ended in this turn; it is not taken up again");
-        return;
+        return true;
     }
     match session.resume(RunOptions::default()) {
         Ok(run) => _ = app.drive(run, share),
         Err(error) => tracing::warn!(session = %id, %error, "the turn that was cut off can't be taken up"),
     }
+    true
 }
 
 /// Returns how many of the latest runs have ended with their process.

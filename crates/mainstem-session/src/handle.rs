@@ -54,6 +54,7 @@ pub struct RunHandle {
     status: watch::Receiver<RunStatus>,
     first: u64,
     requested_at: Timestamp,
+    is_stored: bool,
     reading: Arc<Reading>,
 }
 
@@ -63,10 +64,11 @@ impl RunHandle {
         id: RunId,
         cancel: Cancellation,
         status: watch::Receiver<RunStatus>,
+        is_stored: bool,
         reading: Arc<Reading>,
     ) -> Self {
         let (first, requested_at) = (session.log().last_seq() + 1, session.log().clock().now());
-        Self { session, id, cancel, status, first, requested_at, reading }
+        Self { session, id, cancel, status, first, requested_at, is_stored, reading }
     }
 
     /// The run's id.
@@ -201,6 +203,12 @@ impl RunHandle {
     pub async fn begun(&self) {
         let mut status = self.status.clone();
         let _ = status.wait_for(|status| !matches!(status, RunStatus::Queued)).await;
+    }
+
+    /// Returns `true` if it was [stored](crate::RunOptions::is_stored) while it was queued, and
+    /// this process, which stops, has left it to the next one.
+    pub fn is_left(&self) -> bool {
+        self.is_stored && self.status().is_over() && !self.session.has_run(&self.id)
     }
 
     /// Waits until the run was dropped, and what it held if it was

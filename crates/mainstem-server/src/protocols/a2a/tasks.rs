@@ -194,6 +194,9 @@ async fn folds_elsewhere(copy: &SessionCopy) -> Vec<TaskFold> {
     let mut folds = Vec::<(RunId, TaskFold)>::new();
     while cursor.next_seq() <= last {
         let Some(event) = cursor.next().await else { break };
+        if event.seq.is_multiple_of(1024) {
+            tokio::task::yield_now().await;
+        }
         let Some(run) = event.run_id() else { continue };
         let known = folds.iter().rposition(|(known, _)| known == run);
         let place = known.unwrap_or_else(|| {
