@@ -19,6 +19,10 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// How long a client waits that was told that there are too many requests.
 const LONG_PAUSE: Duration = Duration::from_secs(1);
 
+/// How long a reader waits for an event before it looks whether its session asks for something:
+/// hundreds of readers that look more often are a load of their own.
+const SILENCE: Duration = Duration::from_secs(10);
+
 /// Does something until it succeeds; `done` says which refusals mean that it was done.
 pub(crate) async fn until<T, F: Future<Output = Result<T, Error>>>(
     what: &str,
@@ -82,7 +86,7 @@ async fn read_run(
     loop {
         let last = || seen.last().map(ToString::to_string);
         assert!(began.elapsed() < 3 * PATIENCE, "{session}, {key}: {} is not over: {:?}", run.id(), last());
-        let Ok(next) = timeout(LONG_PAUSE, events.next()).await else {
+        let Ok(next) = timeout(SILENCE, events.next()).await else {
             // A run before it was taken up, and may ask, too.
             answer_all(&remote).await;
             continue;
