@@ -1,13 +1,16 @@
 //! Three servers that share a database, behind a balancer, in place of one.
 
-use std::{cell::RefCell, time::Duration};
+#[expect(dead_code, reason = "its tests use what these do not")]
+#[path = "../../crates/mainstem-server/tests/http/servers.rs"]
+mod one;
+
+use std::cell::RefCell;
 
 use futures_util::future::join_all;
-use mainstem::prelude::{Harness, HarnessBuilder};
+use mainstem::prelude::HarnessBuilder;
 use mainstem_postgres::{Node, Settings};
-use mainstem_server::{Builder, Server};
+use mainstem_server::Builder;
 use mainstem_testing::{Postgres, Proxy};
-use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) const SERVERS: usize = 3;
@@ -20,19 +23,12 @@ thread_local! {
 
 pub(crate) struct Servers {
     pub(crate) url: String,
-    servers: Vec<One>,
+    servers: Vec<one::Servers>,
     database: Option<Postgres>,
 }
 
-struct One {
-    url: String,
-    server: Server,
-    harness: Harness,
-    serving: tokio::task::JoinHandle<()>,
-}
-
 impl Servers {
-    /// Serves until `stop` is cancelled. The journal of the builder gives way to the database.
+    /// Serves until `stop` is cancelled. The database replaces the journal of the builder.
     pub(crate) async fn start(
         harness: HarnessBuilder,
         build: impl Fn(Builder) -> Builder,
@@ -46,15 +42,10 @@ impl Servers {
         for number in 0..SERVERS {
             let node = Node::join(settings.clone().with_name(format!("node-{number}"))).await.unwrap();
             let harness = harness.clone().with_journal(node.journal()).with_task_store(node.tasks());
-            let harness = harness.build().unwrap();
-            let server = build(Server::new(harness.clone())).build().unwrap();
-            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-            let port = listener.local_addr().unwrap().port();
-            balancer.add(port);
-            let (served, stop) = (server.clone(), stop.clone());
-            #[expect(clippy::disallowed_methods, reason = "ended by `stop`")]
-            let serving = tokio::spawn(async move { served.serve(listener, stop).await.unwrap() });
-            servers.push(One { url: format!("http://127.0.0.1:{port}"), server, harness, serving });
+            let server = one::Servers::start(harness, &build, stop.clone()).await;
+            let port = server.url.rsplit(':').next().unwrap();
+            balancer.add(port.parse().unwrap());
+            servers.push(server);
         }
         Self { url: format!("http://127.0.0.1:{}", balancer.port()), servers, database: Some(database) }
     }
@@ -70,26 +61,17 @@ impl Servers {
 
     /// Returns how many runs are queued or active.
     pub(crate) fn live_runs(&self) -> usize {
-        self.servers.iter().map(|one| one.server.live_runs()).sum()
+        self.servers.iter().map(one::Servers::live_runs).sum()
     }
 
     /// Waits until they have stopped, with their runs.
     pub(crate) async fn stopped(&mut self) {
-        join_all(self.servers.iter_mut().map(One::stopped)).await;
+        join_all(self.servers.iter_mut().map(one::Servers::stopped)).await;
         LEFT.set(self.database.take());
     }
 
     /// Closes their journals.
     pub(crate) async fn close(&self) {
-        for one in &self.servers {
-            one.harness.journal().unwrap().close().await.unwrap();
-        }
-    }
-}
-
-impl One {
-    async fn stopped(&mut self) {
-        (&mut self.serving).await.unwrap();
-        self.harness.shutdown(Duration::from_secs(1)).await;
+        join_all(self.servers.iter().map(one::Servers::close)).await;
     }
 }

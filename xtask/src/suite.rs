@@ -45,7 +45,7 @@ pub(crate) fn run(root: &Path, slow: bool) -> Result<BTreeSet<PathBuf>> {
 /// that does other work.
 const CHECK: &str = "MAINSTEM_CHECK";
 
-/// Of the suite of one server that runs against three: who asks, who reads, who answers.
+/// The modules of the suite that run against three servers without `--slow`.
 const SAMPLE: [&str; 3] = ["steer::", "streams::", "kept::"];
 
 /// Runs the sample of the checker of many nodes, alone, and that of the suite of one server.

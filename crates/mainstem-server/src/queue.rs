@@ -23,14 +23,13 @@ use crate::{
     runs, take_over,
 };
 
-/// How often what is left of a session tries to begin.
+/// How long to wait before restoring a session is tried again.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Stores a run that is queued, until it has begun or was cancelled. Dropping the wait does not
-/// stop that.
+/// Stores a queued run until it has begun or was cancelled. Dropping the future does not stop that.
 ///
 /// # Errors
-/// It can't be stored; it is cancelled then.
+/// The run can't be stored, and was cancelled.
 pub(crate) async fn store(
     app: &Arc<App>,
     caller: &Caller,
@@ -39,40 +38,35 @@ pub(crate) async fn store(
 ) -> Result<(), Problem> {
     let Some(journal) = caller.harness.journal().cloned() else { return Ok(()) };
     let queued = QueuedRun { id: run.id().clone(), session: run.session().id().clone(), request };
-    let (tell, told) = oneshot::channel();
-    let (stop, run) = (app.stop.clone(), run.clone());
+    let (sender, stored) = oneshot::channel();
+    let (app, run) = (app.clone(), run.clone());
     let tasks = run.session().task_set().clone();
     let work = async move {
-        // A session is found from its first event on.
+        // A session is found once its first event is committed.
         let stored = match run.session().log().until_committed(1).await {
-            true => journal.queue_run(queued).await.map_err(Some),
-            false => Err(None),
+            true => journal.queue_run(queued).await.map_err(|error| app.unreadable(&error)),
+            false => Err(unrecorded()),
         };
-        if stored.is_err() {
+        let is_stored = stored.is_ok();
+        let _ = sender.send(stored);
+        if is_stored {
+            watch(app.stop.clone(), journal, run).await;
+        } else {
             run.cancel();
         }
-        let is_stored = stored.is_ok();
-        let _ = tell.send(stored);
-        if is_stored {
-            watch(stop, journal, run).await;
-        }
     };
-    // At a shutdown the run stays stored.
+    // A shutdown drops the work, and the run stays stored.
     tasks.drive_or(work, || ());
-    match told.await {
-        Ok(Ok(())) => Ok(()),
-        Ok(Err(Some(error))) => Err(app.unreadable(&error)),
-        Ok(Err(None)) | Err(_) => Err(unrecorded()),
-    }
+    stored.await.unwrap_or_else(|_| Err(unrecorded()))
 }
 
-/// Removes a stored run once it has begun or was cancelled. When this server stops, it leaves the
-/// run to the next one.
+/// Removes a stored run once it has begun or was cancelled. If this server stops before, the run
+/// stays stored for another process.
 async fn watch(stop: CancellationToken, journal: Arc<dyn Journal>, run: RunHandle) {
     tokio::select! {
         () = run.begun() => {}
         () = stop.cancelled() => {
-            // One that has its turn already is stopped as all active runs are.
+            // An active run is stopped with all others.
             let is_active = run.session().active().is_some_and(|active| active.id() == run.id());
             if !is_active && matches!(run.status(), RunStatus::Queued) {
                 run.cancel_because(CancelReason::Shutdown);
@@ -81,14 +75,14 @@ async fn watch(stop: CancellationToken, journal: Arc<dyn Journal>, run: RunHandl
         }
     }
     let Some(record) = begun(&run).await else { return };
-    // Another process has the session if it can't be recorded here.
+    // If the event can't be committed, another process has the session.
     if run.session().log().until_committed(record.first).await {
         told(journal.unqueue_run(run.id()).await);
     }
 }
 
-/// Waits for the beginning of a run that is no longer queued; `None` if it is left to another
-/// process.
+/// Waits until a run is in its session's list of runs, and returns its record there. Returns `None`
+/// if the run was released without one: it stays stored for another process.
 async fn begun(run: &RunHandle) -> Option<RunRecord> {
     let (session, released) = (run.session(), pin!(run.released()));
     let record = || session.runs().into_iter().rfind(|known| known.id == *run.id());
@@ -100,8 +94,9 @@ async fn begun(run: &RunHandle) -> Option<RunRecord> {
     record()
 }
 
-/// Begins what an earlier process of a session has left: the turn of a run that was cut off, and
-/// the runs that were queued behind it. What there is no room for begins later.
+/// Restores the work of a session whose earlier process has ended: resumes the turn that was cut
+/// off, and queues the stored runs behind it. Anything that can't be restored at once is tried
+/// again each second, in a task.
 pub(crate) async fn restore(app: &Arc<App>, session: &Session, tenant: &Tenant) {
     if restore_now(app, session, tenant).await {
         return;
@@ -119,7 +114,7 @@ pub(crate) async fn restore(app: &Arc<App>, session: &Session, tenant: &Tenant) 
     tasks.drive_or(rest, || ());
 }
 
-/// Returns whether nothing is left.
+/// Returns `true` if everything is restored.
 async fn restore_now(app: &Arc<App>, session: &Session, tenant: &Tenant) -> bool {
     if session.has_failed() || !take_over::take_up_turn(app, session, tenant) {
         return false;
@@ -130,7 +125,7 @@ async fn restore_now(app: &Arc<App>, session: &Session, tenant: &Tenant) -> bool
     for run in queued {
         let is_done = match session.find_run(&run.id) {
             Some(FoundRun::Live(_)) => true,
-            // Its process has ended before it was removed.
+            // Its process ended after the run began, and before it was removed.
             Some(_) => told(journal.unqueue_run(&run.id).await).is_some(),
             None => match again(app, &caller, session, &run).await {
                 Ok(handle) => {

@@ -303,8 +303,8 @@ pub(crate) async fn queue_again(
     Ok(app.drive(run, share))
 }
 
-/// Waits until a run that has ended has left its session: a reader at another node may see the end
-/// before.
+/// Waits until the session is free if its active run has ended: a reader at another node may see
+/// that end earlier.
 async fn until_free(session: &Session) {
     let Some(run) = session.active() else { return };
     let fleet = session.fleet();

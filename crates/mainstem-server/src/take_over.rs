@@ -16,7 +16,7 @@ use crate::{app::App, queue};
 /// How often such sessions are looked for.
 const INTERVAL: Duration = Duration::from_secs(2);
 
-/// The same of a process that has no others beside it: it finds those of an earlier one.
+/// The interval of a process that does not share its journal.
 const INTERVAL_ALONE: Duration = Duration::from_secs(30);
 
 /// How often in a row a turn is taken up that ended with its node: the turn itself may be what ends
@@ -82,13 +82,13 @@ fn of_tenant(app: &App, id: &SessionId) -> Option<(Tenant, Harness, SessionId)> 
     app.serves(&tenant).then_some((tenant, harness, own))
 }
 
-/// Begins, once, what an earlier process of a session has left.
+/// Restores the work of a session whose earlier process has ended, once since it was opened.
 pub(crate) async fn take_up(app: &Arc<App>, session: &Session, tenant: &Tenant) {
     session.restore(|| Box::pin(queue::restore(app, session, tenant))).await;
 }
 
-/// Begins a run that goes on with the turn of a run that was cut off, if opening the session has
-/// ended one, and nodes share the journal. Returns `false` if there is no room for it now.
+/// Begins a run that resumes the turn of a run that was cut off, if opening the session has ended
+/// one and nodes share the journal. Returns `false` if the tenant's share of runs is in use.
 pub(crate) fn take_up_turn(app: &Arc<App>, session: &Session, tenant: &Tenant) -> bool {
     let is_shared = app.harness.journal().is_some_and(|journal| journal.relay().is_some());
     if !is_shared || !session.has_cut_run() {

@@ -199,7 +199,7 @@ impl RunHandle {
         async move { status.wait_for(RunStatus::is_over).await.ok()?.outcome().cloned() }
     }
 
-    /// Waits until the run is no longer queued: it has begun, was cancelled, or was dropped.
+    /// Waits until the run has begun, was cancelled in the queue, or was dropped.
     pub async fn begun(&self) {
         let mut status = self.status.clone();
         let _ = status.wait_for(|status| !matches!(status, RunStatus::Queued)).await;

@@ -117,9 +117,8 @@ impl Session {
         self.0.is_cut.swap(false, Ordering::AcqRel)
     }
 
-    /// Restores what is stored beside the session's record, with this, unless that was done since
-    /// the session was opened. Others wait for it meanwhile. A future that is dropped has restored
-    /// nothing for the next one.
+    /// Runs this once since the session was opened, to restore what is stored beside its record.
+    /// Concurrent calls wait for the first one. If that is dropped, the next one runs its own.
     pub async fn restore<F: Future<Output = ()>>(&self, restore: impl FnOnce() -> F) {
         self.0.restored.get_or_init(restore).await;
     }

@@ -76,8 +76,8 @@ impl Postgres {
         self.server = serve(self.files.path(), self.port);
     }
 
-    /// Starts a replica without which no transaction is committed, so that it has them all: what
-    /// synchronous replication is for. It takes the server's place with [`Replica::promote`].
+    /// Starts a replica that has every committed transaction: from now on a commit waits for it
+    /// (synchronous replication). [`Replica::promote`] makes it the server.
     ///
     /// # Panics
     /// If it does not start, or does not follow.
@@ -134,7 +134,8 @@ impl Postgres {
 pub struct Replica(Postgres);
 
 impl Replica {
-    /// Makes it a server that writes, at a port of its own. Stop the one that it follows before.
+    /// Makes it a server that accepts writes, at a port of its own. Stop the server that it follows
+    /// first.
     ///
     /// # Panics
     /// If that fails.

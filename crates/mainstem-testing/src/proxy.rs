@@ -101,8 +101,8 @@ async fn forward(mut client: TcpStream, turn: usize, mut state: watch::Receiver<
     }
 }
 
-/// Copies both ways until the server has ended. One that refuses a request without reading it to
-/// its end is heard, too.
+/// Copies in both directions until the server closes its connection. A response that comes before
+/// the request is read completely is forwarded, too.
 async fn copy_both(client: &mut TcpStream, server: &mut TcpStream) {
     let ((mut from_client, mut to_client), (mut from_server, mut to_server)) =
         (client.split(), server.split());
