@@ -21,6 +21,9 @@ use mainstem_api::Code;
 /// The most that a body may have, in bytes.
 pub(crate) const MAX: usize = 1 << 20;
 
+/// The most that a body may have that waits beside any number of others, in bytes.
+pub(crate) const SMALL: usize = 16 << 10;
+
 /// The most that a body may have before its caller is known, in bytes.
 pub(crate) const MAX_UNKNOWN: usize = 4 << 10;
 
@@ -95,7 +98,7 @@ async fn read_json(request: Request, app: &Arc<App>) -> Result<ReadBody, Respons
 pub(crate) struct ReadBody {
     pub(crate) parts: Parts,
     pub(crate) bytes: Bytes,
-    /// Released with the bytes, so that bodies of waiting requests count, too.
+    /// That of a large body. Released with the bytes, so that those of waiting requests count, too.
     #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "held until the body is dropped"))]
     pub(crate) share: Option<Share>,
 }
@@ -129,6 +132,9 @@ pub(crate) async fn read(request: Request, app: &Arc<App>) -> Result<ReadBody, R
     let (parts, body) = request.into_parts();
     let request = Request::from_parts(parts.clone(), body);
     let bytes = timeout(READ_TIMEOUT, Bytes::from_request(request, app)).await;
+    // What stays in memory while the request waits is what the share bounds.
+    let is_small = matches!(&bytes, Ok(Ok(bytes)) if bytes.len() <= SMALL);
+    let share = share.filter(|_| !is_small);
     if let Some(Identified { tenant, permit }) = caller {
         permit.set(app.request_permits.acquire(&tenant).await);
     }

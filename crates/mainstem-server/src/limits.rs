@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::{
     app::{BODIES, READERS, REQUESTS},
-    body::{MAX, MAX_UNKNOWN, READ_TIMEOUT},
+    body::{MAX, MAX_UNKNOWN, READ_TIMEOUT, SMALL},
     capacity::{CONNECTIONS, GUESTS, SESSIONS},
     connection::GUEST_REQUESTS,
     idempotency,
@@ -87,8 +87,8 @@ pub fn bounds() -> Vec<Bound> {
             "a_tenant_has_a_fixed_number_of_permits",
         ),
         row(
-            "bodies that are read, or wait to be read",
-            BODIES.to_string(),
+            "bodies that arrive, and large ones that wait",
+            format!("{BODIES}; those of more than {} are large", bytes(SMALL)),
             "429 `too_many_bodies`",
             "one_tenant_cannot_take_the_bodies_and_connections_of_another",
         ),

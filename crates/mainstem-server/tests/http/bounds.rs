@@ -191,7 +191,7 @@ async fn stuck() -> (Rig, FaultyJournal, Vec<tokio::task::JoinHandle<u16>>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_counts_until_its_request_is_worked_on() {
+async fn a_large_body_counts_until_its_request_is_worked_on() {
     let (rig, journal, held) = stuck().await;
     let body = json!({ "input": "x".repeat(100 << 10) });
     let post = async |number: usize| rig.post(&format!("/v1/sessions/t-{number}/runs"), body.clone()).await;
@@ -210,6 +210,21 @@ async fn a_body_counts_until_its_request_is_worked_on() {
             "{problem}"
         );
     }
+    for one in held {
+        assert_eq!(one.await.unwrap(), 202);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn small_bodies_wait_in_any_number() {
+    let (rig, journal, held) = stuck().await;
+    let posts = join_all((0..100).map(async |_| rig.post("/v1/sessions/s/runs", json!([])).await.status()));
+    let release = async {
+        tokio::time::sleep(ms(1_500)).await;
+        journal.hold_opens(false);
+    };
+    let (statuses, ()) = tokio::join!(posts, release);
+    assert!(statuses.iter().all(|status| *status == 422), "{statuses:?}");
     for one in held {
         assert_eq!(one.await.unwrap(), 202);
     }
