@@ -11,6 +11,7 @@ mod cassettes;
 mod compaction;
 mod compat;
 mod crashes;
+mod data;
 mod diagnostics;
 mod encoders;
 mod exported;

@@ -11,6 +11,8 @@ mod servers;
 mod a2a;
 #[path = "../../crates/mainstem-server/tests/http/agent_protocol.rs"]
 mod agent_protocol;
+#[path = "../../crates/mainstem-server/tests/http/data.rs"]
+mod data;
 #[path = "../../crates/mainstem-server/tests/http/fleet.rs"]
 mod fleet;
 #[path = "../../crates/mainstem-server/tests/http/jobs.rs"]

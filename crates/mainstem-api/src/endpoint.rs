@@ -1,7 +1,7 @@
 //! The endpoints of a server.
 
 use mainstem_event::{AgentEvent, AgentState, ChildSummary, FleetState};
-use mainstem_message::ToolSpec;
+use mainstem_message::{StoredData, ToolSpec};
 use mainstem_task::TaskRecord;
 use serde_json::{Value, json};
 
@@ -56,6 +56,10 @@ endpoints! {
     DeleteLink,
     /// Returns the link that the caller has.
     GetLink,
+    /// Stores data for a session's messages.
+    StoreData,
+    /// Returns data of a session's messages.
+    GetData,
     /// Lists the children.
     ListChildren,
     /// Returns the state of an agent.
@@ -191,6 +195,16 @@ impl Endpoint {
                 .empty(204, "It is revoked; streams of its readers end within seconds."),
             Self::GetLink => Operation::get("/v1/link", "Return the link whose token the request has.")
                 .json::<LinkView>(200, "The link."),
+            Self::StoreData => Operation::post(
+                "/v1/sessions/{session}/data",
+                "Store data, such as a picture, that the messages of a run then refer to.",
+            )
+            .body_of_bytes()
+            .json::<StoredData>(201, "It is stored; `Location` is its path."),
+            Self::GetData => {
+                Operation::get("/v1/sessions/{session}/data/{data}", "Return data that a message refers to.")
+                    .bytes("The bytes.")
+            }
             Self::ListChildren => Operation::get("/v1/sessions/{session}/agents", "List the spawned agents.")
                 .json::<Items<ChildSummary>>(200, "In the order of their start."),
             Self::GetAgent => {

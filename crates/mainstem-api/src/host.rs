@@ -3,9 +3,10 @@
 use std::{pin::Pin, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use futures_core::Stream;
 use mainstem_event::{AgentEvent, CancelReason, ChildSummary, Decision, FleetState, SendMode};
-use mainstem_message::{AgentKey, ConfirmId, JobId, RunId, SessionId, TaskId, ToolCallId};
+use mainstem_message::{AgentKey, ConfirmId, JobId, RunId, SessionId, StoredData, TaskId, ToolCallId};
 use mainstem_task::TaskRecord;
 
 use crate::{
@@ -136,6 +137,12 @@ pub trait AnySession: Send + Sync {
     /// # Errors
     /// The session or the event does not exist, or can't be read.
     async fn fleet_at(&self, seq: u64) -> Result<FleetState, Error>;
+
+    /// Returns the data to which a message of the session refers.
+    ///
+    /// # Errors
+    /// The session has no such data, or it can't be read.
+    async fn data(&self, data: &StoredData) -> Result<Bytes, Error>;
 
     /// Returns the children, in the order of their start.
     ///

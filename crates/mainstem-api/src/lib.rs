@@ -40,7 +40,9 @@ pub use openapi::{COOKIE, openapi};
 pub use operation::{Method, Operation};
 pub use page::{MAX_LIMIT, Page, SessionQuery};
 pub use problem::{Code, Problem};
-pub use run::{CancelCode, CancelQuery, Input, NewRun, OnDisconnect, RunOptions, RunState, RunView};
+pub use run::{
+    CancelCode, CancelQuery, Input, MAX_DATA, NewRun, OnDisconnect, RunOptions, RunState, RunView,
+};
 pub use session::{Detail, EventQuery, FleetQuery, Format, Items, SessionState, SessionView, Transcript};
 pub use stream_form::StreamForm;
 pub use task::{TaskQuery, WaitQuery};

@@ -15,7 +15,7 @@ pub struct Operation {
     summary: &'static str,
     query: Option<SchemaOf>,
     headers: Vec<(&'static str, &'static str, Value)>,
-    body: Option<SchemaOf>,
+    body: Option<Content>,
     responses: Vec<Response>,
     is_open: bool,
 }
@@ -31,6 +31,17 @@ pub enum Method {
     /// `DELETE`
     Delete,
 }
+
+/// The content of a body.
+#[derive(Clone, Copy, Debug)]
+enum Content {
+    Json(SchemaOf),
+    /// Any bytes.
+    Bytes,
+}
+
+/// The media type of any bytes.
+const BYTES: &str = "application/octet-stream";
 
 #[derive(Clone, Debug)]
 struct Response {
@@ -67,7 +78,7 @@ impl Operation {
         self.query.is_some()
     }
 
-    /// Returns `true` if it takes a body of JSON.
+    /// Returns `true` if it takes a body.
     pub fn has_body(&self) -> bool {
         self.body.is_some()
     }
@@ -108,8 +119,19 @@ impl Operation {
 
     /// It takes a body of JSON.
     pub(crate) fn body<T: JsonSchema>(mut self) -> Self {
-        self.body = Some(schema_of::<T>);
+        self.body = Some(Content::Json(schema_of::<T>));
         self
+    }
+
+    /// It takes any bytes as its body.
+    pub(crate) fn body_of_bytes(mut self) -> Self {
+        self.body = Some(Content::Bytes);
+        self
+    }
+
+    /// It may return any bytes.
+    pub(crate) fn bytes(self, description: &'static str) -> Self {
+        self.text(BYTES, description)
     }
 
     /// It may return JSON.
@@ -187,9 +209,11 @@ impl Operation {
             "responses": responses,
         });
         if let Some(body) = self.body {
-            let schema = body(generator);
-            operation["requestBody"] =
-                json!({ "required": true, "content": { "application/json": { "schema": schema } } });
+            let content = match body {
+                Content::Json(schema) => json!({ "application/json": { "schema": schema(generator) } }),
+                Content::Bytes => json!({ BYTES: {} }),
+            };
+            operation["requestBody"] = json!({ "required": true, "content": content });
         }
         if self.is_open {
             operation["security"] = json!([]);

@@ -96,6 +96,8 @@ codes! {
     LinkOver = "link_over", 401;
     /// The path does not take this method.
     MethodNotAllowed = "method_not_allowed", 405;
+    /// The server has no journal, so it stores no data of messages.
+    NoData = "no_data", 409;
     /// The server has no journal, so it stores no jobs.
     NoJobs = "no_jobs", 409;
     /// The server has no journal, so it stores no links.
@@ -110,6 +112,8 @@ codes! {
     NotFound = "not_found", 404;
     /// The session has no turn to resume.
     NothingToResume = "nothing_to_resume", 409;
+    /// The body is not declared as bytes.
+    NotBytes = "not_bytes", 415;
     /// The body is not declared as JSON.
     NotJson = "not_json", 415;
     /// This place only reads recorded sessions, and can't steer their runs.

@@ -144,6 +144,9 @@ impl<'de> Deserialize<'de> for Input {
     }
 }
 
+/// The most bytes of data that a message refers to: services of models take little more.
+pub const MAX_DATA: usize = 20 << 20;
+
 impl Input {
     /// Returns the first part that a caller can't send: a JSON pointer into [`NewRun`], and the
     /// reason. Text and data blocks are allowed.

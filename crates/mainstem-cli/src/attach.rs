@@ -29,7 +29,7 @@ pub(crate) fn run(args: &Attach, terminal: Terminal) -> Result<Exit, Fault> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
     let mut signals = signals::watch().or_exit(Exit::Failed)?;
     runtime.block_on(async {
-        let mut source = Source::open(args).await.or_exit(Exit::Usage)?;
+        let mut source = Source::open(args).await?;
         let mut shown = SessionView::new(args, terminal);
         let mut frames = progress::frames();
         loop {
@@ -113,12 +113,12 @@ struct Source {
 impl Source {
     /// # Errors
     /// The session does not exist, or the server can't be reached.
-    async fn open(args: &Attach) -> anyhow::Result<Self> {
+    async fn open(args: &Attach) -> Result<Self, Fault> {
         let session = host::open(&args.at, args.journal.as_ref())?.session(&args.session);
-        let view = session.view().await.advise()?;
+        let view = session.view().await.advise().or_exit(Exit::Usage)?;
         let first = match args.from {
             Some(from) => from,
-            None => session.runs().await.advise()?.last().map_or(1, |run| run.first_seq),
+            None => session.runs().await.advise().or_exit(Exit::Usage)?.last().map_or(1, |run| run.first_seq),
         };
         let seen = first.saturating_sub(1);
         let events = session.events(EventQuery::after(seen));

@@ -45,11 +45,23 @@ pub(crate) fn server(address: Option<&str>) -> anyhow::Result<Option<Server>> {
 /// Returns the server that the command names, or the sessions of the journal.
 ///
 /// # Errors
+/// The server's name is not an address, or the journal does not exist or can't be opened.
+pub(crate) fn open(at: &At, journal: Option<&JournalAt>) -> Result<Arc<dyn Host>, Fault> {
+    open_with(at, || store::open_existing(journal))
+}
+
+/// Returns the same; a journal that does not exist is created.
+///
+/// # Errors
 /// The server's name is not an address, or the journal can't be opened.
-pub(crate) fn open(at: &At, journal: Option<&JournalAt>) -> anyhow::Result<Arc<dyn Host>> {
-    match server(at.server.as_deref())? {
+pub(crate) fn open_or_create(at: &At, journal: Option<&JournalAt>) -> Result<Arc<dyn Host>, Fault> {
+    open_with(at, || store::open(journal))
+}
+
+fn open_with(at: &At, store: impl FnOnce() -> anyhow::Result<Store>) -> Result<Arc<dyn Host>, Fault> {
+    match server(at.server.as_deref()).or_exit(Exit::Usage)? {
         Some(server) => Ok(Arc::new(server)),
-        None => Ok(Arc::new(records(store::open(journal)?))),
+        None => Ok(Arc::new(records(store().or_exit(Exit::Config)?))),
     }
 }
 
@@ -102,7 +114,7 @@ pub(crate) fn new_session() -> SessionId {
 /// There is none, or they can't be listed.
 pub(crate) async fn latest(address: Option<&str>, journal: Option<&JournalAt>) -> Result<SessionId, Fault> {
     let at = At { server: address.map(str::to_owned) };
-    let host = open(&at, journal).or_exit(Exit::Config)?;
+    let host = open(&at, journal)?;
     let query = SessionQuery { limit: Some(1), ..SessionQuery::default() };
     let sessions = host.sessions(&query).await.advise().or_exit(Exit::Failed)?;
     let none = || anyhow!("there is no session yet; `mainstem run --session ID` begins one");

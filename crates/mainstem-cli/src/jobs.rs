@@ -26,8 +26,11 @@ pub(crate) fn run(args: &Jobs, terminal: Terminal) -> Result<Exit, Fault> {
     {
         return Err(anyhow!("the prompt is empty")).or_exit(Exit::Usage);
     }
-    let exit = if args.at.server.is_some() { Exit::Usage } else { Exit::Config };
-    let host = host::open(&args.at, args.journal.as_ref()).or_exit(exit)?;
+    let journal = args.journal.as_ref();
+    let host = match &args.command {
+        JobsCommand::Add(_) => host::open_or_create(&args.at, journal)?,
+        _ => host::open(&args.at, journal)?,
+    };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
     runtime.block_on(async {
         match &args.command {

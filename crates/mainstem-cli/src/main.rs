@@ -51,7 +51,7 @@ mod watch;
 mod web;
 
 use std::{
-    io::{self, Write},
+    io::{self, ErrorKind, Write},
     process::{self, ExitCode},
 };
 
@@ -134,12 +134,19 @@ fn suggested(mut error: clap::Error) -> clap::Error {
 fn refuse(error: &clap::Error) -> ! {
     let text = error.to_string();
     let clean = sanitize::clean(&text);
-    if !error.use_stderr() || clean == text {
-        error.exit();
+    let printed = match error.use_stderr() && clean != text {
+        // It repeats a value, which may have control characters.
+        true => write!(io::stderr(), "{clean}"),
+        false => error.print(),
+    };
+    match printed {
+        // The disk is full, for example. stderr may be closed.
+        Err(why) if !error.use_stderr() && why.kind() != ErrorKind::BrokenPipe => {
+            let _ = writeln!(io::stderr(), "error: {why}");
+            process::exit(Exit::Failed as i32)
+        }
+        _ => process::exit(error.exit_code()),
     }
-    // It repeats a value, which may have control characters.
-    let _ = write!(io::stderr(), "{clean}");
-    process::exit(error.exit_code())
 }
 
 fn completions(shell: clap_complete::Shell) -> Result<Exit, Fault> {

@@ -27,7 +27,7 @@ pub(crate) fn run(args: &Replay, terminal: Terminal) -> Result<Exit, Fault> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
     let mut signals = signals::watch().or_exit(Exit::Failed)?;
     runtime.block_on(async {
-        let source = open(args).await.or_exit(Exit::Usage)?;
+        let source = open(args).await?;
         let mut player = Player {
             args,
             terminal,

@@ -14,7 +14,7 @@ use mainstem::{
     encode::TestFile,
     event::{AgentState, Clock, FleetState, SystemClock, fleet::Phase},
     message::{RateLimits, SessionId},
-    session::Keep,
+    session::{Keep, Records},
 };
 use serde_json::json;
 
@@ -49,8 +49,7 @@ pub(crate) fn run(args: &Sessions, source: &Source, terminal: Terminal) -> Resul
     if let SessionsCommand::Prune { keep, dry_run, workspace } = &args.command {
         return prune(args, keep.keep(), *dry_run, workspace, source, terminal);
     }
-    let exit = if args.at.server.is_some() { Exit::Usage } else { Exit::Config };
-    let host = open(args, source, terminal).or_exit(exit)?;
+    let host = open(args, source, terminal)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
     runtime.block_on(async {
         match &args.command {
@@ -114,18 +113,25 @@ async fn list(host: &dyn Host, search: Option<String>, most: u32) -> Result<(Vec
 
 /// Returns the server that the command names, or the sessions of the journal; with the tasks of the
 /// workspace if they are deleted, too.
-fn open(args: &Sessions, source: &Source, terminal: Terminal) -> anyhow::Result<Arc<dyn Host>> {
-    let journal = args.journal.as_ref();
+fn open(args: &Sessions, source: &Source, terminal: Terminal) -> Result<Arc<dyn Host>, Fault> {
+    let is_database = matches!(args.journal, Some(JournalAt::Database(_)));
     match &args.command {
-        SessionsCommand::Rm { .. } if matches!(journal, Some(JournalAt::Database(_))) => {
-            host::open(&args.at, journal)
+        SessionsCommand::Rm { workspace, .. } if !is_database && args.at.server.is_none() => {
+            Ok(Arc::new(records(args, workspace, source, terminal).or_exit(Exit::Config)?))
         }
-        SessionsCommand::Rm { workspace, .. } if args.at.server.is_none() => {
-            let records = host::task_records(workspace.settings(), source, terminal)?;
-            Ok(Arc::new(records.with_journal(store::open(journal)?.journal)))
-        }
-        _ => host::open(&args.at, journal),
+        _ => host::open(&args.at, args.journal.as_ref()),
     }
+}
+
+/// Returns the sessions of a journal that is a file, and the tasks of the workspace.
+fn records(
+    args: &Sessions,
+    workspace: &WorkspaceFlag,
+    source: &Source,
+    terminal: Terminal,
+) -> anyhow::Result<Records> {
+    let records = host::task_records(workspace.settings(), source, terminal)?;
+    Ok(records.with_journal(store::open_existing(args.journal.as_ref())?.journal))
 }
 
 fn row(session: &SessionView) -> [String; 5] {
@@ -214,7 +220,6 @@ fn print_lines(events: &[mainstem::event::AgentEvent]) -> Result<(), Fault> {
     print_json(&lines.join("\n"))
 }
 
-/// Deletes all of them or, if one does not exist, none.
 /// Deletes what is not kept, and prints it.
 fn prune(
     args: &Sessions,
@@ -232,8 +237,7 @@ fn prune(
     check().or_exit(Exit::Usage)?;
     let records = match args.journal.as_ref() {
         Some(at @ JournalAt::Database(_)) => host::database_records(at),
-        journal => host::task_records(workspace.settings(), source, terminal)
-            .and_then(|records| Ok(records.with_journal(store::open(journal)?.journal))),
+        _ => records(args, workspace, source, terminal),
     };
     let records = records.or_exit(Exit::Config)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
@@ -255,6 +259,7 @@ fn prune(
     Ok(Exit::Reply)
 }
 
+/// Deletes all of them or, if one does not exist, none.
 async fn remove(host: &dyn Host, ids: &[SessionId]) -> anyhow::Result<()> {
     for id in ids {
         host.session(id).view().await.advise()?;

@@ -9,7 +9,7 @@ use std::{
     sync::Arc,
 };
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, ensure};
 use etcetera::BaseStrategy;
 use futures_util::{FutureExt, future::BoxFuture};
 use mainstem::{
@@ -32,7 +32,18 @@ pub(crate) struct Store {
     pub(crate) asked_to_stop: BoxFuture<'static, ()>,
 }
 
-/// Opens the user's journal, or another.
+/// Opens the user's journal, or another, to read it: one that is named is not created.
+///
+/// # Errors
+/// As [`open`]; or there is no such file.
+pub(crate) fn open_existing(at: Option<&JournalAt>) -> anyhow::Result<Store> {
+    if let Some(JournalAt::File(path)) = at {
+        ensure!(path.exists(), "there is no journal {}", path.display());
+    }
+    open(at)
+}
+
+/// Opens the user's journal, or another, which is created if there is none.
 ///
 /// # Errors
 /// The system has no data directory, or the journal can't be opened.

@@ -80,7 +80,7 @@ fn open(args: &Tasks, source: &Source, terminal: Terminal) -> anyhow::Result<Arc
     );
     let records = host::task_records(args.workspace.settings(), source, terminal)?;
     Ok(Arc::new(match has_events {
-        true => records.with_journal(store::open(args.journal.as_ref())?.journal),
+        true => records.with_journal(store::open_existing(args.journal.as_ref())?.journal),
         false => records,
     }))
 }

@@ -6,6 +6,7 @@
 //! server no longer stores are reported as a `GAP`.
 
 mod connection;
+mod data;
 mod events;
 mod lines;
 mod live;

@@ -3,13 +3,14 @@
 use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use mainstem_api::{
     AnyRun, AnySession, Approval, Approved, Begun, CancelQuery, CancelledAgent, Endpoint, Error, EventQuery,
     Events, FleetQuery, Items, LinkView, NewLink, NewLinkView, NewMessage, NewRun, NewToolResult, RunView,
     SessionView, TaskQuery, Transcript,
 };
 use mainstem_event::{CancelReason, ChildSummary, Decision, FleetState, Ids, RandomIds, SendMode};
-use mainstem_message::{AgentKey, ConfirmId, LinkId, RunId, SessionId, ToolCallId};
+use mainstem_message::{AgentKey, ConfirmId, LinkId, RunId, SessionId, StoredData, ToolCallId};
 use mainstem_task::TaskRecord;
 use reqwest::RequestBuilder;
 
@@ -22,7 +23,7 @@ use crate::{
 /// A session on a server. Cheap to clone.
 #[derive(Clone)]
 pub struct RemoteSession {
-    server: Server,
+    pub(crate) server: Server,
     id: SessionId,
     agent: Option<Arc<str>>,
 }
@@ -52,7 +53,8 @@ impl RemoteSession {
     ///
     /// # Errors
     /// As `run`, or the key was used for another request.
-    pub async fn run_with_key(&self, key: &str, mut run: NewRun) -> Result<Begun, Error> {
+    pub async fn run_with_key(&self, key: &str, run: NewRun) -> Result<Begun, Error> {
+        let mut run = self.with_stored_data(run).await?;
         run.agent = run.agent.or_else(|| self.agent.as_deref().map(str::to_owned));
         let request = self.post(Endpoint::BeginRun, &[]).header("idempotency-key", key).json(&run);
         let begun: RunView = self.server.0.post(request, Retry::Lost).await?;
@@ -91,7 +93,7 @@ impl RemoteSession {
         Begun { run, events: self.events(query) }
     }
 
-    fn post(&self, endpoint: Endpoint, more: &[&str]) -> RequestBuilder {
+    pub(crate) fn post(&self, endpoint: Endpoint, more: &[&str]) -> RequestBuilder {
         let path: Vec<_> = std::iter::once(self.id.as_str()).chain(more.iter().copied()).collect();
         self.server.0.request(&Request { endpoint, path: &path })
     }
@@ -131,6 +133,12 @@ impl AnySession for RemoteSession {
     async fn fleet_at(&self, seq: u64) -> Result<FleetState, Error> {
         let query = FleetQuery { at: Some(seq) };
         self.server.0.get(Endpoint::GetFleet, &[self.id.as_str()], query).await
+    }
+
+    async fn data(&self, data: &StoredData) -> Result<Bytes, Error> {
+        let path = [self.id.as_str(), data.sha256.as_str()];
+        let request = self.server.0.request(&Request { endpoint: Endpoint::GetData, path: &path });
+        self.server.0.fetch(request, Retry::Unreachable).await.map(Bytes::from)
     }
 
     async fn children(&self) -> Result<Vec<ChildSummary>, Error> {

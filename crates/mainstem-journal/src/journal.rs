@@ -3,9 +3,10 @@
 use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use mainstem_event::{AgentEvent, Record, Timestamp};
-use mainstem_message::{LinkId, RunId, SessionId};
+use mainstem_message::{DataId, LinkId, RunId, SessionId};
 
 use crate::{
     Claim, Claimed, Figures, JobStore, JournalError, Link, Listing, Part, Place, QueuedRun, Relay, Retention,
@@ -70,7 +71,7 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
     /// If it can't be read.
     async fn session(&self, id: &SessionId) -> Result<Option<SessionSummary>, JournalError>;
 
-    /// Returns how many bytes the events of each session have, as JSON.
+    /// Returns how many bytes the events of each session have, as JSON, with its data.
     ///
     /// # Errors
     /// If they can't be read.
@@ -225,7 +226,21 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
     /// If the store can't be written.
     async fn remove_link(&self, id: &LinkId) -> Result<bool, JournalError>;
 
-    /// Deletes a session, and its claims, links and queued runs. Returns `true` if it existed.
+    /// Stores data beside the events of a session. It is committed when this returns. Does nothing
+    /// if data of this id is stored. Data of a session that has not begun
+    /// [`DATA_WAITS`](crate::DATA_WAITS) later may be removed.
+    ///
+    /// # Errors
+    /// If the store can't be written.
+    async fn store_data(&self, session: &SessionId, id: &DataId, bytes: Bytes) -> Result<(), JournalError>;
+
+    /// Returns data of a session; `None` if there is none of this id.
+    ///
+    /// # Errors
+    /// If it can't be read.
+    async fn data(&self, session: &SessionId, id: &DataId) -> Result<Option<Bytes>, JournalError>;
+
+    /// Deletes a session, and its claims, links, queued runs and data. Returns `true` if it existed.
     ///
     /// # Errors
     /// [`JournalError::Busy`] while it is open; or if the store can't be written.
@@ -369,6 +384,14 @@ impl<J: Journal + ?Sized> Journal for Arc<J> {
 
     async fn remove_link(&self, id: &LinkId) -> Result<bool, JournalError> {
         (**self).remove_link(id).await
+    }
+
+    async fn store_data(&self, session: &SessionId, id: &DataId, bytes: Bytes) -> Result<(), JournalError> {
+        (**self).store_data(session, id, bytes).await
+    }
+
+    async fn data(&self, session: &SessionId, id: &DataId) -> Result<Option<Bytes>, JournalError> {
+        (**self).data(session, id).await
     }
 
     async fn delete(&self, session: &SessionId) -> Result<bool, JournalError> {

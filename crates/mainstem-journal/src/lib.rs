@@ -7,6 +7,7 @@
 
 pub mod backend;
 mod claim;
+mod data;
 mod error;
 mod figures;
 mod jobs;
@@ -23,6 +24,7 @@ mod sqlite;
 mod sync;
 
 pub use claim::{CLAIM_LASTS, Claim, Claimed};
+pub use data::{DATA_WAITS, data_id};
 pub use error::JournalError;
 pub use figures::Figures;
 pub use jobs::{

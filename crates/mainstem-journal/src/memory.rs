@@ -10,12 +10,13 @@ use std::{
 };
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use futures_util::{
     FutureExt,
     future::{BoxFuture, ready},
 };
 use mainstem_event::{AgentEvent, Page, Position, Record, Timestamp};
-use mainstem_message::{LinkId, RunId, SessionId};
+use mainstem_message::{DataId, LinkId, RunId, SessionId};
 
 use crate::{
     Checkpoint, Claim, Claimed, JobStore, Journal, JournalError, Link, Place, QueuedRun, Retention, RunPlace,
@@ -44,6 +45,7 @@ pub struct MemoryJournal {
     links: Mutex<BTreeMap<LinkId, Link>>,
     /// In order.
     queued: Mutex<Vec<QueuedRun>>,
+    data: Mutex<BTreeMap<(SessionId, DataId), Bytes>>,
     jobs: Arc<MemoryJobs>,
     capacity: Option<u64>,
     is_closed: AtomicBool,
@@ -293,6 +295,26 @@ impl Journal for MemoryJournal {
         Ok(lock(&self.links).remove(id).is_some())
     }
 
+    async fn sizes(&self) -> Result<Vec<(SessionId, u64)>, JournalError> {
+        let (sessions, data) = (lock(&self.sessions), lock(&self.data));
+        let size = |(id, stored): (&SessionId, &Arc<StoredSession>)| {
+            let events = &lock(&stored.events).stored;
+            let events: usize = events.iter().map(|event| event.to_json().len()).sum();
+            let data: usize = data.iter().filter(|((of, _), _)| of == id).map(|(_, bytes)| bytes.len()).sum();
+            (id.clone(), (events + data) as u64)
+        };
+        Ok(sessions.iter().map(size).filter(|(_, size)| *size > 0).collect())
+    }
+
+    async fn store_data(&self, session: &SessionId, id: &DataId, bytes: Bytes) -> Result<(), JournalError> {
+        lock(&self.data).entry((session.clone(), id.clone())).or_insert(bytes);
+        Ok(())
+    }
+
+    async fn data(&self, session: &SessionId, id: &DataId) -> Result<Option<Bytes>, JournalError> {
+        Ok(lock(&self.data).get(&(session.clone(), id.clone())).cloned())
+    }
+
     async fn delete(&self, session: &SessionId) -> Result<bool, JournalError> {
         let mut sessions = lock(&self.sessions);
         let Some(stored) = sessions.get(session) else { return Ok(false) };
@@ -304,6 +326,7 @@ impl Journal for MemoryJournal {
         lock(&self.claims).retain(|_, claim| claim.session != *session);
         lock(&self.links).retain(|_, link| link.session != *session);
         lock(&self.queued).retain(|run| run.session != *session);
+        lock(&self.data).retain(|(of, _), _| of != session);
         Ok(was_there)
     }
 

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use mainstem_event::{AgentEvent, Record, Timestamp};
-use mainstem_message::{LinkId, RunId, SessionId, TenantName};
+use mainstem_message::{DataId, LinkId, RunId, SessionId, TenantName};
 
 use crate::{
     ActiveSession, Changes, Checkpoint, Claim, Claimed, JobStore, Journal, JournalError, Link, Listing, Part,
@@ -206,6 +207,14 @@ impl Journal for Scoped {
 
     async fn remove_link(&self, id: &LinkId) -> Result<bool, JournalError> {
         Ok(self.link(id).await?.is_some() && self.whole.remove_link(id).await?)
+    }
+
+    async fn store_data(&self, session: &SessionId, id: &DataId, bytes: Bytes) -> Result<(), JournalError> {
+        self.whole.store_data(&self.inner(session), id, bytes).await
+    }
+
+    async fn data(&self, session: &SessionId, id: &DataId) -> Result<Option<Bytes>, JournalError> {
+        self.whole.data(&self.inner(session), id).await
     }
 
     async fn delete(&self, session: &SessionId) -> Result<bool, JournalError> {

@@ -1,5 +1,6 @@
 //! Sessions in one file of an embedded database, for all processes of a workspace.
 
+mod data;
 mod jobs;
 mod links;
 mod lock;
@@ -20,8 +21,9 @@ use std::{
 };
 
 use async_trait::async_trait;
-use mainstem_event::{AgentEvent, Record, Timestamp};
-use mainstem_message::{LinkId, RunId, SessionId};
+use bytes::Bytes;
+use mainstem_event::{AgentEvent, Clock, Record, SystemClock, Timestamp};
+use mainstem_message::{DataId, LinkId, RunId, SessionId};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
@@ -250,6 +252,19 @@ impl Journal for SqliteJournal {
     async fn remove_link(&self, id: &LinkId) -> Result<bool, JournalError> {
         let id = id.clone();
         self.threads.write("write a link to", move |connection| links::remove(connection, &id)).await
+    }
+
+    async fn store_data(&self, session: &SessionId, id: &DataId, bytes: Bytes) -> Result<(), JournalError> {
+        let (session, id) = (session.clone(), id.clone());
+        let now = SystemClock.now();
+        let add = move |connection: &_| data::add(connection, &session, &id, &bytes, now);
+        self.threads.write("store data in", add).await
+    }
+
+    async fn data(&self, session: &SessionId, id: &DataId) -> Result<Option<Bytes>, JournalError> {
+        let (session, id) = (session.clone(), id.clone());
+        let find = move |connection: &_| data::find(connection, &session, &id);
+        self.threads.read("read data of", find).await
     }
 
     async fn delete(&self, session: &SessionId) -> Result<bool, JournalError> {

@@ -189,7 +189,7 @@ async fn a_newer_format_and_other_files_are_refused_and_left_alone() {
     let connection = Connection::open(&path).unwrap();
     connection.execute_batch("PRAGMA user_version = 7; UPDATE about SET value = 'mainstem 9.9'").unwrap();
     let error = SqliteJournal::open(&path).unwrap_err();
-    assert!(matches!(error, JournalError::Newer { format: 7, known: 1, .. }), "{error}");
+    assert!(matches!(error, JournalError::Newer { format: 7, known: 2, .. }), "{error}");
     assert!(error.to_string().contains("written by mainstem 9.9 in format 7"), "{error}");
     let foreign = directory.path().join("other.db");
     Connection::open(&foreign).unwrap().execute_batch("CREATE TABLE t (x)").unwrap();

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{ToolCall, ToolResult};
+use crate::{DataId, ToolCall, ToolResult};
 
 /// What a vendor wants back unread: signatures, encrypted reasoning.
 pub type Opaque = Map<String, Value>;
@@ -55,6 +55,25 @@ pub enum DataSource {
     Base64(String),
     /// At an address that the model's service fetches.
     Url(String),
+    /// Beside the events of the session, once, however often messages refer to it.
+    Stored(StoredData),
+}
+
+/// Refers to data that is stored beside the events of a session.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct StoredData {
+    /// The SHA-256 of the bytes in hexadecimal digits.
+    pub sha256: DataId,
+    /// How many bytes there are.
+    pub bytes: u64,
+}
+
+impl StoredData {
+    /// Creates a reference.
+    pub fn new(sha256: DataId, bytes: u64) -> Self {
+        Self { sha256, bytes }
+    }
 }
 
 impl ContentBlock {

@@ -169,6 +169,8 @@ ids! {
     JobId = "job id", SCOPED_PATTERN, parse_scoped;
     /// A link, with which a session is read without a token of the server.
     LinkId = "link id", PATTERN, from_str;
+    /// Data that is stored beside the events of a session: the SHA-256 of its bytes.
+    DataId = "data id", PATTERN, from_str;
     /// A message.
     MessageId = "message id", PATTERN, from_str;
     /// A text, thinking or data block, unique within a reply.

@@ -13,11 +13,11 @@ mod rate_limits;
 mod usage;
 
 pub use call::{ToolCall, ToolResult, ToolSpec, ToolState};
-pub use content::{ContentBlock, DataSource, Opaque};
+pub use content::{ContentBlock, DataSource, Opaque, StoredData};
 pub use error::Failure;
 pub use id::{
-    AgentKey, BlockId, ConfirmId, IdError, JobId, LinkId, MessageId, ReplyId, RunId, SessionId, TaskId,
-    TenantName, ToolCallId,
+    AgentKey, BlockId, ConfirmId, DataId, IdError, JobId, LinkId, MessageId, ReplyId, RunId, SessionId,
+    TaskId, TenantName, ToolCallId,
 };
 pub use message::{Message, Role};
 pub use rate_limits::{Allowance, RateLimit, RateLimits};

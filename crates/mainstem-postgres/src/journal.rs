@@ -10,13 +10,14 @@ use std::{
 };
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use mainstem_event::{AgentEvent, Record, Timestamp};
 use mainstem_journal::{
     ActiveSession, Changes, Checkpoint, Claim, Claimed, Figures, JobStore, Journal, JournalError, Link,
     Listing, Part, QueuedRun, Relay, Retention, RunPlace, SessionSummary, backend::dropped_through,
 };
-use mainstem_message::{LinkId, RunId, SessionId};
+use mainstem_message::{DataId, LinkId, RunId, SessionId};
 use tokio::sync::{oneshot, watch};
 
 use crate::{
@@ -26,7 +27,7 @@ use crate::{
     queue::Op,
     record::{Entry, Opened},
     relay::PostgresRelay,
-    sql::{self, links, queued},
+    sql::{self, data, links, queued},
 };
 
 /// Sessions in PostgreSQL, shared by all nodes of a database: any of them reads a session, and one
@@ -343,6 +344,23 @@ impl Journal for PostgresJournal {
         let id = id.clone();
         let remove = |shared: Arc<Shared>| async move { links::remove(&shared.client().await?, &id).await };
         self.serve("write a link to", remove).await
+    }
+
+    async fn store_data(&self, session: &SessionId, id: &DataId, bytes: Bytes) -> Result<(), JournalError> {
+        self.check_writable()?;
+        let (session, id) = (session.clone(), id.clone());
+        let add = |shared: Arc<Shared>| async move {
+            repeat(|| async { data::add(&shared.client().await?, &session, &id, &bytes).await }).await
+        };
+        self.serve("store data in", add).await
+    }
+
+    async fn data(&self, session: &SessionId, id: &DataId) -> Result<Option<Bytes>, JournalError> {
+        let (session, id) = (session.clone(), id.clone());
+        let read = |shared: Arc<Shared>| async move {
+            repeat(|| async { data::find(&shared.client().await?, &session, &id).await }).await
+        };
+        self.serve("read data of", read).await
     }
 
     async fn delete(&self, session: &SessionId) -> Result<bool, JournalError> {

@@ -1,5 +1,6 @@
 //! The statements of requests: one session, or one key, at a time.
 
+pub(crate) mod data;
 pub(crate) mod jobs;
 pub(crate) mod links;
 pub(crate) mod queued;
@@ -220,7 +221,9 @@ pub(crate) async fn page(client: &Client, no: i64, from: u64, through: u64, max:
 
 /// Returns how many bytes the events of each session have.
 pub(crate) async fn sizes(client: &Client) -> Result<Vec<(SessionId, u64)>> {
-    let sql = "SELECT s.name, e.bytes FROM sessions s JOIN
+    let sql = "SELECT s.name, e.bytes
+            + (SELECT coalesce(sum(length(bytes)), 0)::int8 FROM data d WHERE d.session = s.name)
+        FROM sessions s JOIN
             (SELECT session, sum(octet_length(event))::int8 AS bytes FROM events GROUP BY session) e
         ON e.session = s.no";
     let rows = query(client, sql, &[]).await?;
@@ -283,7 +286,7 @@ pub(crate) async fn delete(client: &mut Client, session: &SessionId, node: i64) 
     for table in ["events", "runs", "checkpoints"] {
         change.execute(&format!("DELETE FROM {table} WHERE session = $1"), &[&no]).await?;
     }
-    for table in ["claims", "queued_runs"] {
+    for table in ["claims", "queued_runs", "data"] {
         change.execute(&format!("DELETE FROM {table} WHERE session = $1"), &[&name]).await?;
     }
     change.execute("DELETE FROM sessions WHERE no = $1", &[&no]).await?;

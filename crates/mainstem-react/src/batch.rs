@@ -81,6 +81,7 @@ async fn run_call(agent: &Parts, cx: &RunContext, call: &ToolCall) {
         ToolOutput::from(error.to_string()).with_state(state)
     });
     let (content, state) = cx.bounded(output).await.into_parts();
+    let content = cx.with_stored_data(content).await;
     span::executed(state);
     let (id, name): (_, Arc<str>) = (call.id.clone(), call.name.as_str().into());
     if !cx.with_transcript(|transcript| transcript.has_started(&id)) {

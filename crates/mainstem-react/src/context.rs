@@ -28,7 +28,9 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::builder::RunContextBuilder;
 use self::call::Call;
-use crate::{Cancellation, Declaration, Gate, Meter, OutputSchema, extensions::Extensions, span::Unawaited};
+use crate::{
+    Cancellation, DataStore, Declaration, Gate, Meter, OutputSchema, extensions::Extensions, span::Unawaited,
+};
 
 /// One invocation of an agent, as the engine sees it: its events and conversation, its
 /// cancellation, its cost, and the gate of its tool calls. Cheap to clone; explicit, never ambient.
@@ -74,6 +76,7 @@ struct Shared {
     priced: OnceLock<(Box<str>, Option<Price>)>,
     gate: Option<Arc<dyn Gate>>,
     artifacts: Option<Arc<dyn Artifacts>>,
+    data: Option<Arc<dyn DataStore>>,
     settings: Option<Arc<RunSettings>>,
     output: Option<OutputSchema>,
     user: Option<Arc<str>>,

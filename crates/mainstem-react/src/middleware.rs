@@ -216,8 +216,11 @@ impl<'a> NextModel<'a> {
         if let Some((first, rest)) = self.rest.split_first() {
             return first.on_model_call(cx, request, Self { rest, ..self });
         }
-        let model = &self.agent.model;
-        Box::pin(self.ask(cx, Some(&**model), model.stream(request)))
+        Box::pin(async move {
+            let model = &self.agent.model;
+            let request = cx.with_loaded_data(request).await.map_err(AgentError::Refused)?;
+            self.ask(cx, Some(&**model), model.stream(request)).await
+        })
     }
 
     async fn ask(

@@ -26,6 +26,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    body::DATA_AT_ONCE,
     caller::Caller,
     capacity::Capacity,
     health::Health,
@@ -124,6 +125,9 @@ pub(crate) struct App {
     pub(crate) request_permits: TenantSemaphores,
     /// Those of readers with links.
     pub(crate) link_request_permits: TenantSemaphores,
+    /// How many bodies of data are read at once, of a tenant and in all.
+    pub(crate) tenant_data_permits: TenantSemaphores,
+    pub(crate) data_permits: Arc<Semaphore>,
     /// How many tokens of links are looked up at once.
     pub(crate) link_permits: Semaphore,
     pub(crate) health: Health,
@@ -177,6 +181,8 @@ impl App {
             schema_permits: TenantSemaphores::new(1),
             request_permits: TenantSemaphores::new(REQUESTS),
             link_request_permits: TenantSemaphores::new(REQUESTS / 2),
+            tenant_data_permits: TenantSemaphores::new(1),
+            data_permits: Arc::new(Semaphore::new(DATA_AT_ONCE)),
             link_permits: Semaphore::new(REQUESTS),
             health: Health::default(),
             active_jobs: AtomicUsize::new(0),

@@ -13,13 +13,16 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_path_to_error::{Path as JsonPath, Segment};
 use sha2::{Digest as _, Sha256};
-use tokio::time::timeout;
+use tokio::{sync::OwnedSemaphorePermit, time::timeout};
 
 use crate::{app::App, caller::Identified, jobs::OfJob, problem::Problem, relay::Known};
-use mainstem_api::Code;
+use mainstem_api::{Code, MAX_DATA};
 
 /// The most that a body may have, in bytes.
 pub(crate) const MAX: usize = 1 << 20;
+
+/// How many bodies of data are read at once; one of each tenant.
+pub(crate) const DATA_AT_ONCE: usize = 4;
 
 /// The most that a body may have that waits beside any number of others, in bytes.
 pub(crate) const SMALL: usize = 16 << 10;
@@ -81,17 +84,47 @@ impl FromRequest<Arc<App>> for JsonBody {
     }
 }
 
+/// The data of a message: a body that may be larger than others.
+pub(crate) struct Data {
+    pub(crate) bytes: Bytes,
+    /// Released with the bytes.
+    _permits: (Option<OwnedSemaphorePermit>, Option<OwnedSemaphorePermit>),
+}
+
+impl FromRequest<Arc<App>> for Data {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Response> {
+        if media_type(&request) != "application/octet-stream" {
+            let detail = "the body has to be bytes, with Content-Type: application/octet-stream";
+            return Err(Problem::new(Code::NotBytes, detail).into_response());
+        }
+        let tenant = request.extensions().get::<Identified>().map(|caller| caller.tenant.clone());
+        let own = match &tenant {
+            Some(tenant) => app.tenant_data_permits.acquire(tenant).await,
+            None => None,
+        };
+        let common = app.data_permits.clone().acquire_owned().await.ok();
+        let ReadBody { bytes, .. } = read_at_most(request, app, MAX_DATA).await?;
+        if bytes.is_empty() {
+            return Err(Problem::new(Code::BadBody, "the body is empty").into_response());
+        }
+        Ok(Self { bytes, _permits: (own, common) })
+    }
+}
+
 async fn read_json(request: Request, app: &Arc<App>) -> Result<ReadBody, Response> {
-    let is_json = request.headers().get(header::CONTENT_TYPE).is_some_and(|value| {
-        let media_type = value.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
-        let media_type = media_type.to_ascii_lowercase();
-        media_type == "application/json" || media_type == "application/a2a+json"
-    });
-    if !is_json {
+    if !matches!(&*media_type(&request), "application/json" | "application/a2a+json") {
         let detail = "the body has to be JSON, with Content-Type: application/json";
         return Err(Problem::new(Code::NotJson, detail).into_response());
     }
     read(request, app).await
+}
+
+/// Returns the media type of a body, in lower case; nothing if it has none.
+fn media_type(request: &Request) -> String {
+    let value = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    value.unwrap_or_default().split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
 /// A request whose body is read.
@@ -108,6 +141,11 @@ pub(crate) struct ReadBody {
 /// # Errors
 /// It is encoded, too large or too slow, or the caller sends too many at once.
 pub(crate) async fn read(request: Request, app: &Arc<App>) -> Result<ReadBody, Response> {
+    read_at_most(request, app, MAX).await
+}
+
+/// Reads a body as [`read`] does, of at most so many bytes if its caller is known.
+async fn read_at_most(request: Request, app: &Arc<App>, max: usize) -> Result<ReadBody, Response> {
     if let Some(encoding) = request.headers().get(header::CONTENT_ENCODING)
         && !encoding.as_bytes().eq_ignore_ascii_case(b"identity")
     {
@@ -125,7 +163,7 @@ pub(crate) async fn read(request: Request, app: &Arc<App>) -> Result<ReadBody, R
         Some(caller) => Some(app.body_shares.take(&caller.tenant).ok_or_else(crowded)?),
         None => None,
     };
-    let most = if share.is_some() || is_of_job { MAX } else { MAX_UNKNOWN };
+    let most = if share.is_some() || is_of_job { max } else { MAX_UNKNOWN };
     if announced(&request).is_some_and(|length| length > most) {
         return Err(too_large(most).into_response());
     }

@@ -16,6 +16,7 @@ mod caller;
 mod capacity;
 mod catalog;
 mod connection;
+mod data;
 mod encoded;
 mod events;
 mod feed;

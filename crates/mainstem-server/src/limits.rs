@@ -3,9 +3,11 @@
 
 use std::time::Duration;
 
+use mainstem_api::MAX_DATA;
+
 use crate::{
     app::{BODIES, READERS, REQUESTS},
-    body::{MAX, MAX_UNKNOWN, READ_TIMEOUT, SMALL},
+    body::{DATA_AT_ONCE, MAX, MAX_UNKNOWN, READ_TIMEOUT, SMALL},
     capacity::{CONNECTIONS, GUESTS, SESSIONS},
     connection::GUEST_REQUESTS,
     idempotency,
@@ -98,6 +100,18 @@ pub fn bounds() -> Vec<Bound> {
             bytes(MAX_UNKNOWN),
             "413 `body_too_large`",
             "a_body_without_a_token_is_small",
+        ),
+        row(
+            "data of a message",
+            bytes(MAX_DATA),
+            "413 `body_too_large`",
+            "data_that_can_t_be_stored_or_found_is_refused",
+        ),
+        row(
+            "data that is sent at once",
+            format!("{DATA_AT_ONCE}, and one of each tenant"),
+            "it waits",
+            "data_of_a_tenant_is_read_one_by_one",
         ),
         row(
             "the time to send a body",

@@ -11,13 +11,13 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{MethodFilter, MethodRouter, on},
 };
-use mainstem_api::{Code, Endpoint, Method, openapi};
+use mainstem_api::{Code, Endpoint, MAX_DATA, Method, openapi};
 use serde_json::Value;
 
 #[cfg(feature = "page")]
 use crate::page;
 use crate::{
-    agents, app::App, body::MAX_UNKNOWN, caller::TakesBody, catalog, events, jobs, links, live, login,
+    agents, app::App, body::MAX_UNKNOWN, caller::TakesBody, catalog, data, events, jobs, links, live, login,
     metrics, prefix::Prefix, problem::Problem, runs, server, sessions, tasks,
 };
 
@@ -47,6 +47,8 @@ fn handler(endpoint: Endpoint) -> MethodRouter<Arc<App>> {
         Endpoint::AddLink => route(endpoint, links::add),
         Endpoint::DeleteLink => route(endpoint, links::delete),
         Endpoint::GetLink => route(endpoint, links::get),
+        Endpoint::StoreData => route(endpoint, data::add).layer(DefaultBodyLimit::max(MAX_DATA)),
+        Endpoint::GetData => route(endpoint, data::get),
         Endpoint::ListChildren => route(endpoint, agents::list),
         Endpoint::GetAgent => route(endpoint, agents::get),
         Endpoint::GetTranscript => route(endpoint, agents::transcript),

@@ -29,6 +29,7 @@ use crate::{
     app::{App, unrecorded},
     body::{Body, Digest, Path, Query},
     caller::Caller,
+    data,
     feed::{CancelOnDrop, Subscription, Until, encoder, respond},
     idempotency::{self, KeyedRequest},
     prefix::Prefix,
@@ -168,6 +169,9 @@ impl NewRunOf<'_> {
     ) -> Result<BegunRun, Problem> {
         let Self { session: id, run: request, key, is_read } = self;
         check::input(app, &request)?;
+        if let Some(Input(message)) = &request.input {
+            data::check(app, caller, &id.parse()?, message).await?;
+        }
         // Refused before a session or run begins, and before the schema is compiled.
         if key.is_none() {
             drop(app.admit(&caller.tenant)?);

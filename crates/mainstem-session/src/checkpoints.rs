@@ -29,6 +29,11 @@ impl Checkpoints {
         Self { journal, latest: Arc::new(AtomicU64::new(latest)) }
     }
 
+    /// Returns the journal of the session.
+    pub(crate) fn journal(&self) -> &Arc<dyn Journal> {
+        &self.journal
+    }
+
     /// Makes another, if it is time for one, from what the journal has; the driver of the task set
     /// does it.
     pub(crate) fn begin(&self, id: &SessionId, last: u64, tasks: &TaskSet) {

@@ -7,6 +7,7 @@
 mod agents;
 mod checkpoints;
 mod copy;
+mod data;
 mod deferred;
 mod error;
 mod handle;

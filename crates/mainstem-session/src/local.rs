@@ -3,13 +3,14 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use mainstem_api::{
     AnyRun, AnySession, Begun, Code, Error, EventQuery, Events, NewRun, NewToolResult, Problem, RunView,
     SessionView,
 };
 use mainstem_event::{AgentEvent, CancelReason, ChildSummary, Cursor, Decision, FleetState, SendMode};
-use mainstem_message::{AgentKey, ConfirmId, RunId, SessionId, ToolCallId};
+use mainstem_message::{AgentKey, ConfirmId, RunId, SessionId, StoredData, ToolCallId};
 use mainstem_react::OutputSchema;
 use mainstem_task::TaskRecord;
 use mainstem_tool::ToolOutput;
@@ -69,6 +70,14 @@ impl AnySession for Session {
             (None, Some(why)) => Err(Problem::new(Code::JournalUnavailable, why.to_string()).into()),
             (None, None) => Err(Problem::not_found("event", &seq.to_string()).into()),
         }
+    }
+
+    async fn data(&self, data: &StoredData) -> Result<Bytes, Error> {
+        let unknown = || Problem::not_found("data", data.sha256.as_str());
+        let store = self.data_store().ok_or_else(unknown)?;
+        let found = store.load(data).await;
+        let found = found.map_err(|error| Problem::new(Code::JournalUnavailable, error.to_string()))?;
+        Ok(found.ok_or_else(unknown)?)
     }
 
     async fn children(&self) -> Result<Vec<ChildSummary>, Error> {

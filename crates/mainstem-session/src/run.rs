@@ -13,7 +13,7 @@ use futures_core::{FusedStream, Stream};
 use mainstem_event::{AgentEvent, CancelReason, Diagnostics};
 use mainstem_message::{Failure, Message, RunId};
 use mainstem_policy::PlanMode;
-use mainstem_react::{Cancellation, RunContext, RunOutcome, RunStream};
+use mainstem_react::{Cancellation, RunContext, RunOutcome, RunStream, store_data};
 use mainstem_subagent::Background;
 use mainstem_tool::ToolSet;
 use serde::de::DeserializeOwned;
@@ -240,6 +240,11 @@ impl Start {
                 session.never_began(&run_id, why.clone());
                 return Err(RunOutcome::refused(why));
             }
+        };
+        let data = session.data_store();
+        let input = match &data {
+            Some(data) => store_data(&**data, input).await,
+            None => input,
         };
         // Nothing waits from here on, so it has an end whatever happens.
         let settings = settings::recorded(&options);

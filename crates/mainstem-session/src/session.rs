@@ -18,6 +18,7 @@ use mainstem_event::{
 };
 use mainstem_message::{AgentKey, ConfirmId, Message, Role, RunId, SessionId, ToolCallId};
 use mainstem_policy::{PlanMode, Prices};
+use mainstem_react::DataStore;
 use mainstem_subagent::{AnswerError, ChildSummary, Decision, Fleet, SpawnError};
 use mainstem_task::{TaskError, TaskFilter, TaskRecord, TaskSet};
 use mainstem_tool::ToolOutput;
@@ -27,8 +28,8 @@ use tokio::sync::OnceCell;
 pub use self::{builder::SessionBuilder, lookup::FoundRun};
 use crate::{
     AgentSource, InUse, NothingToResume, Run, RunActive, RunAgents, RunHandle, RunOptions, RunRecord,
-    RunRequest, checkpoints::Checkpoints, deferred::Deferred, moments::Moments, settings, turn::Turns,
-    wake::Wake,
+    RunRequest, checkpoints::Checkpoints, data::SessionData, deferred::Deferred, moments::Moments, settings,
+    turn::Turns, wake::Wake,
 };
 
 /// What a model reads whose answer was cut off.
@@ -149,6 +150,12 @@ impl Session {
     /// Returns `true` if a journal records the session.
     pub fn is_recorded(&self) -> bool {
         self.0.checkpoints.is_some()
+    }
+
+    /// Returns the store of the data of its messages; `None` if no journal records the session.
+    pub(crate) fn data_store(&self) -> Option<Arc<dyn DataStore>> {
+        let journal = self.0.checkpoints.as_ref()?.journal().clone();
+        Some(Arc::new(SessionData::new(journal, self.id().clone())))
     }
 
     /// Returns `true` if the session can't be recorded any longer: its runs end with an error, and

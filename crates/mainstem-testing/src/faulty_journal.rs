@@ -10,13 +10,14 @@ use std::{
     task::Waker,
 };
 
+use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use mainstem_event::{AgentEvent, Page, Position, Record, Timestamp};
 use mainstem_journal::{
     ActiveSession, Checkpoint, Claim, Claimed, Journal, JournalError, Link, Listing, Part, QueuedRun,
     Retention, RunPlace, SessionSummary,
 };
-use mainstem_message::{LinkId, RunId, SessionId};
+use mainstem_message::{DataId, LinkId, RunId, SessionId};
 use mainstem_tool::async_trait;
 use tokio::sync::watch;
 
@@ -195,6 +196,16 @@ macro_rules! pass_on {
                 Ok(page)
             }
 
+            async fn store_data(
+                &self,
+                session: &SessionId,
+                id: &DataId,
+                bytes: Bytes,
+            ) -> Result<(), JournalError> {
+                self.check_room()?;
+                self.inner.store_data(session, id, bytes).await
+            }
+
             async fn flush(&self) -> Result<(), JournalError> {
                 self.check_room()?;
                 self.inner.flush().await
@@ -226,6 +237,7 @@ pass_on! {
     link(id: &LinkId) -> Option<Link>;
     links(session: &SessionId) -> Vec<Link>;
     remove_link(id: &LinkId) -> bool;
+    data(session: &SessionId, id: &DataId) -> Option<Bytes>;
     delete(session: &SessionId) -> bool;
     retain(retention: &Retention, now: Timestamp) -> u64;
     close() -> ();

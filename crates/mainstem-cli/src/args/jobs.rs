@@ -5,6 +5,7 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 use clap::{ArgAction, Args, Subcommand};
 use mainstem::{
     event::Timestamp,
+    journal::{Cron, CronError},
     message::{JobId, SessionId},
 };
 
@@ -79,7 +80,7 @@ pub(crate) struct Add {
     pub(crate) after: Option<Duration>,
     /// Begin it again and again: minute, hour, day of the month, month, day of the week, and a time
     /// zone; UTC by default.
-    #[arg(long, value_name = "EXPRESSION", group = "when")]
+    #[arg(long, value_name = "EXPRESSION", group = "when", value_parser = cron)]
     pub(crate) cron: Option<String>,
     /// The session of its runs; by default each has one of its own.
     #[arg(long, value_name = "ID")]
@@ -93,6 +94,14 @@ pub(crate) struct Add {
     /// The id of the job; by default a new one. A second job of the same id is refused.
     #[arg(long, value_name = "ID")]
     pub(crate) id: Option<JobId>,
+}
+
+fn some(text: &str) -> Result<usize, &'static str> {
+    text.parse().ok().filter(|count| *count > 0).ok_or("expected a number above 0")
+}
+
+fn cron(text: &str) -> Result<String, CronError> {
+    text.parse::<Cron>().map(|_| text.to_owned())
 }
 
 fn time(text: &str) -> Result<Timestamp, String> {
@@ -116,7 +125,7 @@ pub(crate) struct Worker {
     #[arg(long, value_name = "FILE|URL")]
     pub(crate) journal: Option<JournalAt>,
     /// How many jobs run at once.
-    #[arg(long, value_name = "N", default_value_t = 16)]
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = some)]
     pub(crate) jobs: usize,
     /// How many jobs of a tenant run at once, in all processes that share the journal.
     #[arg(long, value_name = "N")]

@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::{BufRead, BufReader, Read},
+    io::{self, BufRead, BufReader, Read},
     path::{Path, PathBuf},
 };
 
@@ -17,7 +17,14 @@ use mainstem::{
 };
 use mainstem_event::{AgentEvent, MAX_LINE_BYTES};
 
-use crate::{args::Replay, host};
+use crate::{
+    args::Replay,
+    exit::{Exit, Fault, OrExit},
+    host,
+};
+
+/// The byte order mark of UTF-8.
+const MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// Recorded events, in order; an error is the last item.
 pub(crate) type Source = LocalBoxStream<'static, anyhow::Result<AgentEvent>>;
@@ -27,19 +34,21 @@ pub(crate) type Source = LocalBoxStream<'static, anyhow::Result<AgentEvent>>;
 ///
 /// # Errors
 /// Neither exists, or it can't be opened.
-pub(super) async fn open(args: &Replay) -> anyhow::Result<Source> {
+pub(super) async fn open(args: &Replay) -> Result<Source, Fault> {
     let may_be_file = args.at.server.is_none() || is_record(&args.what);
     if may_be_file
         && args.journal.is_none()
-        && let Some(events) = file(&args.what)?
+        && let Some(events) = file(&args.what).or_exit(Exit::Usage)?
     {
         return Ok(events);
     }
     let host = host::open(&args.at, args.journal.as_ref())?;
-    let id = SessionId::parse_scoped(&args.what).map_err(|error| unknown(args, error.into()))?;
+    let id = SessionId::parse_scoped(&args.what)
+        .map_err(|error| unknown(args, error.into()))
+        .or_exit(Exit::Usage)?;
     let session = host.session(&id);
     // Reports an unknown session before the first frame.
-    session.view().await.map_err(|error| unknown(args, error))?;
+    session.view().await.map_err(|error| unknown(args, error)).or_exit(Exit::Usage)?;
     Ok(session.events(EventQuery::stored()).map_err(anyhow::Error::from).boxed_local())
 }
 
@@ -113,6 +122,9 @@ impl<R: BufRead> Lines<R> {
     fn line(&mut self) -> anyhow::Result<Option<String>> {
         self.number += 1;
         let mut bytes = Vec::new();
+        if self.number == 1 {
+            self.skip_mark()?;
+        }
         // One more byte, for the line feed of the longest line.
         self.reader.by_ref().take(self.max as u64 + 1).read_until(b'\n', &mut bytes)?;
         if bytes.is_empty() {
@@ -121,6 +133,14 @@ impl<R: BufRead> Lines<R> {
         let fits = bytes.len() <= self.max || bytes.ends_with(b"\n");
         ensure!(fits, "the line is longer than {} MiB", self.max >> 20);
         Ok(Some(String::from_utf8(bytes).context("the line is not UTF-8 text")?))
+    }
+
+    /// Skips the byte order mark that some editors write before the first line.
+    fn skip_mark(&mut self) -> io::Result<()> {
+        if self.reader.fill_buf()?.starts_with(MARK) {
+            self.reader.consume(MARK.len());
+        }
+        Ok(())
     }
 
     fn place(&self) -> String {

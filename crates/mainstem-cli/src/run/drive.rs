@@ -27,7 +27,11 @@ use tokio::{
     time::{Instant, Interval, Sleep, sleep, timeout},
 };
 
-use super::{end::Stop, filter::filter, recorder::Recorder};
+use super::{
+    end::Stop,
+    filter::{filter, unmatched},
+    recorder::Recorder,
+};
 use crate::{
     approval::{Approvals, Input, Taken, confirm},
     args::{self, Format},
@@ -87,6 +91,8 @@ pub(super) struct Drive {
     is_given_up: bool,
     events: Events,
     filter: EventFilter,
+    /// What is said if no event matches the filter.
+    unmatched: Option<String>,
     clock: Clocks,
 }
 
@@ -155,6 +161,7 @@ impl Drive {
             is_given_up: false,
             events,
             filter,
+            unmatched: unmatched(args),
             clock: Clocks::new(args),
         }
     }
@@ -297,6 +304,7 @@ impl Drive {
 
     fn event(&mut self, event: &AgentEvent) {
         if self.filter.matches(event) {
+            self.unmatched = None;
             self.show(event);
         }
         // By then all tools are known.
@@ -341,6 +349,7 @@ impl Drive {
             self.event(&event);
         }
         self.progress.finish(SystemClock.now());
+        self.unmatched.take().iter().for_each(|note| self.progress.note(note));
     }
 }
 

@@ -9,9 +9,9 @@ use crate::JournalError;
 /// The application id that marks a database as a journal: "MSTJ".
 const APPLICATION: i64 = 0x4d53_544a;
 
-/// The format that is written. It rises with each change that an older program could not read; all
-/// older formats can be read.
-pub(super) const FORMAT: i64 = 1;
+/// The format of a file with data beside its events; a file without such data has format 1, which
+/// older programs read, too. It rises with each change that an older program could not read.
+pub(super) const FORMAT: i64 = 2;
 
 pub(super) const PROGRAM: &str = concat!("mainstem ", env!("CARGO_PKG_VERSION"));
 
@@ -101,6 +101,20 @@ const QUEUED: &str = "
     CREATE INDEX IF NOT EXISTS queued_of ON queued_runs (session);
 ";
 
+/// Data beside the events of sessions. Programs before them can't show it, and leave that of a
+/// session that they delete.
+const DATA: &str = "
+    CREATE TABLE IF NOT EXISTS data (
+        session TEXT NOT NULL,
+        id TEXT NOT NULL,
+        bytes BLOB NOT NULL,
+        -- When it was stored, in microseconds, if its session had not begun.
+        waits_since INTEGER,
+        UNIQUE (session, id)
+    );
+    CREATE INDEX IF NOT EXISTS data_that_waits ON data (waits_since) WHERE waits_since IS NOT NULL;
+";
+
 /// The columns of the list of sessions. Programs before them do not write `begun_at`: a session
 /// that such a program goes on with keeps its place.
 const LIST: &str = "
@@ -171,7 +185,7 @@ fn prepare(connection: &mut Connection, max_bytes: Option<u64>) -> rusqlite::Res
             change.execute_batch(LIST)?;
             change.execute_batch(WITH_RUN)?;
             change.pragma_update(None, "application_id", APPLICATION)?;
-            change.pragma_update(None, "user_version", FORMAT)?;
+            change.pragma_update(None, "user_version", 1)?;
             change.execute("INSERT INTO about VALUES ('written by', ?1)", [PROGRAM])?;
         }
         change.commit()?;
@@ -190,7 +204,7 @@ fn complete(connection: &mut Connection) -> rusqlite::Result<()> {
         connection.query_row(sql, [table], |row| row.get::<_, bool>(0))
     };
     let mut is_complete = true;
-    for name in ["runs", "jobs", "links", "queued_runs", "sessions_listed", "sessions_with_run"] {
+    for name in ["runs", "jobs", "links", "queued_runs", "data", "sessions_listed", "sessions_with_run"] {
         is_complete &= has(connection, name)?;
     }
     if is_complete {
@@ -203,6 +217,7 @@ fn complete(connection: &mut Connection) -> rusqlite::Result<()> {
     change.execute_batch(JOBS)?;
     change.execute_batch(LINKS)?;
     change.execute_batch(QUEUED)?;
+    change.execute_batch(DATA)?;
     if !has(&change, "sessions_listed")? {
         change.execute_batch(LIST)?;
     }

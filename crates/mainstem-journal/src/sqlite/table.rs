@@ -111,8 +111,9 @@ pub(super) fn place_of(connection: &Connection, id: &RunId) -> rusqlite::Result<
 
 /// Returns how many bytes the events of each session have.
 pub(super) fn sizes(connection: &Connection) -> rusqlite::Result<Vec<(SessionId, u64)>> {
-    let sql =
-        "SELECT name, sum(octet_length(event)) FROM events JOIN sessions ON id = session GROUP BY session";
+    let sql = "SELECT name, sum(octet_length(event))
+            + (SELECT coalesce(sum(length(bytes)), 0) FROM data WHERE data.session = name)
+        FROM events JOIN sessions ON id = session GROUP BY events.session";
     let size = |row: &SqlRow<'_>| Ok((session_id(row, 0)?, number(row, 1)?));
     // A session whose id can't be read is shown as damaged elsewhere.
     Ok(connection.prepare_cached(sql)?.query_map([], size)?.filter_map(Result::ok).collect())
@@ -157,7 +158,7 @@ pub(super) fn store_checkpoint(
 }
 
 pub(super) fn delete(connection: &Connection, row: i64, session: &SessionId) -> rusqlite::Result<()> {
-    for table in ["claims", "queued_runs"] {
+    for table in ["claims", "queued_runs", "data"] {
         connection.execute(&format!("DELETE FROM {table} WHERE session = ?1"), [session.as_str()])?;
     }
     connection.execute("DELETE FROM runs WHERE session = ?1", [row])?;

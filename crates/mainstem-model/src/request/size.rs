@@ -32,6 +32,8 @@ fn of_block(block: &ContentBlock) -> usize {
         ContentBlock::Thinking { thinking, .. } => thinking.len(),
         ContentBlock::Data { media_type, .. } if media_type.starts_with("image/") => IMAGE,
         ContentBlock::Data { source: DataSource::Base64(data) | DataSource::Url(data), .. } => data.len(),
+        // Base64 has four digits for three bytes.
+        ContentBlock::Data { source: DataSource::Stored(data), .. } => data.bytes as usize / 3 * 4,
         ContentBlock::ToolCall(call) => call.name.len() + call.arguments.len(),
         ContentBlock::ToolResult(result) => {
             result.name.len() + result.content.iter().map(of_block).sum::<usize>()

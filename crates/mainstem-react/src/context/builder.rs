@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::{Invocation, RunContext, Shared};
-use crate::{Cancellation, Gate, Meter, OutputSchema, extensions::Extensions};
+use crate::{Cancellation, DataStore, Gate, Meter, OutputSchema, extensions::Extensions};
 
 /// Builds the [`RunContext`] of a root's invocation.
 #[must_use]
@@ -39,6 +39,7 @@ impl RunContextBuilder {
             priced: OnceLock::new(),
             gate: None,
             artifacts: None,
+            data: None,
             settings: None,
             output: None,
             user: None,
@@ -89,6 +90,12 @@ impl RunContextBuilder {
     /// Sets the store of results that are too long for a conversation; without it they are cut.
     pub fn with_artifacts(mut self, artifacts: Option<Arc<dyn Artifacts>>) -> Self {
         self.shared.artifacts = artifacts;
+        self
+    }
+
+    /// Sets the store of the data of messages; without it data stays in the messages.
+    pub fn with_data_store(mut self, store: Option<Arc<dyn DataStore>>) -> Self {
+        self.shared.data = store;
         self
     }
 

@@ -6,7 +6,7 @@ use mainstem_event::RunSettings;
 use mainstem_tool::Artifacts;
 
 use super::RunContext;
-use crate::{Declaration, Gate, OutputSchema, span::Unawaited};
+use crate::{DataStore, Declaration, Gate, OutputSchema, span::Unawaited};
 
 impl RunContext {
     /// Sets a value for [`get`](Self::get), also for children begun with this context.
@@ -69,5 +69,10 @@ impl RunContext {
     /// Returns the store of results that are too long for the conversation.
     pub(crate) fn artifacts(&self) -> Option<&Arc<dyn Artifacts>> {
         self.shared.artifacts.as_ref()
+    }
+
+    /// Returns the store of the data of messages.
+    pub(crate) fn data_store(&self) -> Option<&Arc<dyn DataStore>> {
+        self.shared.data.as_ref()
     }
 }

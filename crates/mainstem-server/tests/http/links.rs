@@ -79,11 +79,12 @@ fn refused(status: u16, code: &str) -> (u16, String) {
 }
 
 /// The path of an endpoint for the session `s`, one of its runs, an agent and a link.
-fn path_of(endpoint: Endpoint, run: &str, kid: &str, link: &str) -> String {
+fn path_of(endpoint: Endpoint, run: &str, kid: &str, link: &str, data: &str) -> String {
     let second = match endpoint {
         Endpoint::GetEvent => "1",
         Endpoint::GetAgent | Endpoint::GetTranscript | Endpoint::SendMessage | Endpoint::CancelAgent => kid,
         Endpoint::DeleteLink => link,
+        Endpoint::GetData => data,
         _ => "x",
     };
     let is_of_run = matches!(endpoint, Endpoint::GetRun | Endpoint::CancelRun);
@@ -97,12 +98,16 @@ async fn a_link_only_reads_its_session() {
     rig.run("another", "go").await;
     let (token, id) = link(&rig, TOKEN, "s", json!({})).await;
     let kid = rig.kid("s").await;
+    let data =
+        rig.ask(Method::POST, "/v1/sessions/s/data").header("content-type", "application/octet-stream");
+    let data: Value = data.body("x").send().await.unwrap().json().await.unwrap();
+    let data = data["sha256"].as_str().unwrap().to_owned();
     for endpoint in Endpoint::ALL {
         let operation = endpoint.operation();
         if operation.is_open() {
             continue;
         }
-        let path = path_of(*endpoint, &run, &kid, &id);
+        let path = path_of(*endpoint, &run, &kid, &id, &data);
         let method = match operation.method() {
             ApiMethod::Get => Method::GET,
             ApiMethod::Post => Method::POST,
@@ -114,6 +119,7 @@ async fn a_link_only_reads_its_session() {
                 | Endpoint::GetEvents
                 | Endpoint::GetEvent
                 | Endpoint::GetFleet
+                | Endpoint::GetData
                 | Endpoint::GetTranscript
         );
         for (header, value) in [("authorization", format!("Bearer {token}")), ("x-api-key", token.clone())] {

@@ -6,6 +6,7 @@ mod a2a;
 mod agent_protocol;
 mod bounds;
 mod crowd;
+mod data;
 mod fleet;
 mod hostile;
 mod jobs;

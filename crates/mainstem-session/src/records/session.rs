@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use futures_util::{Stream, StreamExt, TryStreamExt, future, stream};
 use mainstem_api::{
     AnySession, Begun, Error, EventQuery, Events, Host as _, NewRun, NewToolResult, Problem, RunView,
@@ -10,7 +11,7 @@ use mainstem_api::{
 };
 use mainstem_event::{AgentEvent, ChildSummary, Decision, FleetState, SendMode};
 use mainstem_journal::{Journal, SessionSummary};
-use mainstem_message::{AgentKey, ConfirmId, SessionId, ToolCallId};
+use mainstem_message::{AgentKey, ConfirmId, SessionId, StoredData, ToolCallId};
 use mainstem_task::TaskRecord;
 
 use super::{Records, not_steerable, reader::Reader};
@@ -81,6 +82,11 @@ impl AnySession for RecordedSession {
         }
         let events = self.events(EventQuery::stored());
         fold(events.try_take_while(move |event| future::ready(Ok(event.seq <= seq)))).await
+    }
+
+    async fn data(&self, data: &StoredData) -> Result<Bytes, Error> {
+        let found = self.journal()?.data(&self.id, &data.sha256).await.map_err(|error| no_session(&error))?;
+        Ok(found.ok_or_else(|| Problem::not_found("data", data.sha256.as_str()))?)
     }
 
     async fn children(&self) -> Result<Vec<ChildSummary>, Error> {

@@ -140,6 +140,7 @@ impl Session {
             .with_attributes(attributes)
             .with_settings(settings)
             .with_output(options.output.clone())
+            .with_data_store(self.data_store())
             .with_prices(inner.prices.clone())
             .with_lifetime(inner.tasks.token().clone());
         inner.fleet.enter(cx, agents.shared().clone(), options.spawn.clone(), options.budget).build()

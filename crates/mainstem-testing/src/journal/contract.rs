@@ -1,5 +1,6 @@
 //! The contract of `Journal`: sessions, their writer and their readers.
 
+mod data;
 pub(super) mod jobs;
 mod links;
 pub(super) mod pages;
@@ -32,6 +33,7 @@ pub async fn check(journal: Arc<dyn Journal>) {
     stored::the_latest_checkpoint_is_stored(&*journal).await;
     links::a_link_ends_with_its_session(&*journal).await;
     queued::a_queued_run_is_stored_until_it_is_removed(&*journal).await;
+    data::data_of_a_session_is_stored_once(&*journal).await;
     stored::a_deleted_session_begins_anew(&*journal).await;
     stored::a_log_fails_after_the_close(&*journal).await;
 }

@@ -1,0 +1,136 @@
+//! Data of messages: stored once beside the events, which refer to it, and loaded for a model.
+
+use std::{fmt, sync::Arc};
+
+use async_trait::async_trait;
+use base64::{Engine, prelude::BASE64_STANDARD};
+use bytes::Bytes;
+use mainstem_message::{ContentBlock, DataSource, Failure, Message, StoredData};
+use mainstem_model::ModelRequest;
+
+use crate::RunContext;
+
+/// How many base64 digits data has at least that is stored beside the events.
+const MIN: usize = 4 << 10;
+
+/// Stores the data of one session's messages beside its events.
+#[async_trait]
+pub trait DataStore: Send + Sync + 'static {
+    /// Stores data. Does nothing if it is stored.
+    ///
+    /// # Errors
+    /// If it can't be stored; the data then stays in its message.
+    async fn store(&self, bytes: Bytes) -> Result<StoredData, Failure>;
+
+    /// Returns stored data; `None` if there is none of this id.
+    ///
+    /// # Errors
+    /// If it can't be read; the model call that needs it fails.
+    async fn load(&self, data: &StoredData) -> Result<Option<Bytes>, Failure>;
+}
+
+impl fmt::Debug for dyn DataStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("DataStore")
+    }
+}
+
+/// Stores the data of messages, and returns them with references to it. Small data, addresses, and
+/// what can't be stored stay as they are.
+pub async fn store_data(store: &dyn DataStore, messages: Vec<Arc<Message>>) -> Vec<Arc<Message>> {
+    let mut stored = Vec::with_capacity(messages.len());
+    for mut message in messages {
+        if has(&message.content, is_large) {
+            put_aside(store, &mut Arc::make_mut(&mut message).content).await;
+        }
+        stored.push(message);
+    }
+    stored
+}
+
+impl RunContext {
+    /// Returns the content of a result with references to its data, which the run's [`DataStore`]
+    /// stores.
+    pub(crate) async fn with_stored_data(&self, mut content: Vec<ContentBlock>) -> Vec<ContentBlock> {
+        if let Some(store) = self.data_store()
+            && has(&content, is_large)
+        {
+            // Boxed: few results have data, and the future of each call would hold it.
+            Box::pin(put_aside(&**store, &mut content)).await;
+        }
+        content
+    }
+
+    /// Returns a request with the data that its messages refer to.
+    ///
+    /// # Errors
+    /// It can't be read.
+    pub(crate) async fn with_loaded_data(&self, mut request: ModelRequest) -> Result<ModelRequest, Failure> {
+        for message in &mut request.messages {
+            if has(&message.content, is_stored) {
+                Box::pin(self.load(&mut Arc::make_mut(message).content)).await?;
+            }
+        }
+        Ok(request)
+    }
+
+    async fn load(&self, content: &mut [ContentBlock]) -> Result<(), Failure> {
+        for block in blocks_mut(content) {
+            let ContentBlock::Data { media_type, source, .. } = block else { continue };
+            let DataSource::Stored(data) = source else { continue };
+            let loaded = match self.data_store() {
+                Some(store) => store.load(data).await?,
+                None => None,
+            };
+            match loaded {
+                Some(bytes) => *source = DataSource::Base64(BASE64_STANDARD.encode(bytes)),
+                None => {
+                    let bytes = data.bytes;
+                    let note = format!("[{media_type} of {bytes} bytes was here; it is no longer stored]");
+                    *block = ContentBlock::text(note);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+async fn put_aside(store: &dyn DataStore, content: &mut [ContentBlock]) {
+    for block in blocks_mut(content).filter(|block| is_large(block)) {
+        let ContentBlock::Data { source, .. } = block else { continue };
+        let DataSource::Base64(digits) = &*source else { continue };
+        // What is not base64 stays, for the service of the model to refuse.
+        let Ok(bytes) = BASE64_STANDARD.decode(digits) else { continue };
+        match store.store(bytes.into()).await {
+            Ok(data) => *source = DataSource::Stored(data),
+            Err(error) => tracing::warn!(%error, "data can't be stored, and stays in its message"),
+        }
+    }
+}
+
+fn is_large(block: &ContentBlock) -> bool {
+    matches!(block, ContentBlock::Data { source: DataSource::Base64(digits), .. } if digits.len() >= MIN)
+}
+
+fn is_stored(block: &ContentBlock) -> bool {
+    matches!(block, ContentBlock::Data { source: DataSource::Stored(_), .. })
+}
+
+/// Returns `true` if a block, or one in a result, is such.
+fn has(content: &[ContentBlock], is_such: fn(&ContentBlock) -> bool) -> bool {
+    content.iter().any(|block| match block {
+        ContentBlock::ToolResult(result) => result.content.iter().any(is_such),
+        block => is_such(block),
+    })
+}
+
+/// Returns the blocks of a message, and of the results in it.
+fn blocks_mut(content: &mut [ContentBlock]) -> impl Iterator<Item = &mut ContentBlock> + Send {
+    content.iter_mut().flat_map(|block| match block {
+        ContentBlock::ToolResult(result) => result.content.iter_mut(),
+        block => std::slice::from_mut(block).iter_mut(),
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,76 @@
+use std::sync::Mutex;
+
+use mainstem_message::{Message, Opaque, Role, ToolCallId, ToolResult, ToolState};
+
+use super::*;
+
+/// A store in memory, which is full from a number of bytes on.
+#[derive(Default)]
+struct Store {
+    stored: Mutex<Vec<(StoredData, Bytes)>>,
+    is_full: bool,
+}
+
+#[async_trait]
+impl DataStore for Store {
+    async fn store(&self, bytes: Bytes) -> Result<StoredData, Failure> {
+        if self.is_full {
+            return Err(Failure::new("data", "the disk is full"));
+        }
+        let id = format!("id-{:x}-{}", bytes[0], bytes.len());
+        let data = StoredData::new(id.parse().unwrap(), bytes.len() as u64);
+        self.stored.lock().unwrap().push((data.clone(), bytes));
+        Ok(data)
+    }
+
+    async fn load(&self, data: &StoredData) -> Result<Option<Bytes>, Failure> {
+        let stored = self.stored.lock().unwrap();
+        Ok(stored.iter().find(|(known, _)| known == data).map(|(_, bytes)| bytes.clone()))
+    }
+}
+
+fn image(source: DataSource) -> ContentBlock {
+    ContentBlock::Data { media_type: "image/png".to_owned(), source, opaque: Opaque::new() }
+}
+
+fn base64(bytes: &[u8]) -> DataSource {
+    DataSource::Base64(BASE64_STANDARD.encode(bytes))
+}
+
+fn result(content: Vec<ContentBlock>) -> ContentBlock {
+    let (id, name) = (ToolCallId::new("call-1"), "look".into());
+    ContentBlock::ToolResult(ToolResult { tool_call_id: id, name, content, state: ToolState::Success })
+}
+
+/// Stores the data of messages; returns the sources that they have then.
+async fn sources(store: &Store, messages: &[Message]) -> Vec<DataSource> {
+    let messages = store_data(store, messages.iter().cloned().map(Arc::new).collect()).await;
+    let mut messages: Vec<_> = messages.iter().map(|message| Message::clone(message)).collect();
+    let blocks = messages.iter_mut().flat_map(|message| blocks_mut(&mut message.content));
+    let sources = blocks.filter_map(|block| match block {
+        ContentBlock::Data { source, .. } => Some(source.clone()),
+        _ => None,
+    });
+    sources.collect()
+}
+
+#[tokio::test]
+async fn large_data_is_stored_and_all_else_stays() {
+    let (large, small) = (vec![7; 9_000], vec![8; 900]);
+    let url = DataSource::Url("https://example.com/plan.png".to_owned());
+    let junk = DataSource::Base64("?".repeat(9_000));
+    let kept = [base64(&small), url, junk];
+    let blocks = kept.iter().cloned().chain([base64(&large)]).map(image);
+    let user = Message::new(Role::User, blocks.collect());
+    let tool = Message::new(Role::Tool, vec![result(vec![ContentBlock::text("a"), image(base64(&large))])]);
+
+    let store = Store::default();
+    let found = sources(&store, &[user.clone(), tool.clone()]).await;
+    let stored = DataSource::Stored(StoredData::new("id-7-9000".parse().unwrap(), 9_000));
+    assert_eq!(found, [&kept[..], &[stored.clone(), stored]].concat());
+    assert_eq!(store.stored.lock().unwrap()[0].1, large);
+
+    // What can't be stored is not lost.
+    let found = sources(&Store { is_full: true, ..Store::default() }, &[user, tool]).await;
+    assert_eq!(found, [&kept[..], &[base64(&large), base64(&large)]].concat());
+}

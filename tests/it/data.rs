@@ -1,0 +1,154 @@
+//! Pictures and documents: stored once beside the events, which refer to them, and sent to the model.
+
+use std::{
+    path::Path,
+    sync::{Arc, Mutex},
+};
+
+use base64::{Engine, prelude::BASE64_STANDARD};
+use mainstem::{
+    journal::{Journal, SqliteJournal, data_id},
+    message::{ContentBlock, DataSource, Message, Opaque, Role},
+    model::{ModelRequest, ModelStream, scripted::Turn},
+    prelude::*,
+};
+use mainstem_testing::{laws, render};
+use serde_json::{Map, Value, json};
+
+use crate::support::{OpenNow, harness};
+
+/// Notes the messages that the model gets, a text for each call.
+struct Shown {
+    calls: Arc<Mutex<Vec<String>>>,
+    inner: ScriptedModel,
+}
+
+impl Model for Shown {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn stream(&self, request: ModelRequest) -> ModelStream {
+        let messages: Vec<_> = request.messages.iter().map(|message| shown(&message.content)).collect();
+        self.calls.lock().unwrap().push(messages.join(" | "));
+        self.inner.stream(request)
+    }
+}
+
+/// Returns content in a line: data as its first bytes and their number.
+fn shown(content: &[ContentBlock]) -> String {
+    let line = |block: &ContentBlock| match block {
+        ContentBlock::Text { text, .. } => text.clone(),
+        ContentBlock::ToolCall(call) => format!("{}()", call.name),
+        ContentBlock::ToolResult(result) => format!("result {}", shown(&result.content)),
+        ContentBlock::Data { source: DataSource::Base64(digits), .. } => {
+            let bytes = BASE64_STANDARD.decode(digits).unwrap();
+            format!("<{} × {}>", bytes.len(), bytes[0])
+        }
+        ContentBlock::Data { source, .. } => format!("{source:?}"),
+        _ => "?".to_owned(),
+    };
+    content.iter().map(line).collect::<Vec<_>>().join(" ")
+}
+
+fn picture(bytes: Vec<u8>) -> ContentBlock {
+    let source = DataSource::Base64(BASE64_STANDARD.encode(bytes));
+    ContentBlock::Data { media_type: "image/png".to_owned(), source, opaque: Opaque::new() }
+}
+
+fn look() -> impl Tool {
+    tool_fn("look", "Takes a picture", |_, _: Map<String, Value>| async move {
+        Ok::<_, ToolError>(ToolOutput::new(vec![ContentBlock::text("Here."), picture(vec![2; 50_000])]))
+    })
+}
+
+struct Rig {
+    harness: Harness,
+    journal: Arc<dyn Journal>,
+    calls: Arc<Mutex<Vec<String>>>,
+}
+
+impl Rig {
+    fn open(path: &Path, turns: impl IntoIterator<Item = Turn>) -> Self {
+        let journal: Arc<dyn Journal> = Arc::new(SqliteJournal::open(path).unwrap());
+        let calls = Arc::<Mutex<Vec<String>>>::default();
+        let inner = ScriptedModel::new().agent("main", turns);
+        let model = Shown { calls: calls.clone(), inner };
+        let harness = harness(model).with_tool(look()).with_journal(journal.clone());
+        Self { harness: harness.build().unwrap(), journal, calls }
+    }
+
+    async fn run(&self, content: Vec<ContentBlock>) -> Vec<AgentEvent> {
+        let session = self.harness.open_session("s").await.unwrap();
+        let message = Message::new(Role::User, content);
+        let events: Vec<_> = session.run(message).unwrap().collect().await;
+        laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
+        events
+    }
+
+    fn calls(&self) -> Vec<String> {
+        std::mem::take(&mut self.calls.lock().unwrap())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn data_is_stored_once_and_every_call_of_the_model_gets_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("journal.db");
+    let turns = [Turn::new().call("look", json!({})), Turn::new().text("Seen.")];
+    let rig = Rig::open(&path, turns);
+    let events = rig.run(vec![ContentBlock::text("What is this?"), picture(vec![1; 60_000])]).await;
+    assert_eq!(
+        rig.calls(),
+        ["What is this? <60000 × 1>", "What is this? <60000 × 1> | look() | result Here. <50000 × 2>",]
+    );
+    for event in &events {
+        assert!(event.to_json().len() < 2_000, "{event}");
+    }
+    insta::assert_snapshot!(render(&events));
+    let id = data_id(&[2; 50_000]);
+    assert_eq!(rig.journal.data(&"s".parse().unwrap(), &id).await.unwrap().unwrap(), vec![2; 50_000]);
+    rig.harness.shutdown(std::time::Duration::ZERO).await;
+    rig.journal.close().await.unwrap();
+    drop(rig);
+
+    // A later process has it, too, and stores what it has seen no second time.
+    let before = std::fs::metadata(&path).unwrap().len();
+    let rig = Rig::open(&path, [Turn::new().text("The same.")]);
+    rig.run(vec![picture(vec![1; 60_000])]).await;
+    assert_eq!(
+        rig.calls(),
+        ["What is this? <60000 × 1> | look() | result Here. <50000 × 2> | Seen. | <60000 × 1>"]
+    );
+    rig.harness.shutdown(std::time::Duration::ZERO).await;
+    rig.journal.close().await.unwrap();
+    let grown = std::fs::metadata(&path).unwrap().len() - before;
+    assert!(grown < 40_000, "{grown}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_is_told_of_data_that_is_gone() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("journal.db");
+    let rig = Rig::open(&path, [Turn::new().text("One."), Turn::new().text("Two.")]);
+    rig.run(vec![picture(vec![1; 60_000])]).await;
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    connection.execute("DELETE FROM data", []).unwrap();
+    rig.run(vec![ContentBlock::text("And?")]).await;
+    assert_eq!(
+        rig.calls(),
+        ["<60000 × 1>", "[image/png of 60000 bytes was here; it is no longer stored] | One. | And?"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_in_memory_has_its_data_in_its_messages() {
+    let calls = Arc::<Mutex<Vec<String>>>::default();
+    let inner = ScriptedModel::new().agent("main", [Turn::new().text("One.")]);
+    let harness = harness(Shown { calls: calls.clone(), inner }).build().unwrap();
+    let message = Message::new(Role::User, vec![picture(vec![1; 60_000])]);
+    let events: Vec<_> = harness.session("s").run(message).unwrap().collect().await;
+    laws(&events).unwrap();
+    assert!(events[0].to_json().len() > 80_000);
+    assert_eq!(*calls.lock().unwrap(), ["<60000 × 1>"]);
+}
