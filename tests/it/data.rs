@@ -1,4 +1,5 @@
-//! Pictures and documents: stored once beside the events, which refer to them, and sent to the model.
+//! Pictures and documents: stored once beside the events, which refer to them, and sent to the
+//! model.
 
 use std::{
     path::Path,

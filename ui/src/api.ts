@@ -177,6 +177,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/sessions/{session}/data": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Store data, such as a picture, that the messages of a run then refer to. */
+        post: operations["post_sessions_session_data"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{session}/data/{data}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Return data that a message refers to. */
+        get: operations["get_sessions_session_data_data"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/sessions/{session}/agents": {
         parameters: {
             query?: never;
@@ -674,6 +708,7 @@ export interface components {
          * @example journal_unavailable
          * @example link_over
          * @example method_not_allowed
+         * @example no_data
          * @example no_jobs
          * @example no_links
          * @example no_such_path
@@ -681,6 +716,7 @@ export interface components {
          * @example not_asked
          * @example not_found
          * @example nothing_to_resume
+         * @example not_bytes
          * @example not_json
          * @example not_steerable
          * @example only_spawned
@@ -848,7 +884,25 @@ export interface components {
             base64: string;
         } | {
             url: string;
+        } | {
+            stored: components["schemas"]["StoredData"];
         };
+        /** @description Refers to data that is stored beside the events of a session. */
+        StoredData: {
+            /** @description The SHA-256 of the bytes in hexadecimal digits. */
+            sha256: components["schemas"]["DataId"];
+            /**
+             * Format: uint64
+             * @description How many bytes there are.
+             */
+            bytes: number;
+        };
+        /**
+         * @description Data that is stored beside the events of a session: the SHA-256 of its bytes.
+         *
+         *     1 to 256 ASCII letters, digits and `-_.:~`, not beginning with a dot.
+         */
+        DataId: string;
         /**
          * @description A tool call, as the model named it.
          *
@@ -2276,6 +2330,8 @@ export type MessageId = components['schemas']['MessageId'];
 export type Role = components['schemas']['Role'];
 export type ContentBlock = components['schemas']['ContentBlock'];
 export type DataSource = components['schemas']['DataSource'];
+export type StoredData = components['schemas']['StoredData'];
+export type DataId = components['schemas']['DataId'];
 export type ToolCallId = components['schemas']['ToolCallId'];
 export type ToolCall = components['schemas']['ToolCall'];
 export type ToolState = components['schemas']['ToolState'];
@@ -2731,6 +2787,57 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["LinkView"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    post_sessions_session_data: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                session: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/octet-stream": unknown;
+            };
+        };
+        responses: {
+            /** @description It is stored; `Location` is its path. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StoredData"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    get_sessions_session_data_data: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                session: string;
+                data: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The bytes. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": unknown;
                 };
             };
             default: components["responses"]["Problem"];

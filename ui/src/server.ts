@@ -2,7 +2,7 @@
 // events that continue behind their last event after a cut. `EventSource` sends no token, so it is
 // not used.
 import { EventSourceParserStream } from "eventsource-parser/stream";
-import type { Problem as ProblemBody } from "./api";
+import type { Problem as ProblemBody, StoredData } from "./api";
 import type { AgentEvent } from "./fleet/event";
 import { recordOf } from "./fleet/excerpt";
 
@@ -17,6 +17,14 @@ export class Problem extends Error {
   }
 }
 
+/** Returns bytes as base64. */
+export const base64Of = (bytes: Blob): Promise<string> => new Promise((done, failed) => {
+  const reader = new FileReader();
+  reader.onload = () => done(String(reader.result).split(",")[1] ?? "");
+  reader.onerror = () => failed(reader.error);
+  reader.readAsDataURL(bytes);
+});
+
 /** One frame of a stream. */
 export interface Frame {
   id?: string;
@@ -29,6 +37,7 @@ interface Request {
   accept?: string;
   after?: number;
   body?: unknown;
+  bytes?: Blob;
   signal?: AbortSignal | undefined;
 }
 
@@ -56,6 +65,17 @@ export class Server {
 
   post<T>(path: string, body?: unknown): Promise<T> {
     return this.#json<T>(path, { method: "POST", body });
+  }
+
+  /** Stores data of a session's messages, which then refer to it. */
+  store(session: string, bytes: Blob): Promise<StoredData> {
+    return this.#json(`sessions/${encodeURIComponent(session)}/data`, { method: "POST", bytes });
+  }
+
+  /** Reads the data that a message refers to. */
+  async data(session: string, { sha256 }: StoredData, signal: AbortSignal): Promise<Blob> {
+    const path = `sessions/${encodeURIComponent(session)}/data/${encodeURIComponent(sha256)}`;
+    return (await this.#send(path, { accept: "*/*", signal })).blob();
   }
 
   async delete(path: string): Promise<void> {
@@ -94,14 +114,16 @@ function framesOf({ body }: Response): ReadableStream<Frame> {
   return body.pipeThrough(new TextDecoderStream() as never).pipeThrough(new EventSourceParserStream());
 }
 
-async function send(url: URL, bearer: string | null, { method = "GET", accept = "application/json", after = 0, body, signal }: Request): Promise<Response> {
+async function send(url: URL, bearer: string | null, { method = "GET", accept = "application/json", after = 0, body, bytes, signal }: Request): Promise<Response> {
   const headers: Record<string, string> = { accept };
   if (after > 0) headers["last-event-id"] = String(after);
   if (bearer) headers.authorization = `Bearer ${bearer}`;
   if (body !== undefined) headers["content-type"] = "application/json";
+  if (bytes) headers["content-type"] = "application/octet-stream";
   const request: RequestInit = { method, headers, cache: "no-store" };
   if (signal) request.signal = signal;
   if (body !== undefined) request.body = JSON.stringify(body);
+  if (bytes) request.body = bytes;
   const response = await fetch(url, request).catch((error: unknown) => {
     throw signal?.aborted ? error : new Problem(0, "unreachable", "the server can't be reached");
   });

@@ -10,6 +10,7 @@ mod attachments;
 mod chat;
 mod command_line;
 mod config;
+mod data;
 mod demo;
 mod doctor;
 mod exit;

@@ -5,7 +5,7 @@ mod links;
 mod live;
 mod served;
 
-use std::sync::Arc;
+use std::{pin::pin, sync::Arc};
 
 use anyhow::ensure;
 use futures_util::TryStreamExt;
@@ -23,6 +23,7 @@ use self::conversation::Conversation;
 use crate::web;
 use crate::{
     args::{Form, JournalAt, Sessions, SessionsCommand, Source, WorkspaceFlag},
+    data,
     exit::{Exit, Fault, OrExit},
     host::{self, Advise},
     print::{counted, json as print_json_value, print, print_json, print_shown, print_table},
@@ -79,7 +80,7 @@ pub(crate) fn run(args: &Sessions, source: &Source, terminal: Terminal) -> Resul
                 let session = host.session(id);
                 // Reports an unknown session before the first line.
                 session.view().await.advise().or_exit(Exit::Failed)?;
-                web::print_document(web::stored(&*session)).await?;
+                web::print_document(web::stored(session)).await?;
             }
             SessionsCommand::Export { id, test: true, .. } => {
                 let session = host.session(id);
@@ -94,7 +95,7 @@ pub(crate) fn run(args: &Sessions, source: &Source, terminal: Terminal) -> Resul
                 is_over().or_exit(Exit::Failed)?;
                 print_test(id, &*session).await?;
             }
-            SessionsCommand::Export { id, .. } => export(&*host.session(id)).await?,
+            SessionsCommand::Export { id, .. } => export(host.session(id)).await?,
             SessionsCommand::Rm { ids, .. } => remove(&*host, ids).await.or_exit(Exit::Failed)?,
             SessionsCommand::Prune { .. } | SessionsCommand::Served(_) => {}
         }
@@ -185,8 +186,8 @@ async fn print_conversation(session: &dyn AnySession, terminal: Terminal) -> Res
     if text.is_empty() { Ok(()) } else { print_shown(&format!("\n{text}")) }
 }
 
-async fn export(session: &dyn AnySession) -> Result<(), Fault> {
-    let mut events = session.events(EventQuery::stored()).try_ready_chunks(AT_ONCE);
+async fn export(session: Arc<dyn AnySession>) -> Result<(), Fault> {
+    let mut events = pin!(data::recorded(session).try_ready_chunks(AT_ONCE));
     loop {
         let lines = match events.try_next().await {
             Ok(Some(events)) => events,

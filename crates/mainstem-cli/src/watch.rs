@@ -135,7 +135,7 @@ async fn in_browser(args: &Watch, terminal: Terminal) -> Result<Exit, Fault> {
     let session = match (watched.session, &args.at.server) {
         (None, _) => return web::open_record(&watched.title, watched.events, terminal).await,
         (Some(session), None) => {
-            return web::open_record(&watched.title, web::stored(&*session), terminal).await;
+            return web::open_record(&watched.title, web::stored(session), terminal).await;
         }
         (Some(session), Some(_)) => session,
     };

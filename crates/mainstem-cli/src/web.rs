@@ -1,14 +1,18 @@
 //! A session or a record on the page: `watch --web` opens it in a browser, `sessions export --html`
 //! writes it.
 
-use std::io::{BufWriter, Write, stdout};
+use std::{
+    io::{BufWriter, Write, stdout},
+    sync::Arc,
+};
 
 use anyhow::Context;
 use futures_util::{StreamExt, TryStreamExt};
-use mainstem::api::{AnySession, EventQuery};
+use mainstem::api::AnySession;
 use mainstem_server::PageDocument;
 
 use crate::{
+    data,
     exit::{Exit, Fault, OrExit},
     host::advised,
     print::print,
@@ -18,8 +22,8 @@ use crate::{
 };
 
 /// Returns what is recorded of a session.
-pub(crate) fn stored(session: &dyn AnySession) -> Source {
-    session.events(EventQuery::stored()).map_err(advised).boxed_local()
+pub(crate) fn stored(session: Arc<dyn AnySession>) -> Source {
+    data::recorded(session).map_err(advised).boxed_local()
 }
 
 /// Writes recorded events as a document that shows them on the page.

@@ -227,8 +227,8 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
     async fn remove_link(&self, id: &LinkId) -> Result<bool, JournalError>;
 
     /// Stores data beside the events of a session. It is committed when this returns. Does nothing
-    /// if data of this id is stored. Data of a session that has not begun
-    /// [`DATA_WAITS`](crate::DATA_WAITS) later may be removed.
+    /// if data of this id is stored. If the session has not begun
+    /// [`DATA_WAITS`](crate::DATA_WAITS) later, it may be removed.
     ///
     /// # Errors
     /// If the store can't be written.
@@ -240,7 +240,8 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
     /// If it can't be read.
     async fn data(&self, session: &SessionId, id: &DataId) -> Result<Option<Bytes>, JournalError>;
 
-    /// Deletes a session, and its claims, links, queued runs and data. Returns `true` if it existed.
+    /// Deletes a session, and its claims, links, queued runs and data. Returns `true` if it
+    /// existed.
     ///
     /// # Errors
     /// [`JournalError::Busy`] while it is open; or if the store can't be written.

@@ -19,7 +19,7 @@ use mainstem_event::{
     AgentEvent, EventKind, LogOptions, Outcome, Record, SessionLog, SystemClock, Timestamp,
 };
 use mainstem_journal::{
-    Checkpoint, Claim, Job, Journal, JournalError, MemoryJournal, Retention, SqliteJournal, Take,
+    Checkpoint, Claim, Job, Journal, JournalError, MemoryJournal, Retention, SqliteJournal, Take, data_id,
 };
 use mainstem_message::SessionId;
 use mainstem_testing::journal::{
@@ -180,6 +180,38 @@ async fn a_session_that_is_in_trouble_does_not_fail_the_others() {
     journal.flush().await.unwrap();
     assert_eq!((good.failure(), good.committed()), (None, Some(13)));
     assert!(bad.failure().unwrap().contains("poisoned"));
+}
+
+#[tokio::test]
+async fn data_waits_a_day_for_its_session_and_changes_the_format() {
+    let (_directory, path) = place();
+    written(&path, 1).await;
+    let format = || -> i64 {
+        let connection = Connection::open(&path).unwrap();
+        connection.query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap()
+    };
+    let journal = SqliteJournal::open(&path).unwrap();
+    assert_eq!(format(), 1, "earlier programs read it");
+    let id = data_id(b"x");
+    let store = async |session: &str| {
+        journal.store_data(&session.parse().unwrap(), &id, b"x".to_vec().into()).await.unwrap();
+    };
+    let stored = async |session: &str| journal.data(&session.parse().unwrap(), &id).await.unwrap().is_some();
+    for session in ["begun", "later", "never"] {
+        if session == "begun" {
+            emit_run(&open_log(&journal, session).await, session, 1);
+            journal.flush().await.unwrap();
+        }
+        store(session).await;
+    }
+    assert_eq!(format(), 2);
+    emit_run(&open_log(&journal, "later").await, "later", 1);
+    journal.flush().await.unwrap();
+    let old = "UPDATE data SET waits_since = waits_since - 90000000000";
+    Connection::open(&path).unwrap().execute(old, []).unwrap();
+    store("another").await;
+    assert!(stored("begun").await && stored("later").await && stored("another").await);
+    assert!(!stored("never").await);
 }
 
 #[tokio::test]

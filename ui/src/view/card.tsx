@@ -2,12 +2,13 @@
 // call that spawned it.
 import { Component, type ComponentChildren, type HTMLAttributes } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { AgentState, ContentBlock } from "../api";
+import type { AgentState, ContentBlock, StoredData } from "../api";
 import { useChosen, useDesk, useShown, useUntil } from "../desk";
 import { isShown } from "../fleet/filter";
 import { agentKey, totalTokens } from "../fleet/fleet";
 import { textOf, type CallPart, type DataPart, type EndPart, type MessagePart, type NotePart, type Part, type TextPart } from "../fleet/lane";
 import { callOf, childrenOf, costOf, nameOf, sessionOf, type View } from "../fleet/view";
+import { base64Of } from "../server";
 import { firstLine, Markdown, Output, visible } from "./text";
 import { duration, Elapsed, money, StateChip, stateOf, tokens, type State } from "./words";
 
@@ -245,16 +246,34 @@ function Block({ block }: { block: ContentBlock }) {
   if ("text" in block) return <Output text={block.text} />;
   if (!("mediaType" in block)) return null;
   if ("base64" in block.source) return <Picture mediaType={block.mediaType} base64={block.source.base64} />;
+  if ("stored" in block.source) return <Stored mediaType={block.mediaType} data={block.source.stored} />;
   return <p class="muted">{visible(block.mediaType)} at {visible(block.source.url)}</p>;
+}
+
+/** Data that is stored beside the events: a picture is read from the server. */
+function Stored({ mediaType, data }: { mediaType: string; data: StoredData }) {
+  const { session } = useDesk();
+  const [base64, setBase64] = useState<string>();
+  useEffect(() => {
+    const stop = new AbortController();
+    const read = async () => setBase64(await base64Of(await session.server.data(session.id, data, stop.signal)));
+    // What can't be read has its size in its place.
+    if (IMAGE.test(mediaType)) read().catch(() => undefined);
+    return () => stop.abort();
+  }, [session, mediaType, data.sha256]);
+  return base64 === undefined ? <Size mediaType={mediaType} bytes={data.bytes} /> : <Picture mediaType={mediaType} base64={base64} />;
 }
 
 const Data = ({ part }: { part: DataPart }) =>
   part.isOpen ? <p class="muted">{visible(part.mediaType)}, {part.base64.length} characters so far</p> : <Picture mediaType={part.mediaType} base64={part.base64} />;
 
+const IMAGE = /^image\/(png|jpeg|gif|webp)$/;
+
+const Size = ({ mediaType, bytes }: { mediaType: string; bytes: number }) => <p class="muted">{visible(mediaType)}, {bytes} bytes</p>;
+
 /** An image of a kind that can't contain a script or a link; the size of anything else. */
 function Picture({ mediaType, base64 }: { mediaType: string; base64: string }) {
-  const isImage = /^image\/(png|jpeg|gif|webp)$/.test(mediaType);
-  if (!isImage) return <p class="muted">{visible(mediaType)}, {Math.ceil((base64.length * 3) / 4)} bytes</p>;
+  if (!IMAGE.test(mediaType)) return <Size mediaType={mediaType} bytes={Math.ceil((base64.length * 3) / 4)} />;
   return <img src={`data:${mediaType};base64,${base64}`} alt={`${mediaType} from a model or a tool`} />;
 }
 

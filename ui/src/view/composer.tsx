@@ -6,7 +6,8 @@ import { blocked, useAttempt, useDesk, useShown } from "../desk";
 import { ROOT } from "../fleet/event";
 import { agentKey } from "../fleet/fleet";
 import { isRunning, nameOf, rootOf } from "../fleet/view";
-import type { Server } from "../server";
+import { base64Of, type Server } from "../server";
+import type { Session } from "../session";
 import { Action } from "./action";
 import { visible } from "./text";
 
@@ -30,10 +31,13 @@ function Start() {
   const agents = useAgents(session.server);
   const begin = async () => {
     const patterns = asked.split(",").map((pattern) => pattern.trim()).filter(Boolean);
-    const run: NewRun = { input: files.length === 0 ? text : await messageOf(text, files) };
-    if (agent) run.agent = agent;
-    if (patterns.length > 0) run.options = { permissions: [{ ask: patterns }] } as unknown as NewRun["options"];
-    if (await attempt(() => session.server.post(`${path(session.id)}/runs`, run), "The run begins.")) {
+    const start = async () => {
+      const run: NewRun = { input: files.length === 0 ? text : await messageOf(session, text, files) };
+      if (agent) run.agent = agent;
+      if (patterns.length > 0) run.options = { permissions: [{ ask: patterns }] } as unknown as NewRun["options"];
+      await session.server.post(`${path(session.id)}/runs`, run);
+    };
+    if (await attempt(start, "The run begins.")) {
       setText("");
       setFiles([]);
     }
@@ -59,21 +63,17 @@ function Start() {
   );
 }
 
+/** How large a file is at least that is sent on its own: a message has a limit. */
+const LARGE = 48 << 10;
+
 /** A message with the files behind the text. */
-async function messageOf(text: string, files: readonly File[]): Promise<NewRun["input"]> {
-  const blocks = await Promise.all(files.map(async (file) => {
-    const base64 = (await dataUrl(file)).split(",")[1]!;
-    return { type: "data" as const, mediaType: file.type || "application/octet-stream", source: { base64 } };
-  }));
+async function messageOf({ id, server }: Session, text: string, files: readonly File[]): Promise<NewRun["input"]> {
+  const sourceOf = async (file: File) =>
+    (file.size < LARGE ? { base64: await base64Of(file) } : { stored: await server.store(id, file) });
+  const blocks = await Promise.all(files.map(async (file) =>
+    ({ type: "data" as const, mediaType: file.type || "application/octet-stream", source: await sourceOf(file) })));
   return { role: "user", content: [{ type: "text", text }, ...blocks] };
 }
-
-const dataUrl = (file: File): Promise<string> => new Promise((done, failed) => {
-  const reader = new FileReader();
-  reader.onload = () => done(String(reader.result));
-  reader.onerror = () => failed(reader.error);
-  reader.readAsDataURL(file);
-});
 
 /** Resumes the last turn, or compacts the conversation. */
 function Again() {

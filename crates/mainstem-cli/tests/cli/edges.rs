@@ -50,9 +50,20 @@ fn what_cannot_be_done_is_said() {
             2,
         ),
         ("replay empty.ndjson", "empty.ndjson has no events", 2),
+        ("sessions list --journal none.db", "there is no journal none.db", 3),
+        ("sessions prune --keep 1d --journal none.db", "there is no journal none.db", 3),
+        ("sessions rm s --journal none.db", "there is no journal none.db", 3),
+        ("jobs list --journal none.db", "there is no journal none.db", 3),
+        ("attach s --journal none.db", "there is no journal none.db", 3),
+        ("attach s --journal damaged.db", "the journal damaged.db: ", 3),
+        ("replay s --journal damaged.db", "the journal damaged.db: ", 3),
+        ("sessions list --journal damaged.db", "the journal damaged.db: ", 3),
+        ("worker -m demo --jobs 0", "expected a number above 0", 2),
+        ("jobs add Look --cron nope", "invalid value 'nope' for '--cron <EXPRESSION>'", 2),
+        ("run -m demo Compare --under xx --progress quiet", "none of the agents matches --under xx", 0),
     ];
     for (command, why, code) in rows {
-        let done = mainstem(command).file("empty.ndjson", "").run();
+        let done = mainstem(command).file("empty.ndjson", "").file("damaged.db", "no database").run();
         assert!(done.code == Some(code) && done.stderr.contains(why), "{command}: {done:?}");
     }
     let empty = mainstem("jobs add --journal j.db").arg(" ").run();
@@ -66,12 +77,15 @@ fn a_record_that_is_cut_off_is_named() {
     let replay = |record: &str| mainstem("replay r.ndjson --speed 100000").file("r.ndjson", record).run();
     assert!(replay(&cut).stderr.contains("the record ends before its run does"));
     assert!(!replay(&recorded).stderr.contains("ends before"));
+    // Some editors write a mark before the first line.
+    let marked = replay(&format!("\u{feff}{recorded}"));
+    assert!(marked.code == Some(0) && !marked.stdout.is_empty(), "{marked:?}");
 }
 
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_an_error() {
-    for command in ["completions bash", "version"] {
+    for command in ["completions bash", "version", "--help", "run --help", "--version"] {
         let full = fs::File::options().write(true).open("/dev/full").unwrap();
         let done = mainstem(command).streams(full, std::process::Stdio::piped()).spawn().done();
         assert_eq!(done.code, Some(1), "{command}: {done:?}");

@@ -114,3 +114,21 @@ fn active_sessions_are_printed_until_a_signal() {
     let refused = served.at("not-a-token-of-this", "sessions live");
     assert!(refused.code == Some(1) && refused.stderr.contains("invalid token"), "{refused:?}");
 }
+
+#[test]
+fn a_large_picture_is_sent_and_exported() {
+    let served = Served::start("0.01");
+    let folder = tempfile::tempdir().unwrap();
+    let picture = folder.path().join("cat.png");
+    let bytes = [b"\x89PNG\r\n\x1a\n".as_slice(), &[0; 3 << 20]].concat();
+    std::fs::write(&picture, bytes).unwrap();
+    let done = served.at(TOKEN, &format!("run --session s --attach {} Compare", picture.display()));
+    assert_eq!(done.code, Some(0), "{done:?}");
+
+    let exported = served.at(TOKEN, "sessions export s");
+    let start: Value = serde_json::from_str(exported.stdout.lines().next().unwrap()).unwrap();
+    let source = &start["input"][0]["content"][2]["source"];
+    assert_eq!(source["base64"].as_str().map(str::len), Some((8 + (3usize << 20)).div_ceil(3) * 4));
+    let replayed = mainstem("replay r.ndjson --speed max").file("r.ndjson", &exported.stdout).run();
+    assert_eq!(replayed.code, Some(0), "{replayed:?}");
+}

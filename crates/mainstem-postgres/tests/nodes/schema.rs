@@ -1,8 +1,14 @@
 //! The versions of the tables.
 
 use futures_util::future::join_all;
+use mainstem_journal::{Journal, data_id};
 use mainstem_postgres::{Error, Node, Settings, migrate};
-use mainstem_testing::Postgres;
+use mainstem_testing::{
+    Postgres,
+    journal::{emit_run, open_log},
+};
+
+use crate::join;
 
 #[tokio::test]
 async fn tables_are_made_once_and_those_of_other_versions_are_refused() {
@@ -25,6 +31,25 @@ async fn tables_are_made_once_and_those_of_other_versions_are_refused() {
     server.sql("UPDATE mainstem.refinery_schema_history SET version = 0 WHERE version = 99");
     let older = Node::join(settings).await.unwrap_err();
     assert!(older.to_string().contains("`mainstem migrate`"), "{older}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn data_waits_a_day_for_its_session() {
+    let server = Postgres::start();
+    let node = join(&server.url()).await;
+    let (journal, id) = (node.journal(), data_id(b"x"));
+    let store = async |session: &str| {
+        journal.store_data(&session.parse().unwrap(), &id, b"x".to_vec().into()).await.unwrap();
+    };
+    let stored = async |session: &str| journal.data(&session.parse().unwrap(), &id).await.unwrap().is_some();
+    for session in ["later", "never"] {
+        store(session).await;
+    }
+    emit_run(&open_log(&journal, "later").await, "later", 1);
+    journal.flush().await.unwrap();
+    server.sql("UPDATE mainstem.data SET waits_since = waits_since - interval '25 hours'");
+    store("another").await;
+    assert!(stored("later").await && stored("another").await && !stored("never").await);
 }
 
 #[tokio::test]

@@ -1,3 +1,5 @@
+//! Which data is stored, and what stays in its message.
+
 use std::sync::Mutex;
 
 use mainstem_message::{Message, Opaque, Role, ToolCallId, ToolResult, ToolState};
