@@ -6,7 +6,7 @@ import { blocked, useAttempt, useDesk, useShown } from "../desk";
 import { ROOT } from "../fleet/event";
 import { agentKey } from "../fleet/fleet";
 import { isRunning, nameOf, rootOf } from "../fleet/view";
-import { base64Of, type Server } from "../server";
+import { base64Of, Problem, type Server } from "../server";
 import type { Session } from "../session";
 import { Action } from "./action";
 import { visible } from "./text";
@@ -68,8 +68,14 @@ const LARGE = 48 << 10;
 
 /** A message with the files behind the text. */
 async function messageOf({ id, server }: Session, text: string, files: readonly File[]): Promise<NewRun["input"]> {
-  const sourceOf = async (file: File) =>
-    (file.size < LARGE ? { base64: await base64Of(file) } : { stored: await server.store(id, file) });
+  // A server without a journal stores nothing, and takes less.
+  const storedOf = (file: File) => server.store(id, file).catch((error: unknown) => {
+    if (!(error instanceof Problem && error.code === "no_data")) throw error;
+  });
+  const sourceOf = async (file: File) => {
+    const stored = file.size < LARGE ? undefined : await storedOf(file);
+    return stored ? { stored } : { base64: await base64Of(file) };
+  };
   const blocks = await Promise.all(files.map(async (file) =>
     ({ type: "data" as const, mediaType: file.type || "application/octet-stream", source: await sourceOf(file) })));
   return { role: "user", content: [{ type: "text", text }, ...blocks] };

@@ -4,6 +4,7 @@
 // `ONLY=savesExcerpts,…` runs some of the tests.
 import assert from "node:assert/strict";
 import { close, timed, trouble } from "./harness.mjs";
+import { showsAttachedPictures } from "./attach.mjs";
 import { runsAreCompared, runsAreTabsOnSmallScreens, runsOfOtherSessionsAreCompared } from "./compare.mjs";
 import { isFiltered } from "./filter.mjs";
 import { liveSessionsAreOnOneScreen } from "./live.mjs";
@@ -30,7 +31,7 @@ try {
     inOrder(screensAreAsAccepted),
     inOrder(movesOnlyWhereItMay, opensWithoutAServer, savesExcerpts, beginsWhereTheRecordDoes, forgetsWhatTheServerHasForgotten),
   ]);
-  await inOrder(liveSessionsAreOnOneScreen, isSharedUntilTheLinkIsRevoked, isSharedUpToAnEvent, survivesARestart, showsHostileText, findsSessionsOfLaterPages, keepsUpWithFiftyAgents, opensLargeSessions);
+  await inOrder(liveSessionsAreOnOneScreen, isSharedUntilTheLinkIsRevoked, isSharedUpToAnEvent, survivesARestart, showsHostileText, showsAttachedPictures, findsSessionsOfLaterPages, keepsUpWithFiftyAgents, opensLargeSessions);
   assert.deepEqual(trouble, []);
 } finally {
   await close();

@@ -27,13 +27,9 @@ pub(super) fn filter(args: &args::Run, session: &str) -> EventFilter {
     filter
 }
 
-/// Returns what is said if none of the agents has the name or the path of the flags; `None` without
-/// such flags.
+/// Returns what is said if no agent is at the path of `--under`, or below it.
 pub(super) fn unmatched(args: &args::Run) -> Option<String> {
-    let agent = args.only_agent.as_ref().map(|agent| format!("--only-agent {agent}"));
-    let path = args.under.as_ref().map(|path| format!("--under {path}"));
-    let flags: Vec<_> = agent.into_iter().chain(path).collect();
-    (!flags.is_empty()).then(|| format!("none of the agents matches {}", flags.join(" and ")))
+    args.under.as_ref().map(|path| format!("warning: --under: there was no agent at {path:?}"))
 }
 
 #[cfg(test)]

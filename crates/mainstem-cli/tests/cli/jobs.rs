@@ -89,8 +89,8 @@ fn a_time_that_is_none_is_refused_with_its_place() {
     check(journal, &["--at", "2026-12-24"], 2, "such as 2026-12-24T18:00:00Z");
     check(journal, &["--in", "soon"], 2, "soon");
     check(journal, &["--in", "2h", "--cron", "* * * * *"], 2, "cannot be used with");
-    check(journal, &["--cron", "* * * *"], 1, "is not a cron expression");
-    check(journal, &["--cron", "0 9 * * * Mars/Olympus"], 1, "Mars/Olympus");
+    check(journal, &["--cron", "* * * *"], 2, "is not a cron expression");
+    check(journal, &["--cron", "0 9 * * * Mars/Olympus"], 2, "Mars/Olympus");
     check(journal, &["--cron", "0 0 30 2 *"], 1, "that time never comes");
     check(journal, &["--priority", "99999"], 2, "99999");
     check(journal, &["--session", "a b"], 2, "session id");
