@@ -73,7 +73,7 @@ export class Server {
   }
 
   /** Reads the data that a message refers to. */
-  async data(session: string, { sha256 }: StoredData, signal: AbortSignal): Promise<Blob> {
+  async data(session: string, { sha256 }: StoredData, signal?: AbortSignal): Promise<Blob> {
     const path = `sessions/${encodeURIComponent(session)}/data/${encodeURIComponent(sha256)}`;
     return (await this.#send(path, { accept: "*/*", signal })).blob();
   }

@@ -1,6 +1,7 @@
 // Saves the record: as NDJSON, as a document that opens without a server, as a test, or an excerpt
 // of it.
 import { useId, useState } from "preact/hooks";
+import { withData } from "../data";
 import { useAttempt, useDesk, useShown } from "../desk";
 import { documentOf, sources } from "../document";
 import { ROOT, type Key } from "../fleet/event";
@@ -25,9 +26,10 @@ export function SaveButtons({ disabled }: { disabled: boolean }) {
   const { session, isPage } = useDesk();
   const attempt = useAttempt();
   const reason = disabled ? "there are no events" : undefined;
-  const saveLines = () => save(fileName(session.id, ".ndjson"), linesOf(shownEvents(session)), NDJSON);
+  const saved = () => withData(session, shownEvents(session));
+  const saveLines = () => attempt(async () => save(fileName(session.id, ".ndjson"), linesOf(await saved()), NDJSON));
   const saveDocument = () => attempt(async () => {
-    save(fileName(session.id, ".html"), documentOf(shownEvents(session), await sources()), "text/html");
+    save(fileName(session.id, ".html"), documentOf(await saved(), await sources()), "text/html");
   }, "The document is saved. It opens without a server.");
   const saveTest = () => attempt(async () => {
     const refusal = notATest(session.events);
@@ -59,7 +61,7 @@ export function Excerpt({ seq }: { seq: number }) {
     const events = excerptOf(session.events, { from, to, agents });
     if (events.length === 0) throw new Error("there are no such events");
     const range = `${events[0]!.seq}-${events.at(-1)!.seq}`;
-    save(fileName(session.id, lacks(events) ? `.excerpt-${range}.ndjson` : `.${range}.ndjson`), linesOf(events), NDJSON);
+    save(fileName(session.id, lacks(events) ? `.excerpt-${range}.ndjson` : `.${range}.ndjson`), linesOf(await withData(session, events)), NDJSON);
   }, "The excerpt is saved.");
   return (
     <div class="row excerpt" role="group" aria-label="excerpt" aria-describedby={hint}>

@@ -6,7 +6,7 @@ import { execFileSync } from "node:child_process";
 import fs from "node:fs";
 import path from "node:path";
 import zlib from "node:zlib";
-import { api, binary, browser, folder, open, patience, picture, stage, TOKEN, watched } from "./harness.mjs";
+import { api, binary, browser, folder, open, patience, picture, saved, stage, TOKEN, watched } from "./harness.mjs";
 
 const SIDE = 700;
 
@@ -35,12 +35,12 @@ const isShown = (page) =>
   page.waitForFunction((side) => document.querySelector(".sent img")?.naturalWidth === side, SIDE, patience);
 
 export async function showsAttachedPictures() {
-  const file = path.join(folder, "noise.png");
-  fs.writeFileSync(file, noise());
-  assert.ok(fs.statSync(file).size > 1 << 20);
+  const noisy = path.join(folder, "noise.png");
+  fs.writeFileSync(noisy, noise());
+  assert.ok(fs.statSync(noisy).size > 1 << 20);
   const page = await open("#attached");
   await page.getByLabel("Task", { exact: true }).fill("What is in this picture?");
-  await page.locator("input[type=file]").setInputFiles(file);
+  await page.locator("input[type=file]").setInputFiles(noisy);
   await page.getByRole("button", { name: "Start the run" }).press("Enter");
   await isShown(page);
   await picture(page, "attached");
@@ -50,15 +50,20 @@ export async function showsAttachedPictures() {
   const later = await open("#attached");
   await isShown(later);
   await later.close();
-  await page.close();
 
-  const document = path.join(folder, "attached.html");
-  const exported = execFileSync(binary, ["sessions", "export", "attached", "--html", "--server", stage.server.url], {
+  const exported = path.join(folder, "attached.html");
+  const html = execFileSync(binary, ["sessions", "export", "attached", "--html", "--server", stage.server.url], {
     env: { ...process.env, MAINSTEM_TOKEN: TOKEN }, maxBuffer: 64 << 20,
   });
-  fs.writeFileSync(document, exported);
-  const alone = watched(await browser.newPage(), "file://");
-  await alone.goto(`file://${document}`);
-  await isShown(alone);
-  await alone.close();
+  fs.writeFileSync(exported, html);
+  const downloaded = path.join(folder, "attached-saved.html");
+  const { path: file } = await saved(page, page.getByRole("button", { name: "HTML" }));
+  fs.copyFileSync(file, downloaded);
+  for (const document of [exported, downloaded]) {
+    const alone = watched(await browser.newPage(), "file://");
+    await alone.goto(`file://${document}`);
+    await isShown(alone);
+    await alone.close();
+  }
+  await page.close();
 }

@@ -1,0 +1,33 @@
+// The data that messages refer to, put into events: a file with them opens where the session is
+// unknown.
+import type { StoredData } from "./api";
+import type { AgentEvent } from "./fleet/event";
+import { base64Of } from "./server";
+import type { Session } from "./session";
+
+/** The events that have content of messages. */
+const CARRIERS = new Set(["AGENT_START", "AGENT_RESULT", "TOOL_RESULT_DATA_DELTA", "MESSAGE_SENT", "STATE_CHECKPOINT"]);
+
+/** Returns events with their data; what can't be read stays a reference. */
+export async function withData({ id, server }: Session, events: readonly AgentEvent[]): Promise<AgentEvent[]> {
+  const known = new Map<string, Promise<string | undefined>>();
+  const read = (data: StoredData) => {
+    const reading = known.get(data.sha256) ?? server.data(id, data).then(base64Of).catch(() => undefined);
+    known.set(data.sha256, reading);
+    return reading;
+  };
+  const filled = async (value: unknown): Promise<unknown> => {
+    if (typeof value !== "object" || value === null) return value;
+    if (Array.isArray(value)) return Promise.all(value.map(filled));
+    if (isSource(value)) {
+      const base64 = await read(value.stored);
+      return base64 === undefined ? value : { base64 };
+    }
+    const entries = Object.entries(value).map(async ([name, inner]) => [name, await filled(inner)] as const);
+    return Object.fromEntries(await Promise.all(entries));
+  };
+  return Promise.all(events.map(async (event) => (CARRIERS.has(event.type) ? (await filled(event)) as AgentEvent : event)));
+}
+
+const isSource = (value: object): value is { stored: StoredData } =>
+  "stored" in value && typeof value.stored === "object" && value.stored !== null && "sha256" in value.stored;
