@@ -8,10 +8,11 @@ use std::{
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use mainstem::{
-    journal::{Journal, SqliteJournal, data_id},
+    journal::{Journal, SqliteJournal},
     message::{ContentBlock, DataSource, Message, Opaque, Role},
     model::{ModelRequest, ModelStream, scripted::Turn},
     prelude::*,
+    session::data_id,
 };
 use mainstem_testing::{laws, render};
 use serde_json::{Map, Value, json};

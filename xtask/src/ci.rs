@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::cargo::{cargo, output, run as exec};
 use crate::{
     api, book, browser, clients, deny, deploy, layers, models, package, public_api, sbom, schema, semver,
-    snapshots, suite, supply, tidy, ui,
+    snapshots, suite, supply, tidy, ui, versions,
 };
 
 pub(crate) fn run(root: &Path, slow: bool) -> Result<()> {
@@ -43,6 +43,7 @@ pub(crate) fn run(root: &Path, slow: bool) -> Result<()> {
     step("timelines", || suite::timelines(root))?;
     if slow {
         step("neighbour", || suite::neighbour(root))?;
+        step("versions", || versions::run(root, None))?;
     } else {
         // Under `--slow` the tests have the whole of it.
         step("nodes", || suite::nodes(root))?;

@@ -27,6 +27,7 @@ mod supply;
 mod tidy;
 mod tree;
 mod ui;
+mod versions;
 
 use std::process::ExitCode;
 
@@ -109,6 +110,11 @@ enum Chore {
     },
     /// The vendors' own clients in Python, against our scripted server
     Clients,
+    /// The checker of many nodes with servers of two versions
+    Versions {
+        /// The commit of the older ones; by default the last one before the newest tables
+        commit: Option<String>,
+    },
     /// The performance rows, in release mode
     Bench {
         /// Passed on to mainstem-bench
@@ -149,6 +155,7 @@ fn run(chore: Chore) -> anyhow::Result<()> {
         Chore::Supply { accept } => supply::run(root, accept),
         Chore::Sbom { check } => sbom::run(root, check),
         Chore::Clients => clients::run(root),
+        Chore::Versions { commit } => versions::run(root, commit.as_deref()),
         Chore::Bench { args } => bench::run(root, &args),
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
@@ -50,19 +51,26 @@ const SAMPLE: [&str; 3] = ["steer::", "streams::", "kept::"];
 
 /// Runs the sample of the checker of many nodes, alone, and that of the suite of one server.
 pub(crate) fn nodes(root: &Path) -> Result<()> {
-    let has_nextest = has(root, "nextest");
-    let tests: &[&str] = if has_nextest { &["nextest", "run"] } else { &["test"] };
-    let of = |binary| {
-        let mut command = cargo(root, tests);
-        command.args(["-p", "mainstem-tests", "--test", binary, "--locked"]);
-        command
-    };
-    exec(of("nodes").arg("checker").env(CHECK, "1"))?;
-    let mut suite = of("suite");
-    if !has_nextest {
+    exec(&mut checker(root))?;
+    let mut suite = of_nodes(root, "suite");
+    if !has(root, "nextest") {
         suite.arg("--");
     }
     exec(suite.args(SAMPLE))
+}
+
+/// Returns the command of the sample of the checker of many nodes.
+pub(crate) fn checker(root: &Path) -> Command {
+    let mut checker = of_nodes(root, "nodes");
+    checker.arg("checker").env(CHECK, "1");
+    checker
+}
+
+fn of_nodes(root: &Path, binary: &str) -> Command {
+    let tests: &[&str] = if has(root, "nextest") { &["nextest", "run"] } else { &["test"] };
+    let mut command = cargo(root, tests);
+    command.args(["-p", "mainstem-tests", "--test", binary, "--locked"]);
+    command
 }
 
 /// Runs the test in which one tenant attacks another, in full and optimised: only there its bound

@@ -19,7 +19,7 @@ use mainstem_event::{
     AgentEvent, EventKind, LogOptions, Outcome, Record, SessionLog, SystemClock, Timestamp,
 };
 use mainstem_journal::{
-    Checkpoint, Claim, Job, Journal, JournalError, MemoryJournal, Retention, SqliteJournal, Take, data_id,
+    Checkpoint, Claim, Job, Journal, JournalError, MemoryJournal, Retention, SqliteJournal, Take,
 };
 use mainstem_message::SessionId;
 use mainstem_testing::journal::{
@@ -192,7 +192,7 @@ async fn data_waits_a_day_for_its_session_and_changes_the_format() {
     };
     let journal = SqliteJournal::open(&path).unwrap();
     assert_eq!(format(), 1, "earlier programs read it");
-    let id = data_id(b"x");
+    let id = "a".repeat(64).parse().unwrap();
     let store = async |session: &str| {
         journal.store_data(&session.parse().unwrap(), &id, b"x".to_vec().into()).await.unwrap();
     };

@@ -11,8 +11,9 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use mainstem::{
-    journal::{Journal, data_id},
+    journal::Journal,
     message::{ContentBlock, DataId, DataSource, Message, SessionId, StoredData},
+    session::data_id,
 };
 use mainstem_api::{Code, Endpoint};
 

@@ -4,12 +4,24 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use mainstem_journal::{Journal, data_id};
-use mainstem_message::{Failure, SessionId, StoredData};
+use mainstem_journal::Journal;
+use mainstem_message::{DataId, Failure, SessionId, StoredData};
 use mainstem_react::DataStore;
+use sha2::{Digest, Sha256};
 
 /// The error code of data that can't be stored or read.
 const CODE: &str = "data";
+
+/// Returns the id of data: its SHA-256 in hexadecimal digits.
+///
+/// ```
+/// let id = mainstem_session::data_id(b"abc");
+/// assert_eq!(id.as_str(), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+/// ```
+pub fn data_id(bytes: &[u8]) -> DataId {
+    let digits: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    DataId::from_lossy(digits)
+}
 
 pub(crate) struct SessionData {
     journal: Arc<dyn Journal>,

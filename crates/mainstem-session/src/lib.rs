@@ -33,6 +33,7 @@ mod wake;
 
 pub use agents::{AgentSource, RunAgents};
 pub use copy::SessionCopy;
+pub use data::data_id;
 pub use error::{NothingToResume, RunActive, RunError};
 pub use handle::RunHandle;
 pub use listing::listing;

@@ -7,10 +7,11 @@ use futures_util::TryStreamExt;
 use mainstem::{
     api::{AnySession, Code, NewRun},
     client::Server,
-    journal::{Journal, MemoryJournal, data_id},
+    journal::{Journal, MemoryJournal},
     message::{ContentBlock, DataSource, Message, Opaque, Role, StoredData},
     model::{Model, ModelRequest, ModelStream, scripted::Turn},
     prelude::ScriptedModel,
+    session::data_id,
 };
 use mainstem_server::Tokens;
 use reqwest::{Method, Response, StatusCode};
