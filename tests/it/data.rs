@@ -8,13 +8,13 @@ use std::{
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use mainstem::{
-    journal::{Journal, SqliteJournal},
+    journal::{Journal, SqliteJournal, WHOLE},
     message::{ContentBlock, DataSource, Message, Opaque, Role},
     model::{ModelRequest, ModelStream, scripted::Turn},
     prelude::*,
     session::data_id,
 };
-use mainstem_testing::{laws, render};
+use mainstem_testing::{Recording, laws, render};
 use serde_json::{Map, Value, json};
 
 use crate::support::{OpenNow, harness};
@@ -109,7 +109,7 @@ async fn data_is_stored_once_and_every_call_of_the_model_gets_it() {
     }
     insta::assert_snapshot!(render(&events));
     let id = data_id(&[2; 50_000]);
-    assert_eq!(rig.journal.data(&"s".parse().unwrap(), &id).await.unwrap().unwrap(), vec![2; 50_000]);
+    assert_eq!(rig.journal.data(&"s".parse().unwrap(), &id, WHOLE).await.unwrap().unwrap(), vec![2; 50_000]);
     rig.harness.shutdown(std::time::Duration::ZERO).await;
     rig.journal.close().await.unwrap();
     drop(rig);
@@ -141,6 +141,30 @@ async fn a_model_is_told_of_data_that_is_gone() {
         rig.calls(),
         ["<60000 × 1>", "[image/png of 60000 bytes was here; it is no longer stored] | One. | And?"]
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_record_with_references_is_played_in_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let rig = Rig::open(
+        &dir.path().join("journal.db"),
+        [Turn::new().call("look", json!({})), Turn::new().text("Seen.")],
+    );
+    let events = rig.run(vec![ContentBlock::text("What is this?"), picture(vec![1; 60_000])]).await;
+    let lines: String = events.iter().map(|event| event.to_json() + "\n").collect();
+    assert!(lines.contains("\"stored\"") && !lines.contains("\"base64\""));
+    let recording = Recording::parse(&lines).unwrap();
+    // With the tool itself, whose results are in the messages there; then another picture.
+    let played = |size| {
+        let tool = tool_fn("look", "Takes a picture", move |_, _: Map<String, Value>| async move {
+            Ok::<_, ToolError>(ToolOutput::new(vec![ContentBlock::text("Here."), picture(vec![2; size])]))
+        });
+        harness(recording.model()).with_tool(tool).build().unwrap()
+    };
+    let again = recording.play(&played(50_000)).await;
+    recording.compare(&again).unwrap();
+    let again = recording.play(&played(50_001)).await;
+    assert!(recording.compare(&again).unwrap_err().to_string().contains("/data/source/stored/sha256"));
 }
 
 #[tokio::test(start_paused = true)]

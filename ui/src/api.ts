@@ -729,6 +729,7 @@ export interface components {
          * @example shutting_down
          * @example tasks_unreadable
          * @example tenant_unusable
+         * @example too_much_data
          * @example too_many_bodies
          * @example too_many_connections
          * @example too_many_jobs

@@ -2,17 +2,17 @@
 // unknown.
 import type { StoredData } from "./api";
 import type { AgentEvent } from "./fleet/event";
-import { base64Of } from "./server";
+import { base64Of, Problem } from "./server";
 import type { Session } from "./session";
 
 /** The events that have content of messages. */
 const CARRIERS = new Set(["AGENT_START", "AGENT_RESULT", "TOOL_RESULT_DATA_DELTA", "MESSAGE_SENT", "STATE_CHECKPOINT"]);
 
-/** Returns events with their data; what can't be read stays a reference. */
+/** Returns events with their data; what is gone stays a reference. */
 export async function withData({ id, server }: Session, events: readonly AgentEvent[]): Promise<AgentEvent[]> {
   const known = new Map<string, Promise<string | undefined>>();
   const read = (data: StoredData) => {
-    const reading = known.get(data.sha256) ?? server.data(id, data).then(base64Of).catch(() => undefined);
+    const reading = known.get(data.sha256) ?? server.data(id, data).then(base64Of).catch(gone);
     known.set(data.sha256, reading);
     return reading;
   };
@@ -27,6 +27,11 @@ export async function withData({ id, server }: Session, events: readonly AgentEv
     return Object.fromEntries(await Promise.all(entries));
   };
   return Promise.all(events.map(async (event) => (CARRIERS.has(event.type) ? (await filled(event)) as AgentEvent : event)));
+}
+
+/** Data that is no longer stored stays a reference; any other error keeps the file from being saved. */
+function gone(error: unknown): undefined {
+  if (!(error instanceof Problem && ["not_found", "no_server"].includes(error.code))) throw error;
 }
 
 const isSource = (value: object): value is { stored: StoredData } =>

@@ -39,14 +39,15 @@ pub(crate) fn to_message(input: &Message, task: &str, context: &str, number: usi
         context_id: Some(context.to_owned()),
         task_id: Some(task.to_owned()),
         role: a2a::Role::User,
-        parts: input.content.iter().filter_map(part).collect(),
+        parts: input.content.iter().filter_map(|block| part(block, context)).collect(),
         metadata: None,
         extensions: None,
         reference_task_ids: None,
     }
 }
 
-fn part(block: &ContentBlock) -> Option<Part> {
+/// Returns a part; data that is stored has its path at the server.
+fn part(block: &ContentBlock, context: &str) -> Option<Part> {
     match block {
         ContentBlock::Text { text, .. } => Some(Part::text(text)),
         ContentBlock::Data { media_type, source: DataSource::Base64(text), .. } => {
@@ -54,6 +55,9 @@ fn part(block: &ContentBlock) -> Option<Part> {
         }
         ContentBlock::Data { media_type, source: DataSource::Url(url), .. } => {
             Some(Part::url(url).with_media_type(media_type))
+        }
+        ContentBlock::Data { media_type, source: DataSource::Stored(data), .. } => {
+            Some(Part::url(data.path(&context.parse().ok()?)).with_media_type(media_type))
         }
         _ => None,
     }

@@ -138,6 +138,8 @@ codes! {
     TasksUnreadable = "tasks_unreadable", 500;
     /// The tenant can't be opened.
     TenantUnusable = "tenant_unusable", 500;
+    /// Too much data waits for the caller's sessions to begin.
+    TooMuchData = "too_much_data", 429;
     /// The tenant's share of request bodies is in use.
     TooManyBodies = "too_many_bodies", 429;
     /// The tenant's share of connections is in use.

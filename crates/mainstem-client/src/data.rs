@@ -9,6 +9,12 @@ use crate::{RemoteSession, connection::Retry};
 /// How many base64 digits data has at least that is sent on its own.
 const MIN: usize = 64 << 10;
 
+/// How many base64 digits of smaller data stay in a message; further data is sent on its own.
+const MAX: usize = 256 << 10;
+
+/// What a server answers that stores no data.
+const WITHOUT: [Code; 3] = [Code::NoData, Code::NoSuchPath, Code::MethodNotAllowed];
+
 impl RemoteSession {
     /// Stores data, to which the messages of this session's runs then refer, such as a picture.
     /// [`run`](mainstem_api::AnySession::run) does this with large data of its input.
@@ -30,15 +36,20 @@ impl RemoteSession {
     /// Sends the large data of a run's input on its own. Returns the run with references to it.
     pub(crate) async fn with_stored_data(&self, mut run: NewRun) -> Result<NewRun, Error> {
         let Some(Input(message)) = &mut run.input else { return Ok(run) };
+        let mut left = MAX;
         for block in &mut message.content {
             let ContentBlock::Data { source, .. } = block else { continue };
             let DataSource::Base64(digits) = &*source else { continue };
             // What is not base64 is for the server to refuse.
-            let bytes = (digits.len() >= MIN).then(|| BASE64_STANDARD.decode(digits).ok()).flatten();
-            let Some(bytes) = bytes else { continue };
+            if digits.len() < MIN && digits.len() <= left {
+                left -= digits.len();
+                continue;
+            }
+            let Ok(bytes) = BASE64_STANDARD.decode(digits) else { continue };
             match self.store_data(bytes).await {
                 Ok(data) => *source = DataSource::Stored(data),
-                Err(error) if error.has_code(&Code::NoData) => {}
+                // The server has no journal, or is of an earlier version.
+                Err(error) if WITHOUT.iter().any(|code| error.has_code(code)) => return Ok(run),
                 Err(error) => return Err(error),
             }
         }

@@ -14,6 +14,7 @@ mod frames;
 mod langgraph;
 mod ndjson;
 mod sse;
+mod stored;
 mod test_file;
 
 pub use encoder::{Encoder, WriteJson};

@@ -1,6 +1,8 @@
 //! The trait of journals.
 
-use std::{fmt, sync::Arc};
+mod shared;
+
+use std::{fmt, ops::Range, sync::Arc};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -226,19 +228,34 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
     /// If the store can't be written.
     async fn remove_link(&self, id: &LinkId) -> Result<bool, JournalError>;
 
-    /// Stores data beside the events of a session. It is committed when this returns. Does nothing
-    /// if data of this id is stored. If the session has not begun
-    /// [`DATA_WAITS`](crate::DATA_WAITS) later, it may be removed.
+    /// Stores data beside the events of a session. It is committed when this returns. Data that is
+    /// stored already stays as it is. If the session has not begun
+    /// [`DATA_WAITS`](crate::DATA_WAITS) later, the data may be removed.
+    ///
+    /// Returns `false`, and stores nothing, if the session has not begun and its tenant has
+    /// [`MAX_WAITING_DATA`](crate::MAX_WAITING_DATA) of such sessions already.
     ///
     /// # Errors
     /// If the store can't be written.
-    async fn store_data(&self, session: &SessionId, id: &DataId, bytes: Bytes) -> Result<(), JournalError>;
+    async fn store_data(&self, session: &SessionId, id: &DataId, bytes: Bytes) -> Result<bool, JournalError>;
 
-    /// Returns data of a session; `None` if there is none of this id.
+    /// Returns how many bytes data of a session has; `None` if there is none of this id.
     ///
     /// # Errors
     /// If it can't be read.
-    async fn data(&self, session: &SessionId, id: &DataId) -> Result<Option<Bytes>, JournalError>;
+    async fn data_size(&self, session: &SessionId, id: &DataId) -> Result<Option<u64>, JournalError>;
+
+    /// Returns a part of the data of a session, as far as it has these bytes; `None` if there is no
+    /// data of this id.
+    ///
+    /// # Errors
+    /// If it can't be read.
+    async fn data(
+        &self,
+        session: &SessionId,
+        id: &DataId,
+        part: Range<u64>,
+    ) -> Result<Option<Bytes>, JournalError>;
 
     /// Deletes a session, and its claims, links, queued runs and data. Returns `true` if it
     /// existed.
@@ -265,151 +282,6 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// Those of [`flush`](Self::flush).
     async fn close(&self) -> Result<(), JournalError>;
-}
-
-/// A journal that is shared, or chosen at run time as an `Arc<dyn Journal>`.
-#[async_trait]
-impl<J: Journal + ?Sized> Journal for Arc<J> {
-    async fn open(&self, session: &SessionId) -> Result<Arc<dyn Record>, JournalError> {
-        (**self).open(session).await
-    }
-
-    async fn is_open(&self, session: &SessionId) -> Result<bool, JournalError> {
-        (**self).is_open(session).await
-    }
-
-    async fn sessions(&self) -> Result<Vec<SessionSummary>, JournalError> {
-        (**self).sessions().await
-    }
-
-    async fn list(&self, listing: &Listing) -> Result<Vec<SessionSummary>, JournalError> {
-        (**self).list(listing).await
-    }
-
-    async fn active(&self, part: &Part, max: usize) -> Result<Vec<ActiveSession>, JournalError> {
-        (**self).active(part, max).await
-    }
-
-    async fn session(&self, id: &SessionId) -> Result<Option<SessionSummary>, JournalError> {
-        (**self).session(id).await
-    }
-
-    async fn read(
-        &self,
-        session: &SessionId,
-        from: u64,
-        max: usize,
-    ) -> Result<Vec<AgentEvent>, JournalError> {
-        (**self).read(session, from, max).await
-    }
-
-    async fn sizes(&self) -> Result<Vec<(SessionId, u64)>, JournalError> {
-        (**self).sizes().await
-    }
-
-    async fn changes(&self, session: &SessionId) -> Result<Option<Changes>, JournalError> {
-        (**self).changes(session).await
-    }
-
-    async fn abandoned(&self) -> Result<Vec<SessionId>, JournalError> {
-        (**self).abandoned().await
-    }
-
-    fn node(&self) -> Option<String> {
-        (**self).node()
-    }
-
-    fn relay(&self) -> Option<Arc<dyn Relay>> {
-        (**self).relay()
-    }
-
-    fn jobs(&self) -> Option<Arc<dyn JobStore>> {
-        (**self).jobs()
-    }
-
-    fn figures(&self) -> Option<Figures> {
-        (**self).figures()
-    }
-
-    async fn ready(&self) -> Result<(), JournalError> {
-        (**self).ready().await
-    }
-
-    async fn run(&self, id: &RunId) -> Result<Option<RunPlace>, JournalError> {
-        (**self).run(id).await
-    }
-
-    async fn claim(&self, claim: Claim) -> Result<Claimed, JournalError> {
-        (**self).claim(claim).await
-    }
-
-    async fn queue_run(&self, run: QueuedRun) -> Result<(), JournalError> {
-        (**self).queue_run(run).await
-    }
-
-    async fn queued_run(&self, id: &RunId) -> Result<Option<QueuedRun>, JournalError> {
-        (**self).queued_run(id).await
-    }
-
-    async fn queued_runs(&self, session: &SessionId) -> Result<Vec<QueuedRun>, JournalError> {
-        (**self).queued_runs(session).await
-    }
-
-    async fn unqueue_run(&self, id: &RunId) -> Result<bool, JournalError> {
-        (**self).unqueue_run(id).await
-    }
-
-    async fn checkpoint(&self, session: &SessionId) -> Result<Option<Checkpoint>, JournalError> {
-        (**self).checkpoint(session).await
-    }
-
-    async fn store_checkpoint(
-        &self,
-        session: &SessionId,
-        checkpoint: Checkpoint,
-    ) -> Result<(), JournalError> {
-        (**self).store_checkpoint(session, checkpoint).await
-    }
-
-    async fn add_link(&self, link: Link) -> Result<bool, JournalError> {
-        (**self).add_link(link).await
-    }
-
-    async fn link(&self, id: &LinkId) -> Result<Option<Link>, JournalError> {
-        (**self).link(id).await
-    }
-
-    async fn links(&self, session: &SessionId) -> Result<Vec<Link>, JournalError> {
-        (**self).links(session).await
-    }
-
-    async fn remove_link(&self, id: &LinkId) -> Result<bool, JournalError> {
-        (**self).remove_link(id).await
-    }
-
-    async fn store_data(&self, session: &SessionId, id: &DataId, bytes: Bytes) -> Result<(), JournalError> {
-        (**self).store_data(session, id, bytes).await
-    }
-
-    async fn data(&self, session: &SessionId, id: &DataId) -> Result<Option<Bytes>, JournalError> {
-        (**self).data(session, id).await
-    }
-
-    async fn delete(&self, session: &SessionId) -> Result<bool, JournalError> {
-        (**self).delete(session).await
-    }
-
-    async fn retain(&self, retention: &Retention, now: Timestamp) -> Result<u64, JournalError> {
-        (**self).retain(retention, now).await
-    }
-
-    async fn flush(&self) -> Result<(), JournalError> {
-        (**self).flush().await
-    }
-
-    async fn close(&self) -> Result<(), JournalError> {
-        (**self).close().await
-    }
 }
 
 /// An item for each change of a session, or for several that came together. It ends when the

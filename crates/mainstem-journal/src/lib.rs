@@ -24,7 +24,7 @@ mod sqlite;
 mod sync;
 
 pub use claim::{CLAIM_LASTS, Claim, Claimed};
-pub use data::DATA_WAITS;
+pub use data::{DATA_WAITS, MAX_WAITING_DATA, WHOLE};
 pub use error::JournalError;
 pub use figures::Figures;
 pub use jobs::{

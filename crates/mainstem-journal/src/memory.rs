@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    ops::Range,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -19,8 +20,8 @@ use mainstem_event::{AgentEvent, Page, Position, Record, Timestamp};
 use mainstem_message::{DataId, LinkId, RunId, SessionId};
 
 use crate::{
-    Checkpoint, Claim, Claimed, JobStore, Journal, JournalError, Link, Place, QueuedRun, Retention, RunPlace,
-    SessionSummary, backend::begins_run, jobs::MemoryJobs, retention::Cut,
+    Checkpoint, Claim, Claimed, JobStore, Journal, JournalError, Link, MAX_WAITING_DATA, Place, QueuedRun,
+    Retention, RunPlace, SessionSummary, backend::begins_run, jobs::MemoryJobs, retention::Cut,
 };
 
 /// The most events of a page.
@@ -306,13 +307,39 @@ impl Journal for MemoryJournal {
         Ok(sessions.iter().map(size).filter(|(_, size)| *size > 0).collect())
     }
 
-    async fn store_data(&self, session: &SessionId, id: &DataId, bytes: Bytes) -> Result<(), JournalError> {
-        lock(&self.data).entry((session.clone(), id.clone())).or_insert(bytes);
-        Ok(())
+    async fn store_data(&self, session: &SessionId, id: &DataId, bytes: Bytes) -> Result<bool, JournalError> {
+        let sessions = lock(&self.sessions);
+        let has_begun = |session: &SessionId| {
+            sessions.get(session).is_some_and(|stored| lock(&stored.events).position.last > 0)
+        };
+        let mut data = lock(&self.data);
+        if !has_begun(session) {
+            let waits = |of: &SessionId| of.tenant() == session.tenant() && !has_begun(of);
+            let waiting = data.iter().filter(|((of, _), _)| waits(of)).map(|(_, bytes)| bytes.len() as u64);
+            if waiting.sum::<u64>() + bytes.len() as u64 > MAX_WAITING_DATA {
+                return Ok(false);
+            }
+        }
+        data.entry((session.clone(), id.clone())).or_insert(bytes);
+        Ok(true)
     }
 
-    async fn data(&self, session: &SessionId, id: &DataId) -> Result<Option<Bytes>, JournalError> {
-        Ok(lock(&self.data).get(&(session.clone(), id.clone())).cloned())
+    async fn data_size(&self, session: &SessionId, id: &DataId) -> Result<Option<u64>, JournalError> {
+        Ok(lock(&self.data).get(&(session.clone(), id.clone())).map(|bytes| bytes.len() as u64))
+    }
+
+    async fn data(
+        &self,
+        session: &SessionId,
+        id: &DataId,
+        part: Range<u64>,
+    ) -> Result<Option<Bytes>, JournalError> {
+        let data = lock(&self.data);
+        let found = data.get(&(session.clone(), id.clone()));
+        Ok(found.map(|bytes| {
+            let end = part.end.min(bytes.len() as u64) as usize;
+            bytes.slice((part.start as usize).min(end)..end)
+        }))
     }
 
     async fn delete(&self, session: &SessionId) -> Result<bool, JournalError> {

@@ -1,6 +1,6 @@
 //! A part of a journal as a separate journal.
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -18,7 +18,7 @@ use crate::{
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use std::sync::Arc;
+/// use std::{ops::Range, sync::Arc};
 /// use mainstem_journal::{Journal, MemoryJournal, Scoped};
 ///
 /// let whole: Arc<dyn Journal> = Arc::new(MemoryJournal::new());
@@ -209,12 +209,21 @@ impl Journal for Scoped {
         Ok(self.link(id).await?.is_some() && self.whole.remove_link(id).await?)
     }
 
-    async fn store_data(&self, session: &SessionId, id: &DataId, bytes: Bytes) -> Result<(), JournalError> {
+    async fn store_data(&self, session: &SessionId, id: &DataId, bytes: Bytes) -> Result<bool, JournalError> {
         self.whole.store_data(&self.inner(session), id, bytes).await
     }
 
-    async fn data(&self, session: &SessionId, id: &DataId) -> Result<Option<Bytes>, JournalError> {
-        self.whole.data(&self.inner(session), id).await
+    async fn data_size(&self, session: &SessionId, id: &DataId) -> Result<Option<u64>, JournalError> {
+        self.whole.data_size(&self.inner(session), id).await
+    }
+
+    async fn data(
+        &self,
+        session: &SessionId,
+        id: &DataId,
+        part: Range<u64>,
+    ) -> Result<Option<Bytes>, JournalError> {
+        self.whole.data(&self.inner(session), id, part).await
     }
 
     async fn delete(&self, session: &SessionId) -> Result<bool, JournalError> {

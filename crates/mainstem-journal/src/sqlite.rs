@@ -15,6 +15,7 @@ mod transaction;
 mod writer;
 
 use std::{
+    ops::Range,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -28,6 +29,7 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use self::{
+    data::StoreData,
     jobs::SqliteJobs,
     op::{Answer, Op},
     record::SqliteRecord,
@@ -254,16 +256,25 @@ impl Journal for SqliteJournal {
         self.threads.write("write a link to", move |connection| links::remove(connection, &id)).await
     }
 
-    async fn store_data(&self, session: &SessionId, id: &DataId, bytes: Bytes) -> Result<(), JournalError> {
-        let (session, id) = (session.clone(), id.clone());
-        let now = SystemClock.now();
-        let add = move |connection: &_| data::add(connection, &session, &id, &bytes, now);
-        self.threads.write("store data in", add).await
+    async fn store_data(&self, session: &SessionId, id: &DataId, bytes: Bytes) -> Result<bool, JournalError> {
+        let data = StoreData { session: session.clone(), id: id.clone(), bytes, now: SystemClock.now() };
+        self.send(|answer| Op::StoreData(Box::new(data), answer)).await
     }
 
-    async fn data(&self, session: &SessionId, id: &DataId) -> Result<Option<Bytes>, JournalError> {
+    async fn data_size(&self, session: &SessionId, id: &DataId) -> Result<Option<u64>, JournalError> {
         let (session, id) = (session.clone(), id.clone());
-        let find = move |connection: &_| data::find(connection, &session, &id);
+        let find = move |connection: &_| data::size(connection, &session, &id);
+        self.threads.read("read data of", find).await
+    }
+
+    async fn data(
+        &self,
+        session: &SessionId,
+        id: &DataId,
+        part: Range<u64>,
+    ) -> Result<Option<Bytes>, JournalError> {
+        let (session, id) = (session.clone(), id.clone());
+        let find = move |connection: &_| data::find(connection, &session, &id, &part);
         self.threads.read("read data of", find).await
     }
 
@@ -273,6 +284,8 @@ impl Journal for SqliteJournal {
     }
 
     async fn retain(&self, retention: &Retention, now: Timestamp) -> Result<u64, JournalError> {
+        let clean = move |connection: &_| data::remove_abandoned(connection, now);
+        self.threads.write("remove data from", clean).await?;
         let mut dropped = 0;
         for session in self.sessions().await?.into_iter().filter(|session| session.damage.is_none()) {
             let through = dropped_through(self, &session, retention, now, PAGE).await?;

@@ -183,6 +183,21 @@ async fn a_session_that_is_in_trouble_does_not_fail_the_others() {
 }
 
 #[tokio::test]
+async fn data_has_no_room_in_a_full_file() {
+    let (_directory, path) = place();
+    let journal = SqliteJournal::open_bounded(&path, 1 << 20).unwrap();
+    emit_run(&open_log(&journal, "s").await, "s", 1);
+    journal.flush().await.unwrap();
+    let (session, id) = ("s".parse().unwrap(), "a".repeat(64).parse().unwrap());
+    let full = journal.store_data(&session, &id, vec![1; 2 << 20].into()).await.unwrap_err();
+    assert!(full.to_string().contains("full"), "{full}");
+    assert_eq!(journal.data_size(&session, &id).await.unwrap(), None);
+    emit_run(&open_log(&journal, "s").await, "s", 1);
+    journal.flush().await.unwrap();
+    assert!(journal.store_data(&session, &id, vec![1; 1 << 10].into()).await.unwrap());
+}
+
+#[tokio::test]
 async fn data_waits_a_day_for_its_session_and_changes_the_format() {
     let (_directory, path) = place();
     written(&path, 1).await;
@@ -194,9 +209,10 @@ async fn data_waits_a_day_for_its_session_and_changes_the_format() {
     assert_eq!(format(), 1, "earlier programs read it");
     let id = "a".repeat(64).parse().unwrap();
     let store = async |session: &str| {
-        journal.store_data(&session.parse().unwrap(), &id, b"x".to_vec().into()).await.unwrap();
+        assert!(journal.store_data(&session.parse().unwrap(), &id, b"x".to_vec().into()).await.unwrap());
     };
-    let stored = async |session: &str| journal.data(&session.parse().unwrap(), &id).await.unwrap().is_some();
+    let stored =
+        async |session: &str| journal.data_size(&session.parse().unwrap(), &id).await.unwrap().is_some();
     for session in ["begun", "later", "never"] {
         if session == "begun" {
             emit_run(&open_log(&journal, session).await, session, 1);

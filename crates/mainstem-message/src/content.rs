@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{DataId, ToolCall, ToolResult};
+use crate::{DataId, SessionId, ToolCall, ToolResult};
 
 /// What a vendor wants back unread: signatures, encrypted reasoning.
 pub type Opaque = Map<String, Value>;
@@ -73,6 +73,11 @@ impl StoredData {
     /// Creates a reference.
     pub fn new(sha256: DataId, bytes: u64) -> Self {
         Self { sha256, bytes }
+    }
+
+    /// Returns the path at which a server returns it.
+    pub fn path(&self, session: &SessionId) -> String {
+        format!("/v1/sessions/{session}/data/{}", self.sha256)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::{
     fmt,
     future::Future,
+    ops::Range,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -346,7 +347,7 @@ impl Journal for PostgresJournal {
         self.serve("write a link to", remove).await
     }
 
-    async fn store_data(&self, session: &SessionId, id: &DataId, bytes: Bytes) -> Result<(), JournalError> {
+    async fn store_data(&self, session: &SessionId, id: &DataId, bytes: Bytes) -> Result<bool, JournalError> {
         self.check_writable()?;
         let (session, id) = (session.clone(), id.clone());
         let add = |shared: Arc<Shared>| async move {
@@ -355,10 +356,23 @@ impl Journal for PostgresJournal {
         self.serve("store data in", add).await
     }
 
-    async fn data(&self, session: &SessionId, id: &DataId) -> Result<Option<Bytes>, JournalError> {
+    async fn data_size(&self, session: &SessionId, id: &DataId) -> Result<Option<u64>, JournalError> {
         let (session, id) = (session.clone(), id.clone());
         let read = |shared: Arc<Shared>| async move {
-            repeat(|| async { data::find(&shared.client().await?, &session, &id).await }).await
+            repeat(|| async { data::size(&shared.client().await?, &session, &id).await }).await
+        };
+        self.serve("read data of", read).await
+    }
+
+    async fn data(
+        &self,
+        session: &SessionId,
+        id: &DataId,
+        part: Range<u64>,
+    ) -> Result<Option<Bytes>, JournalError> {
+        let (session, id) = (session.clone(), id.clone());
+        let read = |shared: Arc<Shared>| async move {
+            repeat(|| async { data::find(&shared.client().await?, &session, &id, &part).await }).await
         };
         self.serve("read data of", read).await
     }
@@ -378,6 +392,10 @@ impl Journal for PostgresJournal {
     }
 
     async fn retain(&self, retention: &Retention, now: Timestamp) -> Result<u64, JournalError> {
+        let clean = |shared: Arc<Shared>| async move {
+            repeat(|| async { data::remove_abandoned(&shared.client().await?).await }).await
+        };
+        self.serve("remove data from", clean).await?;
         let mut dropped = 0;
         for session in self.sessions().await?.into_iter().filter(|session| session.damage.is_none()) {
             let through = dropped_through(self, &session, retention, now, PAGE).await?;

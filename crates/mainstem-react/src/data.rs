@@ -1,6 +1,6 @@
 //! Data of messages: stored once beside the events, which refer to it, and loaded for a model.
 
-use std::{fmt, sync::Arc};
+use std::{collections::HashMap, fmt, sync::Arc};
 
 use async_trait::async_trait;
 use base64::{Engine, prelude::BASE64_STANDARD};
@@ -12,6 +12,9 @@ use crate::RunContext;
 
 /// How many base64 digits data has at least that is stored beside the events.
 const MIN: usize = 4 << 10;
+
+/// How many bytes of data one request to a model has at most: services take no more than 32 MB.
+const MAX_LOADED: u64 = 64 << 20;
 
 /// Stores the data of one session's messages beside its events.
 #[async_trait]
@@ -61,37 +64,83 @@ impl RunContext {
         content
     }
 
-    /// Returns a request with the data that its messages refer to.
+    /// Returns a request with the data that its messages refer to, the latest [`MAX_LOADED`] bytes
+    /// of it.
     ///
     /// # Errors
     /// It can't be read.
     pub(crate) async fn with_loaded_data(&self, mut request: ModelRequest) -> Result<ModelRequest, Failure> {
-        for message in &mut request.messages {
-            if has(&message.content, is_stored) {
-                Box::pin(self.load(&mut Arc::make_mut(message).content)).await?;
-            }
+        if !request.messages.iter().any(|message| has(&message.content, is_stored)) {
+            return Ok(request);
         }
-        Ok(request)
+        // Boxed: few conversations have data, and the future of each call would hold it.
+        Box::pin(async {
+            let mut loading = Loading::default();
+            for message in request.messages.iter_mut().rev() {
+                if has(&message.content, is_stored) {
+                    loading.load(self.data_store(), &mut Arc::make_mut(message).content).await?;
+                }
+            }
+            Ok(request)
+        })
+        .await
     }
+}
 
-    async fn load(&self, content: &mut [ContentBlock]) -> Result<(), Failure> {
+/// The data of one request.
+#[derive(Default)]
+struct Loading {
+    /// Each is read once.
+    loaded: HashMap<StoredData, Option<String>>,
+    /// How many bytes the request has, each time that it has them.
+    bytes: u64,
+}
+
+impl Loading {
+    async fn load(
+        &mut self,
+        store: Option<&Arc<dyn DataStore>>,
+        content: &mut [ContentBlock],
+    ) -> Result<(), Failure> {
         for block in blocks_mut(content) {
             let ContentBlock::Data { media_type, source, .. } = block else { continue };
             let DataSource::Stored(data) = source else { continue };
-            let loaded = match self.data_store() {
-                Some(store) => store.load(data).await?,
-                None => None,
-            };
-            match loaded {
-                Some(bytes) => *source = DataSource::Base64(BASE64_STANDARD.encode(bytes)),
-                None => {
-                    let bytes = data.bytes;
-                    let note = format!("[{media_type} of {bytes} bytes was here; it is no longer stored]");
+            let loaded = self.get(store, data).await;
+            match loaded? {
+                Ok(digits) => *source = DataSource::Base64(digits),
+                Err(why) => {
+                    let note = format!("[{media_type} of {} bytes was here; {why}]", data.bytes);
                     *block = ContentBlock::text(note);
                 }
             }
         }
         Ok(())
+    }
+
+    /// Returns data as base64, or why the model does not get it.
+    async fn get(
+        &mut self,
+        store: Option<&Arc<dyn DataStore>>,
+        data: &StoredData,
+    ) -> Result<Result<String, &'static str>, Failure> {
+        const GONE: &str = "it is no longer stored";
+        if self.bytes.saturating_add(data.bytes) > MAX_LOADED {
+            return Ok(Err("it was left out, because later messages have much data"));
+        }
+        if let Some(known) = self.loaded.get(data) {
+            self.bytes += known.as_ref().map_or(0, |_| data.bytes);
+            return Ok(known.clone().ok_or(GONE));
+        }
+        let bytes = match store {
+            Some(store) => store.load(data).await?,
+            None => None,
+        };
+        // A reference is no promise of its length.
+        let bytes = bytes.filter(|bytes| bytes.len() as u64 == data.bytes);
+        let digits = bytes.map(|bytes| BASE64_STANDARD.encode(bytes));
+        self.bytes += digits.as_ref().map_or(0, |_| data.bytes);
+        self.loaded.insert(data.clone(), digits.clone());
+        Ok(digits.ok_or(GONE))
     }
 }
 
@@ -103,7 +152,10 @@ async fn put_aside(store: &dyn DataStore, content: &mut [ContentBlock]) {
         let Ok(bytes) = BASE64_STANDARD.decode(digits) else { continue };
         match store.store(bytes.into()).await {
             Ok(data) => *source = DataSource::Stored(data),
-            Err(error) => tracing::warn!(%error, "data can't be stored, and stays in its message"),
+            Err(error) => {
+                tracing::warn!(%error, "data can't be stored, and stays in its message");
+                return;
+            }
         }
     }
 }

@@ -22,7 +22,7 @@ use mainstem_api::{Code, MAX_DATA};
 pub(crate) const MAX: usize = 1 << 20;
 
 /// How many bodies of data are read at once; one of each tenant.
-pub(crate) const DATA_AT_ONCE: usize = 4;
+pub(crate) const DATA_AT_ONCE: usize = 8;
 
 /// The most that a body may have that waits beside any number of others, in bytes.
 pub(crate) const SMALL: usize = 16 << 10;
@@ -35,6 +35,9 @@ const MAX_DETAIL: usize = 500;
 
 /// How long a body may take to arrive.
 pub(crate) const READ_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How long the data of a message may take to arrive.
+pub(crate) const DATA_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A JSON body, and its digest.
 pub(crate) struct Body<T>(pub(crate) T, pub(crate) Digest);
@@ -105,7 +108,7 @@ impl FromRequest<Arc<App>> for Data {
             None => None,
         };
         let common = app.data_permits.clone().acquire_owned().await.ok();
-        let ReadBody { bytes, .. } = read_at_most(request, app, MAX_DATA).await?;
+        let ReadBody { bytes, .. } = read_at_most(request, app, MAX_DATA, DATA_TIMEOUT).await?;
         if bytes.is_empty() {
             return Err(Problem::new(Code::BadBody, "the body is empty").into_response());
         }
@@ -141,11 +144,16 @@ pub(crate) struct ReadBody {
 /// # Errors
 /// It is encoded, too large or too slow, or the caller sends too many at once.
 pub(crate) async fn read(request: Request, app: &Arc<App>) -> Result<ReadBody, Response> {
-    read_at_most(request, app, MAX).await
+    read_at_most(request, app, MAX, READ_TIMEOUT).await
 }
 
 /// Reads a body as [`read`] does, of at most so many bytes if its caller is known.
-async fn read_at_most(request: Request, app: &Arc<App>, max: usize) -> Result<ReadBody, Response> {
+async fn read_at_most(
+    request: Request,
+    app: &Arc<App>,
+    max: usize,
+    most: Duration,
+) -> Result<ReadBody, Response> {
     if let Some(encoding) = request.headers().get(header::CONTENT_ENCODING)
         && !encoding.as_bytes().eq_ignore_ascii_case(b"identity")
     {
@@ -163,21 +171,21 @@ async fn read_at_most(request: Request, app: &Arc<App>, max: usize) -> Result<Re
         Some(caller) => Some(app.body_shares.take(&caller.tenant).ok_or_else(crowded)?),
         None => None,
     };
-    let most = if share.is_some() || is_of_job { max } else { MAX_UNKNOWN };
-    if announced(&request).is_some_and(|length| length > most) {
-        return Err(too_large(most).into_response());
+    let max = if share.is_some() || is_of_job { max } else { MAX_UNKNOWN };
+    if announced(&request).is_some_and(|length| length > max) {
+        return Err(too_large(max).into_response());
     }
     let (parts, body) = request.into_parts();
     let request = Request::from_parts(parts.clone(), body);
-    let bytes = timeout(READ_TIMEOUT, Bytes::from_request(request, app)).await;
+    let bytes = timeout(most, Bytes::from_request(request, app)).await;
     // What stays in memory while the request waits is what the share bounds.
     let is_small = matches!(&bytes, Ok(Ok(bytes)) if bytes.len() <= SMALL);
     let share = share.filter(|_| !is_small);
     if let Some(Identified { tenant, permit }) = caller {
         permit.set(app.request_permits.acquire(&tenant).await);
     }
-    let bytes = bytes.map_err(|_| late().into_response())?;
-    let bytes = bytes.map_err(|error| unread(&error, most).into_response())?;
+    let bytes = bytes.map_err(|_| late(most).into_response())?;
+    let bytes = bytes.map_err(|error| unread(&error, max).into_response())?;
     if let Some(known) = parts.extensions.get::<Known>() {
         known.set_body(&bytes);
     }
@@ -189,8 +197,8 @@ fn crowded() -> Response {
     Problem::new(Code::TooManyBodies, detail).retry_after(1).into_response()
 }
 
-fn late() -> Problem {
-    let detail = format!("the body did not arrive within {} s", READ_TIMEOUT.as_secs());
+fn late(most: Duration) -> Problem {
+    let detail = format!("the body did not arrive within {} s", most.as_secs());
     Problem::new(Code::BodyTooSlow, detail)
 }
 

@@ -6,16 +6,18 @@ use std::sync::Arc;
 
 use axum::{
     Json,
+    body::{Body, Bytes},
     extract::State,
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
+use futures_util::{Stream, stream};
 use mainstem::{
-    journal::Journal,
+    journal::{Journal, JournalError},
     message::{ContentBlock, DataId, DataSource, Message, SessionId, StoredData},
     session::data_id,
 };
-use mainstem_api::{Code, Endpoint};
+use mainstem_api::{Code, Endpoint, MAX_DATA};
 
 use crate::{
     app::App,
@@ -24,6 +26,12 @@ use crate::{
     prefix::Prefix,
     problem::Problem,
 };
+
+/// How many bytes are read from the journal at once.
+const PART: u64 = 256 << 10;
+
+/// How often an input refers to data at most.
+pub(crate) const MAX_REFERENCES: usize = 64;
 
 pub(crate) async fn add(
     State(app): State<Arc<App>>,
@@ -35,8 +43,11 @@ pub(crate) async fn add(
     let session: SessionId = session.parse()?;
     let stored = StoredData::new(data_id(&data.bytes), data.bytes.len() as u64);
     let journal = journal(&caller)?;
-    let result = journal.store_data(&session, &stored.sha256, data.bytes.clone()).await;
-    result.map_err(|error| app.unreadable(&error))?;
+    let is_stored = journal.store_data(&session, &stored.sha256, data.bytes.clone()).await;
+    if !is_stored.map_err(|error| app.unreadable(&error))? {
+        let detail = "you have sent much data of sessions that have not begun; begin some of them first";
+        return Err(Problem::new(Code::TooMuchData, detail));
+    }
     let path = Endpoint::GetData.path(&[session.as_str(), stored.sha256.as_str()]);
     let mut response = (StatusCode::CREATED, Json(stored)).into_response();
     if let Ok(location) = HeaderValue::from_str(&format!("{}{path}", prefix.0)) {
@@ -52,40 +63,78 @@ pub(crate) async fn get(
 ) -> Result<Response, Problem> {
     let caller = reader.of(&session)?;
     let (session, id): (SessionId, DataId) = (session.parse()?, id.parse()?);
-    let found = journal(&caller)?.data(&session, &id).await.map_err(|error| app.unreadable(&error))?;
-    let bytes = found.ok_or_else(|| Problem::not_found("data", id.as_str()))?;
+    let journal = journal(&caller)?.clone();
+    let size = journal.data_size(&session, &id).await.map_err(|error| app.unreadable(&error))?;
+    let size = size.ok_or_else(|| Problem::not_found("data", id.as_str()))?;
     // Foreign bytes from the address of the page: a browser must not run them.
     let headers = [
-        (header::CONTENT_TYPE, "application/octet-stream"),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (header::CONTENT_SECURITY_POLICY, "sandbox"),
-        (header::CACHE_CONTROL, "private, max-age=31536000, immutable"),
+        (header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream")),
+        (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+        (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox")),
+        (header::CACHE_CONTROL, HeaderValue::from_static("private, max-age=31536000, immutable")),
+        (header::CONTENT_LENGTH, size.into()),
     ];
-    Ok((headers, bytes).into_response())
+    Ok((headers, Body::from_stream(parts(journal, session, id, size))).into_response())
 }
 
-/// Checks that the data is stored to which an input refers.
+/// Reads data as its reader takes it, a part at a time.
+fn parts(
+    journal: Arc<dyn Journal>,
+    session: SessionId,
+    id: DataId,
+    size: u64,
+) -> impl Stream<Item = Result<Bytes, JournalError>> {
+    stream::try_unfold((journal, 0), move |(journal, from)| {
+        let (session, id) = (session.clone(), id.clone());
+        async move {
+            if from >= size {
+                return Ok(None);
+            }
+            let part = journal.data(&session, &id, from..from + PART).await?;
+            // Its session was deleted meanwhile: the body ends before its length.
+            let part = part.filter(|part| !part.is_empty());
+            Ok(part.map(|part| (part.clone(), (journal, from + part.len() as u64))))
+        }
+    })
+}
+
+/// Returns `true` if an input refers to stored data.
+pub(crate) fn has_references(input: &Message) -> bool {
+    references(input).next().is_some()
+}
+
+fn references(input: &Message) -> impl Iterator<Item = (usize, &StoredData)> {
+    input.content.iter().enumerate().filter_map(|(place, block)| match block {
+        ContentBlock::Data { source: DataSource::Stored(data), .. } => Some((place, data)),
+        _ => None,
+    })
+}
+
+/// Checks the data to which an input refers.
 ///
 /// # Errors
-/// It is not, or the journal can't be read.
+/// It is not stored or too large in all, or the journal can't be read.
 pub(crate) async fn check(
     app: &App,
     caller: &Caller,
     session: &SessionId,
     input: &Message,
 ) -> Result<(), Problem> {
-    for (place, block) in input.content.iter().enumerate() {
-        let ContentBlock::Data { source: DataSource::Stored(data), .. } = block else { continue };
-        let found = journal(caller)?.data(session, &data.sha256).await;
-        let found = found.map_err(|error| app.unreadable(&error))?;
-        let pointer = format!("/input/content/{place}/source/stored");
-        match found {
-            None => return Err(Problem::misfit(&pointer, "the session has no data of this id")),
-            Some(bytes) if bytes.len() as u64 != data.bytes => {
-                let why = format!("the data has {} bytes, not {}", bytes.len(), data.bytes);
-                return Err(Problem::misfit(&pointer, &why));
-            }
-            Some(_) => {}
+    let mut sum = 0;
+    for (count, (place, data)) in references(input).enumerate() {
+        let misfit = |why: &str| Problem::misfit(&format!("/input/content/{place}/source/stored"), why);
+        if count == MAX_REFERENCES {
+            return Err(misfit(&format!("an input refers to data {MAX_REFERENCES} times at most")));
+        }
+        let size = journal(caller)?.data_size(session, &data.sha256).await;
+        let size = size.map_err(|error| app.unreadable(&error))?;
+        let size = size.ok_or_else(|| misfit("the session has no data of this id"))?;
+        if size != data.bytes {
+            return Err(misfit(&format!("the data has {size} bytes, not {}", data.bytes)));
+        }
+        sum += size;
+        if sum > MAX_DATA as u64 {
+            return Err(misfit(&format!("the data of an input has more than {MAX_DATA} bytes")));
         }
     }
     Ok(())

@@ -11,10 +11,10 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use mainstem::{
-    journal::{JobStore, Part},
+    journal::{JobStore, Journal as _, Part},
     session::jobs,
 };
-use mainstem_api::{Code, JobQuery, JobView, NewJob, Page};
+use mainstem_api::{Code, Input, JobQuery, JobView, NewJob, Page};
 
 pub(crate) use self::work::{OfJob, work};
 
@@ -22,6 +22,7 @@ use crate::{
     app::{App, unrecorded},
     body::{Body, Path, Query},
     caller::Caller,
+    data,
     prefix::Prefix,
     problem::Problem,
     runs::check_run,
@@ -45,6 +46,7 @@ pub(crate) async fn add(
 ) -> Result<Response, Problem> {
     let store = store(&caller)?;
     check_run(&app, &caller, &new.run).await.map_err(|problem| problem.below("/run"))?;
+    check_data(&app, &caller, &new).await.map_err(|problem| problem.below("/run"))?;
     if store.count(None).await.map_err(|error| app.unreadable(&error))? >= MAX_JOBS {
         let detail = format!("there are {MAX_JOBS} jobs that are not over; cancel some");
         return Err(Problem::new(Code::TooManyJobs, detail));
@@ -56,6 +58,26 @@ pub(crate) async fn add(
         response.headers_mut().insert(header::LOCATION, location);
     }
     Ok(response)
+}
+
+/// Checks that the data is there when the job is due to which its input refers.
+async fn check_data(app: &App, caller: &Caller, new: &NewJob) -> Result<(), Problem> {
+    let Some(Input(input)) = new.run.input.as_ref().filter(|input| data::has_references(&input.0)) else {
+        return Ok(());
+    };
+    let has_begun = match (caller.harness.journal(), &new.session_id) {
+        (Some(journal), Some(session)) => {
+            journal.session(session).await.map_err(|error| app.unreadable(&error))?.is_some()
+        }
+        _ => false,
+    };
+    match &new.session_id {
+        Some(session) if has_begun => data::check(app, caller, session, input).await,
+        _ => {
+            let why = "a job refers to data only if its `session_id` names a session that has begun";
+            Err(Problem::misfit("/input/content", why))
+        }
+    }
 }
 
 pub(crate) async fn get(caller: Caller, Path(id): Path<String>) -> Result<Json<JobView>, Problem> {

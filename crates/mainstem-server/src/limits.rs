@@ -3,13 +3,15 @@
 
 use std::time::Duration;
 
+use mainstem::journal::MAX_WAITING_DATA;
 use mainstem_api::MAX_DATA;
 
 use crate::{
     app::{BODIES, READERS, REQUESTS},
-    body::{DATA_AT_ONCE, MAX, MAX_UNKNOWN, READ_TIMEOUT, SMALL},
+    body::{DATA_AT_ONCE, DATA_TIMEOUT, MAX, MAX_UNKNOWN, READ_TIMEOUT, SMALL},
     capacity::{CONNECTIONS, GUESTS, SESSIONS},
     connection::GUEST_REQUESTS,
+    data::MAX_REFERENCES,
     idempotency,
     jobs::MAX_JOBS,
     large,
@@ -106,6 +108,24 @@ pub fn bounds() -> Vec<Bound> {
             bytes(MAX_DATA),
             "413 `body_too_large`",
             "data_that_can_t_be_stored_or_found_is_refused",
+        ),
+        row(
+            "data of a tenant whose sessions have not begun",
+            bytes(MAX_WAITING_DATA as usize),
+            "429 `too_much_data`",
+            "too_much_data_waits_for_no_session",
+        ),
+        row(
+            "references to data in an input, and their bytes",
+            format!("{MAX_REFERENCES}, {}", bytes(MAX_DATA)),
+            "422 `bad_body`",
+            "an_input_refers_to_so_much_data",
+        ),
+        row(
+            "the time to send data",
+            seconds(DATA_TIMEOUT),
+            "408 `body_too_slow`",
+            "a_body_has_to_come_in_time",
         ),
         row(
             "data that is sent at once",

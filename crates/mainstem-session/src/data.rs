@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use mainstem_journal::Journal;
+use mainstem_journal::{Journal, WHOLE};
 use mainstem_message::{DataId, Failure, SessionId, StoredData};
 use mainstem_react::DataStore;
 use sha2::{Digest, Sha256};
@@ -39,12 +39,14 @@ impl DataStore for SessionData {
     async fn store(&self, bytes: Bytes) -> Result<StoredData, Failure> {
         let data = StoredData::new(data_id(&bytes), bytes.len() as u64);
         let stored = self.journal.store_data(&self.session, &data.sha256, bytes).await;
-        stored.map_err(|error| Failure::new(CODE, error.to_string()))?;
-        Ok(data)
+        match stored.map_err(|error| Failure::new(CODE, error.to_string()))? {
+            true => Ok(data),
+            false => Err(Failure::new(CODE, "too much data waits for sessions to begin")),
+        }
     }
 
     async fn load(&self, data: &StoredData) -> Result<Option<Bytes>, Failure> {
-        let found = self.journal.data(&self.session, &data.sha256).await;
+        let found = self.journal.data(&self.session, &data.sha256, WHOLE).await;
         found.map_err(|error| Failure::new(CODE, error.to_string()))
     }
 }

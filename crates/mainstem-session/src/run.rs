@@ -15,7 +15,7 @@ use mainstem_message::{Failure, Message, RunId};
 use mainstem_policy::PlanMode;
 use mainstem_react::{Cancellation, RunContext, RunOutcome, RunStream, store_data};
 use mainstem_subagent::Background;
-use mainstem_tool::ToolSet;
+use mainstem_tool::{ToolSet, unless};
 use serde::de::DeserializeOwned;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tracing::Span;
@@ -243,7 +243,11 @@ impl Start {
         };
         let data = session.data_store();
         let input = match &data {
-            Some(data) => store_data(&**data, input).await,
+            // What is not stored by then stays in its message, of a run that ends at once.
+            Some(data) => {
+                let stored = unless(cancel.token().cancelled(), store_data(&**data, input.clone())).await;
+                stored.unwrap_or(input)
+            }
             None => input,
         };
         // Nothing waits from here on, so it has an end whatever happens.

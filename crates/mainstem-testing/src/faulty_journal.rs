@@ -3,6 +3,7 @@
 use std::{
     fmt,
     io::{Error, ErrorKind},
+    ops::Range,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicU64, AtomicUsize, Ordering},
@@ -201,7 +202,7 @@ macro_rules! pass_on {
                 session: &SessionId,
                 id: &DataId,
                 bytes: Bytes,
-            ) -> Result<(), JournalError> {
+            ) -> Result<bool, JournalError> {
                 self.check_room()?;
                 self.inner.store_data(session, id, bytes).await
             }
@@ -237,7 +238,8 @@ pass_on! {
     link(id: &LinkId) -> Option<Link>;
     links(session: &SessionId) -> Vec<Link>;
     remove_link(id: &LinkId) -> bool;
-    data(session: &SessionId, id: &DataId) -> Option<Bytes>;
+    data_size(session: &SessionId, id: &DataId) -> Option<u64>;
+    data(session: &SessionId, id: &DataId, part: Range<u64>) -> Option<Bytes>;
     delete(session: &SessionId) -> bool;
     retain(retention: &Retention, now: Timestamp) -> u64;
     close() -> ();

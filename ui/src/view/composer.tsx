@@ -63,17 +63,18 @@ function Start() {
   );
 }
 
-/** How large a file is at least that is sent on its own: a message has a limit. */
-const LARGE = 48 << 10;
+/** How large a file is at least that is sent on its own, and how large smaller ones are together: a message has a limit. */
+const [LARGE, TOGETHER] = [48 << 10, 192 << 10];
 
 /** A message with the files behind the text. */
 async function messageOf({ id, server }: Session, text: string, files: readonly File[]): Promise<NewRun["input"]> {
-  // A server without a journal stores nothing, and takes less.
+  // A server without a journal, or of an earlier version, stores nothing, and takes less.
   const storedOf = (file: File) => server.store(id, file).catch((error: unknown) => {
-    if (!(error instanceof Problem && error.code === "no_data")) throw error;
+    if (!(error instanceof Problem && ["no_data", "no_such_path"].includes(error.code))) throw error;
   });
+  const sum = files.reduce((all, file) => all + file.size, 0);
   const sourceOf = async (file: File) => {
-    const stored = file.size < LARGE ? undefined : await storedOf(file);
+    const stored = file.size < LARGE && sum < TOGETHER ? undefined : await storedOf(file);
     return stored ? { stored } : { base64: await base64Of(file) };
   };
   const blocks = await Promise.all(files.map(async (file) =>

@@ -7,6 +7,8 @@ use mainstem_event::{AgentEvent, EventKind};
 use mainstem_message::{ContentBlock, DataSource, Message, Role, ToolCall, ToolResult, Usage};
 use serde_json::{Map, Value, json};
 
+use crate::stored::addressed;
+
 /// The member of a payload's metadata with what AgentScope's form has no field for.
 pub const EXTRA: &str = "mainstem";
 
@@ -75,7 +77,7 @@ impl Form {
             }
             DataBlockStart { .. } => form.move_out(&["mediaType"]),
             ToolResultStart { .. } => form.move_out(&["input"]),
-            ToolResultDataDelta { data, .. } => form.set("data", content(data)),
+            ToolResultDataDelta { data, .. } => form.set("data", content(&addressed(data, event))),
             ToolResultEnd { .. } => form.move_out(&["durationMs"]),
             RequireUserConfirm { tool_calls, .. } => {
                 form.move_out(&["confirmId", "rule"]);

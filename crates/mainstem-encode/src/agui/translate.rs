@@ -9,6 +9,7 @@ use super::{
     questions::tool_call_id,
     wire::{Body, SubagentOutcome, custom, origin},
 };
+use crate::stored::addressed;
 
 impl Agui {
     pub(super) fn translate(&mut self, event: &AgentEvent) {
@@ -93,7 +94,8 @@ impl Agui {
             ToolResultTextDelta { tool_call_id, delta } => agent.result_of(tool_call_id).push_text(delta),
             ToolResultDataDelta { tool_call_id, data } => {
                 // Clients before 1.0 have results of text only.
-                let has_place = self.requested.is_versioned && agent.result_of(tool_call_id).push_data(data);
+                let data = addressed(data, event);
+                let has_place = self.requested.is_versioned && agent.result_of(tool_call_id).push_data(&data);
                 if !has_place {
                     self.custom(event);
                 }

@@ -214,7 +214,6 @@ pub(super) fn data(media_type: &str, source: &DataSource) -> Value {
     match source {
         DataSource::Base64(data) => block.insert("base64".to_owned(), data.as_str().into()),
         DataSource::Url(url) => block.insert("url".to_owned(), url.as_str().into()),
-        DataSource::Stored(data) => block.insert("file_id".to_owned(), data.sha256.as_str().into()),
         _ => None,
     };
     Value::Object(block)

@@ -7,6 +7,7 @@ use mainstem_message::{DataSource, Message, ToolState};
 use serde_json::{Value, json};
 
 use super::messages::{self, Answer, Call};
+use crate::stored::addressed;
 
 /// What an event says.
 #[derive(Clone, Debug, PartialEq)]
@@ -194,7 +195,7 @@ impl Speaker {
                 Vec::new()
             }
             ToolResultDataDelta { tool_call_id, data } => {
-                let block = messages::block(data);
+                let block = messages::block(&addressed(data, event));
                 self.content(tool_call_id.as_str()).blocks.extend(block);
                 Vec::new()
             }

@@ -1,51 +1,86 @@
 //! Data beside the events of sessions.
 
+use std::ops::Range;
+
 use bytes::Bytes;
 use mainstem_event::Timestamp;
 use mainstem_message::{DataId, SessionId};
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::schema::FORMAT;
-use crate::DATA_WAITS;
+use super::{schema::FORMAT, table::number};
+use crate::{DATA_WAITS, MAX_WAITING_DATA};
 
-/// Stores data of a session, so that the file has a format that older programs refuse. Does nothing
-/// if it is stored.
-pub(super) fn add(
-    connection: &Connection,
-    session: &SessionId,
-    id: &DataId,
-    bytes: &[u8],
-    now: Timestamp,
-) -> rusqlite::Result<()> {
+/// A request to store data of a session.
+pub(super) struct StoreData {
+    pub(super) session: SessionId,
+    pub(super) id: DataId,
+    pub(super) bytes: Bytes,
+    pub(super) now: Timestamp,
+}
+
+/// Whether a session, whose name is in `data`, has begun.
+const BEGUN: &str = "EXISTS (SELECT 1 FROM sessions WHERE name = data.session AND last > 0)";
+
+/// Stores data of a session, so that the file has a format that older programs refuse; if it is
+/// stored, it waits anew. Returns `false` if too much data waits for its session to begin.
+pub(super) fn add(connection: &Connection, data: &StoreData) -> rusqlite::Result<bool> {
+    let StoreData { session, id, bytes, now } = data;
     let begun = "SELECT EXISTS (SELECT 1 FROM sessions WHERE name = ?1 AND last > 0)";
     let has_begun: bool = connection.query_row(begun, [session.as_str()], |row| row.get(0))?;
-    let waits_since = (!has_begun).then_some(now.as_micros() as i64);
-    if waits_since.is_some() {
-        remove_abandoned(connection, now)?;
+    if !has_begun {
+        remove_abandoned(connection, *now)?;
+        if waiting(connection, session)? + bytes.len() as u64 > MAX_WAITING_DATA {
+            return Ok(false);
+        }
     }
-    let sql = "INSERT OR IGNORE INTO data (session, id, bytes, waits_since) VALUES (?1, ?2, ?3, ?4)";
-    connection.execute(sql, params![session.as_str(), id.as_str(), bytes, waits_since])?;
-    connection.pragma_update(None, "user_version", FORMAT)
+    let waits_since = (!has_begun).then_some(now.as_micros() as i64);
+    let sql = "INSERT INTO data (session, id, bytes, waits_since) VALUES (?1, ?2, ?3, ?4)
+        ON CONFLICT DO UPDATE SET waits_since = excluded.waits_since
+            WHERE data.waits_since IS NOT NULL AND excluded.waits_since IS NOT NULL";
+    connection.execute(sql, params![session.as_str(), id.as_str(), &**bytes, waits_since])?;
+    connection.pragma_update(None, "user_version", FORMAT)?;
+    Ok(true)
+}
+
+/// Returns how many bytes wait for sessions of the same tenant to begin.
+fn waiting(connection: &Connection, session: &SessionId) -> rusqlite::Result<u64> {
+    let sql = format!(
+        "SELECT coalesce(sum(length(bytes)), 0) FROM data WHERE waits_since IS NOT NULL AND NOT {BEGUN}
+            AND iif(instr(session, '/'), substr(session, 1, instr(session, '/') - 1), '') = ?1"
+    );
+    connection.query_row(&sql, [session.tenant().unwrap_or_default()], |row| number(row, 0))
 }
 
 /// Removes data that has waited too long for its session to begin.
-fn remove_abandoned(connection: &Connection, now: Timestamp) -> rusqlite::Result<()> {
+pub(super) fn remove_abandoned(connection: &Connection, now: Timestamp) -> rusqlite::Result<()> {
     let oldest = now.as_micros().saturating_sub(DATA_WAITS.as_micros() as u64) as i64;
-    let begun = "UPDATE data SET waits_since = NULL WHERE waits_since < ?1
-        AND session IN (SELECT name FROM sessions WHERE last > 0)";
-    connection.execute(begun, [oldest])?;
-    connection.execute("DELETE FROM data WHERE waits_since < ?1", [oldest]).map(drop)
+    let sql = format!("DELETE FROM data WHERE waits_since < ?1 AND NOT {BEGUN}");
+    connection.execute(&sql, [oldest])?;
+    let begun = format!("UPDATE data SET waits_since = NULL WHERE waits_since < ?1 AND {BEGUN}");
+    connection.execute(&begun, [oldest]).map(drop)
 }
 
+pub(super) fn size(
+    connection: &Connection,
+    session: &SessionId,
+    id: &DataId,
+) -> rusqlite::Result<Option<u64>> {
+    let sql = "SELECT length(bytes) FROM data WHERE session = ?1 AND id = ?2";
+    let values = params![session.as_str(), id.as_str()];
+    connection.prepare_cached(sql)?.query_row(values, |row| number(row, 0)).optional()
+}
+
+/// Returns a part of data.
 pub(super) fn find(
     connection: &Connection,
     session: &SessionId,
     id: &DataId,
+    part: &Range<u64>,
 ) -> rusqlite::Result<Option<Bytes>> {
-    let sql = "SELECT bytes FROM data WHERE session = ?1 AND id = ?2";
-    let values = params![session.as_str(), id.as_str()];
-    connection
-        .prepare_cached(sql)?
-        .query_row(values, |row| row.get::<_, Vec<u8>>(0).map(Bytes::from))
-        .optional()
+    let most = i64::MAX as u64 / 2;
+    let (from, count) = (part.start.min(most), part.end.saturating_sub(part.start).min(most));
+    let sql = "SELECT substr(bytes, ?3, ?4) FROM data WHERE session = ?1 AND id = ?2";
+    let values = params![session.as_str(), id.as_str(), from as i64 + 1, count as i64];
+    let bytes = |row: &rusqlite::Row<'_>| row.get::<_, Vec<u8>>(0).map(Bytes::from);
+    connection.prepare_cached(sql)?.query_row(values, bytes).optional()
 }

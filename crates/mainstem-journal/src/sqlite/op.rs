@@ -6,7 +6,7 @@ use mainstem_event::{AgentEvent, Position};
 use mainstem_message::SessionId;
 use tokio::sync::oneshot;
 
-use super::{queue::Queue, record::Entry};
+use super::{data::StoreData, queue::Queue, record::Entry};
 use crate::{Checkpoint, Claim, Claimed, JournalError, backend::Request};
 
 /// An opened session, for its caller.
@@ -44,6 +44,7 @@ pub(super) enum Op {
     Release(Arc<Entry>),
     Claim(Box<Claim>, Answer<Claimed>),
     Checkpoint(SessionId, Checkpoint, Answer<()>),
+    StoreData(Box<StoreData>, Answer<bool>),
     Delete(SessionId, Answer<bool>),
     /// Drops a part of the events up to a number; the answer is the first that is left.
     Prune(SessionId, u64, Answer<u64>),
@@ -56,6 +57,7 @@ impl Request for Op {
         match self {
             Self::Append(entry, _) | Self::Release(entry) => Some(&entry.session),
             Self::Claim(claim, _) => Some(&claim.session),
+            Self::StoreData(data, _) => Some(&data.session),
             Self::Open(session, _)
             | Self::IsOpen(session, _)
             | Self::Checkpoint(session, ..)
@@ -77,7 +79,9 @@ impl Request for Op {
     fn is_durable(&self) -> bool {
         match self {
             Self::Append(_, event) => event.kind.is_durable(),
-            Self::Claim(..) | Self::Delete(..) | Self::Flush(_) | Self::Close(_) => true,
+            Self::Claim(..) | Self::StoreData(..) | Self::Delete(..) | Self::Flush(_) | Self::Close(_) => {
+                true
+            }
             _ => false,
         }
     }
@@ -109,6 +113,7 @@ impl Op {
             Self::Open(_, answer) => answer.fail(error.clone()),
             Self::IsOpen(_, answer) | Self::Delete(_, answer) => answer.fail(error.clone()),
             Self::Claim(_, answer) => answer.fail(error.clone()),
+            Self::StoreData(_, answer) => answer.fail(error.clone()),
             Self::Prune(_, _, answer) => answer.fail(error.clone()),
             Self::Checkpoint(_, _, answer) | Self::Flush(answer) | Self::Close(answer) => {
                 answer.fail(error.clone())

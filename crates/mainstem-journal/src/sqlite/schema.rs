@@ -130,7 +130,7 @@ const WITH_RUN: &str = "CREATE INDEX IF NOT EXISTS sessions_with_run ON sessions
 /// Opens a file for writing, and creates what is missing.
 pub(super) fn open(path: &Path, max_bytes: Option<u64>) -> Result<Connection, JournalError> {
     create(path).map_err(JournalError::store("create", path))?;
-    let mut connection = open_again(path)?;
+    let mut connection = open_again(path, None)?;
     prepare(&mut connection, max_bytes).map_err(JournalError::store("open", path))?;
     match standing(&connection).map_err(JournalError::store("read", path))? {
         Standing::Ours => {
@@ -145,14 +145,22 @@ pub(super) fn open(path: &Path, max_bytes: Option<u64>) -> Result<Connection, Jo
 }
 
 /// Opens a file that exists.
-pub(super) fn open_again(path: &Path) -> Result<Connection, JournalError> {
+pub(super) fn open_again(path: &Path, max_bytes: Option<u64>) -> Result<Connection, JournalError> {
     let open = || {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(BUSY)?;
+        bound(&connection, max_bytes)?;
         Ok::<_, rusqlite::Error>(connection)
     };
     open().map_err(JournalError::store("open", path))
+}
+
+/// Bounds the size of the file for what this connection writes.
+fn bound(connection: &Connection, max_bytes: Option<u64>) -> rusqlite::Result<()> {
+    let Some(bytes) = max_bytes else { return Ok(()) };
+    let pages = bytes as i64 / pragma(connection, "page_size")?;
+    connection.query_row(&format!("PRAGMA max_page_count={pages}"), [], |_| Ok(()))
 }
 
 /// Creates a file with access for its owner alone: it has whole conversations.
@@ -190,10 +198,7 @@ fn prepare(connection: &mut Connection, max_bytes: Option<u64>) -> rusqlite::Res
         }
         change.commit()?;
     }
-    if let Some(bytes) = max_bytes {
-        let pages = bytes as i64 / pragma(connection, "page_size")?;
-        connection.query_row(&format!("PRAGMA max_page_count={pages}"), [], |_| Ok(()))?;
-    }
+    bound(connection, max_bytes)?;
     connection.query_row(&format!("PRAGMA journal_size_limit={LOG_BYTES}"), [], |_| Ok(()))
 }
 

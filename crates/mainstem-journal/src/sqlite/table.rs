@@ -24,7 +24,7 @@ pub(super) struct Head {
     pub(super) state: backend::Head,
 }
 
-fn number(row: &SqlRow<'_>, index: usize) -> rusqlite::Result<u64> {
+pub(super) fn number(row: &SqlRow<'_>, index: usize) -> rusqlite::Result<u64> {
     Ok(row.get::<_, i64>(index)?.max(0) as u64)
 }
 

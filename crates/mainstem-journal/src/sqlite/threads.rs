@@ -31,7 +31,7 @@ pub(super) struct Threads {
 impl Threads {
     pub(super) fn start(path: PathBuf, max_bytes: Option<u64>) -> Result<Self, JournalError> {
         let writer = Writer::new(schema::open(&path, max_bytes)?, path.clone());
-        let reader = schema::open_again(&path)?;
+        let reader = schema::open_again(&path, max_bytes)?;
         let queue = Arc::new(Queue::default());
         let (jobs, mut asked) = mpsc::channel::<Job>(ASKING);
         let spawn = |name: &str| thread::Builder::new().name(name.to_owned());

@@ -12,6 +12,7 @@ use mainstem_message::SessionId;
 use rusqlite::Connection;
 
 use super::{
+    data,
     lock::Lock,
     op::{Op, Opened, Refusal},
     record::Entry,
@@ -91,6 +92,10 @@ impl<'a> Transaction<'a> {
             Op::Claim(claim, answer) => {
                 let earlier = table::claim(self.sql, claim)?;
                 answer.find(Ok(earlier.map_or(Claimed::New, |earlier| claim.outcome_after(&earlier))));
+            }
+            Op::StoreData(data, answer) => {
+                self.write_heads()?;
+                answer.find(Ok(data::add(self.sql, data)?));
             }
             Op::Checkpoint(session, checkpoint, answer) => {
                 answer.find(Ok(self.set_checkpoint(session, checkpoint)?));

@@ -176,6 +176,7 @@ impl Writer {
             Op::Open(_, answer) => answer.send_opened(queue),
             Op::IsOpen(_, answer) | Op::Delete(_, answer) => answer.send(),
             Op::Claim(_, answer) => answer.send(),
+            Op::StoreData(_, answer) => answer.send(),
             Op::Prune(_, _, answer) => answer.send(),
             Op::Checkpoint(_, _, answer) | Op::Flush(answer) => answer.send(),
             Op::Close(answer) => {
@@ -197,8 +198,9 @@ fn has_room(ops: &[Op], begun: Instant) -> bool {
 
 /// Fails the requests that a closed journal refuses, and returns the rest.
 fn refuse(ops: Vec<Op>) -> Vec<Op> {
-    let is_allowed =
-        |op: &Op| !matches!(op, Op::Append(..) | Op::Open(..) | Op::Claim(..) | Op::Checkpoint(..));
+    let is_allowed = |op: &Op| {
+        !matches!(op, Op::Append(..) | Op::Open(..) | Op::Claim(..) | Op::StoreData(..) | Op::Checkpoint(..))
+    };
     let (allowed, refused): (Vec<_>, Vec<_>) = ops.into_iter().partition(is_allowed);
     refused.into_iter().for_each(|op| op.fail(&JournalError::Closed));
     allowed

@@ -1,40 +1,75 @@
 //! The statements on data beside the events of sessions.
 
+use std::ops::Range;
+
 use bytes::Bytes;
 use deadpool_postgres::Object as Client;
-use mainstem_journal::DATA_WAITS;
+use mainstem_journal::{DATA_WAITS, MAX_WAITING_DATA};
 use mainstem_message::{DataId, SessionId};
+use tokio_postgres::types::ToSql;
 
-use super::{query, query_opt};
+use super::{number, query, query_opt, signed};
 use crate::error::Result;
 
-/// Stores data of a session. Does nothing if it is stored.
-pub(crate) async fn add(client: &Client, session: &SessionId, id: &DataId, bytes: &[u8]) -> Result<()> {
-    let sql = "INSERT INTO data (session, id, bytes, waits_since) VALUES ($1, $2, $3,
-            CASE WHEN EXISTS (SELECT 1 FROM sessions WHERE name = $1 AND last > 0) THEN NULL
-            ELSE clock_timestamp() END)
-        ON CONFLICT DO NOTHING RETURNING waits_since IS NOT NULL";
-    let stored = query_opt(client, sql, &[&session.as_str(), &id.as_str(), &bytes]).await?;
-    match stored {
-        Some(row) if row.try_get::<_, bool>(0)? => remove_abandoned(client).await,
-        _ => Ok(()),
+/// Stores data of a session; if it is stored, it waits anew. Returns `false` if too much data waits
+/// for its session to begin.
+pub(crate) async fn add(client: &Client, session: &SessionId, id: &DataId, bytes: &[u8]) -> Result<bool> {
+    // The row is locked, so that a deletion that is under way has removed it first.
+    let sql = "WITH begun AS (SELECT FROM sessions WHERE name = $1::text AND last > 0 FOR KEY SHARE)
+        INSERT INTO data (session, id, bytes, waits_since)
+            SELECT $1::text, $2::text, $3::bytea, CASE WHEN EXISTS (SELECT FROM begun) THEN NULL ELSE clock_timestamp() END
+            WHERE EXISTS (SELECT FROM begun) OR length($3::bytea) + (
+                SELECT coalesce(sum(length(bytes)), 0) FROM data d WHERE waits_since IS NOT NULL
+                    AND CASE WHEN position('/' IN session) > 0 THEN split_part(session, '/', 1) ELSE '' END = $4::text
+                    AND NOT EXISTS (SELECT FROM sessions WHERE name = d.session AND last > 0)
+            ) <= $5::int8
+        ON CONFLICT (session, id) DO UPDATE SET waits_since = excluded.waits_since
+            WHERE data.waits_since IS NOT NULL AND excluded.waits_since IS NOT NULL
+        RETURNING waits_since IS NOT NULL";
+    let (tenant, most) = (session.tenant().unwrap_or_default(), signed(MAX_WAITING_DATA));
+    let values: [&(dyn ToSql + Sync); 5] = [&session.as_str(), &id.as_str(), &bytes, &tenant, &most];
+    let Some(stored) = query_opt(client, sql, &values).await? else {
+        // Either it is stored and does not wait, or there is no room for it.
+        return Ok(size(client, session, id).await?.is_some());
+    };
+    if stored.try_get::<_, bool>(0)? {
+        remove_abandoned(client).await?;
     }
+    Ok(true)
 }
 
 /// Removes data that has waited too long for its session to begin.
-async fn remove_abandoned(client: &Client) -> Result<()> {
+pub(crate) async fn remove_abandoned(client: &Client) -> Result<()> {
     let waits = DATA_WAITS.as_secs_f64();
-    let begun = "UPDATE data SET waits_since = NULL
-        WHERE waits_since < clock_timestamp() - $1::float8 * interval '1 second'
-            AND EXISTS (SELECT 1 FROM sessions WHERE name = data.session AND last > 0)";
-    query(client, begun, &[&waits]).await?;
-    let abandoned =
-        "DELETE FROM data WHERE waits_since < clock_timestamp() - $1::float8 * interval '1 second'";
-    query(client, abandoned, &[&waits]).await.map(drop)
+    for (change, begun) in [("DELETE FROM data", "NOT"), ("UPDATE data SET waits_since = NULL", "")] {
+        let sql = format!(
+            "{change} WHERE waits_since < clock_timestamp() - $1::float8 * interval '1 second'
+                AND {begun} EXISTS (SELECT FROM sessions WHERE name = data.session AND last > 0)"
+        );
+        query(client, &sql, &[&waits]).await?;
+    }
+    Ok(())
 }
 
-pub(crate) async fn find(client: &Client, session: &SessionId, id: &DataId) -> Result<Option<Bytes>> {
-    let sql = "SELECT bytes FROM data WHERE session = $1 AND id = $2";
+pub(crate) async fn size(client: &Client, session: &SessionId, id: &DataId) -> Result<Option<u64>> {
+    let sql = "SELECT length(bytes)::int8 FROM data WHERE session = $1 AND id = $2";
     let row = query_opt(client, sql, &[&session.as_str(), &id.as_str()]).await?;
+    row.map(|row| number(&row, 0)).transpose()
+}
+
+/// Returns a part of data.
+pub(crate) async fn find(
+    client: &Client,
+    session: &SessionId,
+    id: &DataId,
+    part: &Range<u64>,
+) -> Result<Option<Bytes>> {
+    // Data has less than 1 GiB, the most that a value can have.
+    let from = i32::try_from(part.start).unwrap_or(i32::MAX - 1);
+    let count =
+        i32::try_from(part.end.saturating_sub(part.start)).unwrap_or(i32::MAX).min(i32::MAX - 1 - from);
+    let sql = "SELECT substring(bytes FROM $3 FOR $4) FROM data WHERE session = $1 AND id = $2";
+    let values: [&(dyn ToSql + Sync); 4] = [&session.as_str(), &id.as_str(), &(from + 1), &count];
+    let row = query_opt(client, sql, &values).await?;
     Ok(row.map(|row| row.try_get::<_, Vec<u8>>(0).map(Bytes::from)).transpose()?)
 }

@@ -39,9 +39,10 @@ async fn data_waits_a_day_for_its_session() {
     let node = join(&server.url()).await;
     let (journal, id) = (node.journal(), "a".repeat(64).parse().unwrap());
     let store = async |session: &str| {
-        journal.store_data(&session.parse().unwrap(), &id, b"x".to_vec().into()).await.unwrap();
+        assert!(journal.store_data(&session.parse().unwrap(), &id, b"x".to_vec().into()).await.unwrap());
     };
-    let stored = async |session: &str| journal.data(&session.parse().unwrap(), &id).await.unwrap().is_some();
+    let stored =
+        async |session: &str| journal.data_size(&session.parse().unwrap(), &id).await.unwrap().is_some();
     for session in ["later", "never"] {
         store(session).await;
     }

@@ -76,3 +76,40 @@ async fn large_data_is_stored_and_all_else_stays() {
     let found = sources(&Store { is_full: true, ..Store::default() }, &[user, tool]).await;
     assert_eq!(found, [&kept[..], &[base64(&large), base64(&large)]].concat());
 }
+
+/// Returns what a model gets of these data, which a store has.
+async fn loaded(store: Store, data: &[StoredData]) -> Vec<String> {
+    let store: Arc<dyn DataStore> = Arc::new(store);
+    let mut content: Vec<_> = data.iter().map(|data| image(DataSource::Stored(data.clone()))).collect();
+    let mut loading = Loading::default();
+    // As messages are: the latest first.
+    for block in content.iter_mut().rev() {
+        loading.load(Some(&store), std::slice::from_mut(block)).await.unwrap();
+    }
+    let shown = content.iter().map(|block| match block {
+        ContentBlock::Data { source: DataSource::Base64(digits), .. } => format!("{} digits", digits.len()),
+        block => block.as_text().unwrap_or("?").to_owned(),
+    });
+    shown.collect()
+}
+
+#[tokio::test]
+async fn a_request_has_so_much_data_and_the_latest_of_it() {
+    let store = Store::default();
+    let part = (MAX_LOADED / 4) as usize;
+    let mut data = Vec::new();
+    for byte in 1..=3 {
+        data.push(store.store(vec![byte; part].into()).await.unwrap());
+    }
+    let [one, two, three] = <[StoredData; 3]>::try_from(data).unwrap();
+    let small = store.store(vec![9; 30].into()).await.unwrap();
+    let wrong = StoredData::new(small.sha256.clone(), 31);
+    let digits = format!("{} digits", part.div_ceil(3) * 4);
+    let left_out = format!(
+        "[image/png of {part} bytes was here; it was left out, because later messages have much data]"
+    );
+    // One that is shown twice counts twice.
+    let shown = loaded(store, &[one, two.clone(), two, three, small, wrong]).await;
+    let gone = "[image/png of 31 bytes was here; it is no longer stored]";
+    assert_eq!(shown, [&left_out, &digits, &digits, &digits, "40 digits", gone]);
+}

@@ -189,6 +189,74 @@ async fn data_that_can_t_be_stored_or_found_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn too_much_data_waits_for_no_session() {
+    // The memory of a journal in memory has fewer copies of it.
+    if SERVERS > 1 {
+        return;
+    }
+    let rig = rig(Shown::new([Turn::new().text("Hi.")])).await;
+    for number in 0..6 {
+        assert_eq!(store(&rig, &format!("s-{number}"), vec![number; 20 << 20]).await.status(), 201);
+    }
+    let (status, refused) = problem(store(&rig, "s-6", vec![6; 20 << 20]).await).await;
+    assert_eq!((status, &refused["code"]), (429, &json!("too_much_data")), "{refused}");
+    // Of a session that has begun, it does not wait.
+    rig.run("s-6", "go").await;
+    assert_eq!(store(&rig, "s-6", vec![6; 20 << 20]).await.status(), 201);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_input_refers_to_so_much_data() {
+    let rig = rig(Shown::new([Turn::new().text("Hi.")])).await;
+    let mut stored = Vec::new();
+    for byte in 1..=3 {
+        stored.push(store(&rig, "s", vec![byte; 8 << 20]).await.json::<Value>().await.unwrap());
+    }
+    let small: Value = store(&rig, "s", vec![1; 10]).await.json().await.unwrap();
+    let check = async |path: &str, stored: Vec<&Value>, more: Value, place: &str, why: &str| {
+        let block = |stored: &Value| json!({ "type": "data", "mediaType": "image/png", "source": { "stored": stored } });
+        let content: Vec<_> = stored.into_iter().map(block).collect();
+        let mut body = json!({ "input": { "role": "user", "content": content } });
+        if path == "/v1/jobs" {
+            body = json!({ "run": body });
+        }
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let (status, problem) = problem(rig.post(path, body).await).await;
+        assert_eq!((status, problem["errors"][0]["pointer"].as_str()), (422, Some(place)), "{problem}");
+        assert!(problem["errors"][0]["detail"].as_str().unwrap().contains(why), "{problem}");
+    };
+    let runs = "/v1/sessions/s/runs";
+    let place = |number: usize| format!("/input/content/{number}/source/stored");
+    check(runs, stored.iter().collect(), json!({}), &place(2), "more than 20971520 bytes").await;
+    check(runs, vec![&small; 65], json!({}), &place(64), "64 times at most").await;
+    // A job's session has to have the data when the job is due.
+    for more in [json!({}), json!({ "session_id": "s" })] {
+        check("/v1/jobs", vec![&small], more, "/run/input/content", "a session that has begun").await;
+    }
+    rig.run("s", "go").await;
+    let job = |session: &str| {
+        let data = json!({ "type": "data", "mediaType": "image/png", "source": { "stored": small } });
+        json!({ "session_id": session, "run": { "input": { "role": "user", "content": [data] } }, "run_at": "2100-01-01T00:00:00Z" })
+    };
+    assert_eq!(rig.post("/v1/jobs", job("s")).await.status(), 201);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_sends_many_small_pictures() {
+    let rig = rig(Shown::new([Turn::new().text("Cats.")])).await;
+    let picture = |number: usize| ContentBlock::Data {
+        media_type: "image/png".to_owned(),
+        source: DataSource::Base64(format!("{number:04}").repeat(10_000)),
+        opaque: Opaque::new(),
+    };
+    let content = (0..40).map(picture).collect();
+    let session = Server::at(&rig.url).unwrap().with_token(TOKEN).open("s").unwrap();
+    let begun = session.run(NewRun::new(Message::new(Role::User, content))).await.unwrap();
+    begun.events.try_collect::<Vec<_>>().await.unwrap();
+    assert_eq!(begun.run.view().await.unwrap().reply.as_deref(), Some("Cats."));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn data_of_a_tenant_is_read_one_by_one() {
     // Each server reads one.
     if SERVERS > 1 {

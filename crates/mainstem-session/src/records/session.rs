@@ -10,7 +10,7 @@ use mainstem_api::{
     SessionView, TaskQuery,
 };
 use mainstem_event::{AgentEvent, ChildSummary, Decision, FleetState, SendMode};
-use mainstem_journal::{Journal, SessionSummary};
+use mainstem_journal::{Journal, SessionSummary, WHOLE};
 use mainstem_message::{AgentKey, ConfirmId, SessionId, StoredData, ToolCallId};
 use mainstem_task::TaskRecord;
 
@@ -85,7 +85,8 @@ impl AnySession for RecordedSession {
     }
 
     async fn data(&self, data: &StoredData) -> Result<Bytes, Error> {
-        let found = self.journal()?.data(&self.id, &data.sha256).await.map_err(|error| no_session(&error))?;
+        let found =
+            self.journal()?.data(&self.id, &data.sha256, WHOLE).await.map_err(|error| no_session(&error))?;
         Ok(found.ok_or_else(|| Problem::not_found("data", data.sha256.as_str()))?)
     }
 

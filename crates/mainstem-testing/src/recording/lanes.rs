@@ -5,9 +5,11 @@ use std::{
     mem,
 };
 
+use base64::{Engine, prelude::BASE64_STANDARD};
+use mainstem::session::data_id;
 use mainstem_event::{AgentEvent, EventKind, Timestamp};
 use mainstem_message::{BlockId, ReplyId, ToolCallId};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{cast::is_of_harness, script::key_of};
 
@@ -240,6 +242,7 @@ impl Step {
             for messages in ["input", "result", "message"] {
                 fields.get_mut(messages).map(without_ids);
             }
+            fields.values_mut().for_each(with_data_by_its_hash);
         }
         Self { line: event.kind.to_string(), fields }
     }
@@ -272,6 +275,23 @@ fn without_times(text: &str) -> String {
         if is_time { word.replace(time, "TIME") } else { word.to_owned() }
     };
     text.split_inclusive(|c| !is_part(c)).map(word).collect()
+}
+
+/// Replaces data in a message by its hash, as a session that is recorded refers to it: one of the
+/// two runs may be in memory.
+fn with_data_by_its_hash(value: &mut Value) {
+    match value {
+        Value::Array(values) => values.iter_mut().for_each(with_data_by_its_hash),
+        Value::Object(fields) => match fields.get("base64").and_then(Value::as_str) {
+            Some(digits) if fields.len() == 1 => {
+                if let Ok(bytes) = BASE64_STANDARD.decode(digits) {
+                    *value = json!({ "stored": { "sha256": data_id(&bytes), "bytes": bytes.len() } });
+                }
+            }
+            _ => fields.values_mut().for_each(with_data_by_its_hash),
+        },
+        _ => {}
+    }
 }
 
 /// Removes the ids and times of messages.
