@@ -79,6 +79,20 @@ test("what a person did is in the lanes", () => {
   expect(Object.keys(played(events.slice(0, asked + 1)).asking)).toHaveLength(1);
 });
 
+test("a call whose request was withdrawn is told from one that was denied", () => {
+  const at = { sessionId: "s", createdAt: "2026-11-26T10:00:00.000000Z", replyId: "r" };
+  const call = (id: string) => ({ id, name: "write", arguments: "{}" });
+  const events = [
+    { ...at, seq: 1, type: "AGENT_START", name: "main", role: "assistant", input: [] },
+    ...["a", "b"].map((id, n) => ({ ...at, seq: 2 + n, type: "TOOL_CALL_START", toolCallId: id, toolCallName: "write" })),
+    { ...at, seq: 4, type: "USER_CONFIRM_RESULT", confirmId: "one", confirmResults: [{ confirmed: false, toolCall: call("a"), reason: "no" }] },
+    { ...at, seq: 5, type: "USER_CONFIRM_RESULT", confirmId: "two", confirmResults: [{ confirmed: false, toolCall: call("b"), withdrawn: true }] },
+  ] as unknown as AgentEvent[];
+  const [denied, withdrawn] = played(events).lanes[0]!.parts;
+  expect(denied).not.toHaveProperty("isWithdrawn");
+  expect(withdrawn).toMatchObject({ kind: "call", id: "b", isWithdrawn: true });
+});
+
 test("a repeated model call takes back what it said", () => {
   const at = { sessionId: "s", createdAt: "2026-11-26T10:00:00.000000Z", replyId: "r" };
   const events = [

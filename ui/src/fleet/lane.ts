@@ -29,6 +29,8 @@ export interface CallPart extends Base {
   result: string;
   data: ContentBlock[];
   state: "writing" | "waiting" | "running" | ToolState;
+  /** Its agent was stopped before a person had answered whether it may run. */
+  isWithdrawn?: boolean;
   durationMs?: number;
 }
 
@@ -117,6 +119,12 @@ function lanePart(lane: Lane, event: AgentEvent, at: number): Partial<Lane> {
       return opened(lane, { kind: "queued", id: `queued-${event.seq}`, name: event.limit, from: at });
     case "RATE_LIMIT_PASSED":
       return closed(lane, (span) => span.kind === "queued", at);
+    case "USER_CONFIRM_RESULT": {
+      const withdrawn = event.confirmResults.filter((result) => result.withdrawn);
+      const marked = (after: Lane, id: string) => ({ ...after, ...changed(after, id, (part) => ({ ...part, isWithdrawn: true })) });
+      const { parts } = withdrawn.reduce((after, { toolCall }) => marked(after, toolCall.id), lane);
+      return { parts };
+    }
     case "TOOL_RESULT_START":
       return {
         ...opened(lane, { kind: "tool", id: event.toolCallId, name: event.toolCallName, from: at }),

@@ -214,9 +214,12 @@ const CALLS: Record<CallPart["state"], State> = {
   denied: { sign: "⊘", word: "denied", tone: "bad" },
 };
 
+const WITHDRAWN: State = { sign: "■", word: "request withdrawn", tone: "calm" };
+
 function Call({ part }: { part: CallPart }) {
   const isBackground = part.state === "running" && part.durationMs !== undefined;
-  const state = isBackground ? { sign: "◐", word: "in the background", tone: "busy" as const } : CALLS[part.state];
+  const state = isBackground ? { sign: "◐", word: "in the background", tone: "busy" as const }
+    : part.isWithdrawn ? WITHDRAWN : CALLS[part.state];
   return (
     <details class="call">
       <summary>
