@@ -9,7 +9,7 @@ use mainstem::{
     client::Server,
     event::{AgentEvent, EventKind},
     journal::Journal,
-    message::{SessionId, ToolState},
+    message::{ContentBlock, DataSource, SessionId, ToolState},
 };
 use mainstem_testing::{journal::read_all, laws, render};
 use tokio::{
@@ -19,7 +19,7 @@ use tokio::{
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    client::{answer_all, one_job, one_queued_run, one_run, read_through},
+    client::{answer_all, one_job, one_queued_run, one_run, one_run_with_picture, read_through},
     cluster::{Cluster, LEASE},
 };
 
@@ -63,7 +63,7 @@ async fn what_clients_see_is_what_is_recorded_whatever_fails() {
     let seen = clients.await.unwrap();
     println!("faults: {faults:?}");
     let node = cluster.join().await;
-    let mut runs = 0;
+    let (mut runs, mut pictures) = (0, 0);
     for (number, seen) in seen.into_iter().enumerate() {
         let session: SessionId = format!("s-{number}").parse().unwrap();
         let remote = Server::at(&address).unwrap().open(session.clone()).unwrap();
@@ -73,12 +73,14 @@ async fn what_clients_see_is_what_is_recorded_whatever_fails() {
         let record = settled(&node.journal(), &remote).await;
         check(&session, &record, &seen);
         files_are_found(&session, &record);
+        pictures += data_is_found(&remote, &record).await;
         runs += seen.len();
         // Another reader, now that all is quiet.
         let read = read_through(&address, &session, record.last().unwrap().seq).await;
         assert!(read.iter().map(served).eq(record.iter().map(served)), "{session}");
     }
-    println!("{runs} runs");
+    println!("{runs} runs, {pictures} pictures");
+    assert!(pictures > 0 || !has_data());
     assert!(runs >= sessions, "every client has had a run");
 }
 
@@ -113,6 +115,7 @@ async fn client(address: String, number: usize, seed: u64, ends: Instant) -> See
                 seen.push(SeenRun { key: next, events: Some(then) });
                 Some(first)
             }
+            3 if has_data() => Some(one_run_with_picture(&address, &session, &key).await),
             choice => {
                 let cancels = (choice == 1).then(|| 1 + random.below(20) as usize);
                 Some(one_run(&address, &session, &key, cancels).await)
@@ -240,6 +243,28 @@ fn files_are_found(session: &SessionId, record: &[AgentEvent]) {
         }
     }
     assert!(looks > 1 && !written.is_empty(), "{session}: {looks}, {written:?}");
+}
+
+/// Whether runs have pictures, which programs before them can't read.
+fn has_data() -> bool {
+    std::env::var_os("MAINSTEM_NEIGHBOUR").is_none()
+}
+
+/// Returns how many runs have a picture that is stored, which any server has.
+async fn data_is_found(session: &dyn AnySession, record: &[AgentEvent]) -> usize {
+    let mut found = 0;
+    for event in record {
+        let EventKind::AgentStart { input, .. } = &event.kind else { continue };
+        for block in input.iter().flat_map(|message| &message.content) {
+            let ContentBlock::Data { source, .. } = block else { continue };
+            // What could not be stored, while the database did not answer, is in the message.
+            let DataSource::Stored(data) = source else { continue };
+            let bytes = session.data(data).await.unwrap();
+            assert_eq!(bytes.len() as u64, data.bytes, "{event}");
+            found += 1;
+        }
+    }
+    found
 }
 
 /// An event as servers send it: the spec of a child stays in the record.

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use base64::{Engine, prelude::BASE64_STANDARD};
 use futures_util::StreamExt;
 use mainstem::{
     api::{AnySession, Code, Error, EventQuery, Host, JobState, NewJob, NewRun},
     client::Server,
     event::{AgentEvent, CancelReason, Decision, EventKind},
-    message::{JobId, SessionId},
+    message::{ContentBlock, DataSource, JobId, Message, Opaque, Role, SessionId},
 };
 use tokio::time::{Instant, sleep, timeout};
 
@@ -54,6 +55,14 @@ pub(crate) async fn one_run(
     cancels: Option<usize>,
 ) -> Vec<AgentEvent> {
     read_run(address, session, NewRun::new(key), key, cancels).await
+}
+
+/// Does the same with a run that has a picture, which no other run has.
+pub(crate) async fn one_run_with_picture(address: &str, session: &SessionId, key: &str) -> Vec<AgentEvent> {
+    let source = DataSource::Base64(BASE64_STANDARD.encode(key.repeat(2_000)));
+    let picture = ContentBlock::Data { media_type: "image/png".to_owned(), source, opaque: Opaque::new() };
+    let message = Message::new(Role::User, vec![ContentBlock::text(key), picture]);
+    read_run(address, session, NewRun::new(message), key, None).await
 }
 
 /// Does the same with a run that waits until the session is free.

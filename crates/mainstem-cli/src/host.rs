@@ -16,7 +16,7 @@ use crate::{
     args::{At, JournalAt, Source},
     config::{Settings, var},
     exit::{Exit, Fault, OrExit},
-    harness::workspace,
+    harness::{check_directory, workspace},
     store::{self, Store},
     terminal::Terminal,
     trust::{self, Reads},
@@ -96,10 +96,12 @@ fn task_set(store: Arc<dyn TaskStore>) -> TaskSet {
 /// Returns the records of tasks in a workspace.
 ///
 /// # Errors
-/// A setting is invalid.
+/// A setting is invalid, or the workspace is no directory.
 pub(crate) fn task_records(flags: Settings, source: &Source, terminal: Terminal) -> anyhow::Result<Records> {
     let config = trust::look_and_warn(flags, source, Reads::NoAgents, terminal)?;
-    let store = Arc::new(FileTaskStore::new(workspace(&config.settings).value));
+    let workspace = workspace(&config.settings);
+    check_directory(&workspace)?;
+    let store = Arc::new(FileTaskStore::new(workspace.value));
     Ok(Records::new(task_set(store)))
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mainstem_event::Timestamp;
 use mainstem_journal::{Claim, Claimed, Journal, MemoryJournal, Scoped};
-use mainstem_testing::journal::{check, check_jobs, check_pages, open_log, text_delta};
+use mainstem_testing::journal::{check, check_data, check_jobs, check_pages, open_log, text_delta};
 
 #[tokio::test]
 async fn the_journal_in_memory_keeps_the_contract() {
@@ -54,6 +54,19 @@ async fn the_journal_in_a_file_keeps_the_contract() {
 #[tokio::test]
 async fn pages_keep_the_contract() {
     check_pages(&(Arc::new(MemoryJournal::new()) as Arc<dyn Journal>)).await;
+}
+
+#[tokio::test]
+async fn data_of_a_tenant_leaves_room_for_others() {
+    check_data(&MemoryJournal::new()).await;
+}
+
+#[cfg(feature = "sqlite")]
+#[tokio::test]
+async fn data_of_a_tenant_leaves_room_in_a_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("journal.db");
+    check_data(&mainstem_journal::SqliteJournal::open(path).unwrap()).await;
 }
 
 #[cfg(feature = "sqlite")]

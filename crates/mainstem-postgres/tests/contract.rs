@@ -25,6 +25,12 @@ async fn pages_keep_the_contract() {
 }
 
 #[tokio::test]
+async fn data_of_a_tenant_leaves_room_for_others() {
+    let server = Postgres::start();
+    journal::check_data(&join(&server).await.journal()).await;
+}
+
+#[tokio::test]
 async fn jobs_keep_the_contract() {
     let server = Postgres::start();
     journal::check_jobs(&(Arc::new(join(&server).await.journal()) as Arc<dyn Journal>)).await;

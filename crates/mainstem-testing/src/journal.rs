@@ -9,7 +9,9 @@ use mainstem_event::{AgentEvent, EventKind, EventSink, LogOptions, Origin, Outco
 use mainstem_journal::{Journal, MemoryJournal};
 use mainstem_message::{Message, Role, SessionId};
 
-pub use self::contract::{check, jobs::check as check_jobs, pages::check as check_pages};
+pub use self::contract::{
+    check, data::check_tenants as check_data, jobs::check as check_jobs, pages::check as check_pages,
+};
 use crate::FakeClock;
 
 /// Returns a log with a small ring on a session of a journal.

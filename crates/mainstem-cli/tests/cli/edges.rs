@@ -53,6 +53,7 @@ fn what_cannot_be_done_is_said() {
         ("sessions list --journal none.db", "there is no journal none.db", 3),
         ("sessions prune --keep 1d --journal none.db", "there is no journal none.db", 3),
         ("sessions rm s --journal none.db", "there is no journal none.db", 3),
+        ("tasks list -w nowhere", "workspace \"nowhere\" is not a directory", 3),
         ("jobs list --journal none.db", "there is no journal none.db", 3),
         ("attach s --journal none.db", "there is no journal none.db", 3),
         ("attach s --journal damaged.db", "the journal damaged.db: ", 3),

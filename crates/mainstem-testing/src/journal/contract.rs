@@ -1,6 +1,6 @@
 //! The contract of `Journal`: sessions, their writer and their readers.
 
-mod data;
+pub(super) mod data;
 pub(super) mod jobs;
 mod links;
 pub(super) mod pages;
