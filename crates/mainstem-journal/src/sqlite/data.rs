@@ -77,10 +77,15 @@ pub(super) fn find(
     id: &DataId,
     part: &Range<u64>,
 ) -> rusqlite::Result<Option<Bytes>> {
-    let most = i64::MAX as u64 / 2;
-    let (from, count) = (part.start.min(most), part.end.saturating_sub(part.start).min(most));
-    let sql = "SELECT substr(bytes, ?3, ?4) FROM data WHERE session = ?1 AND id = ?2";
-    let values = params![session.as_str(), id.as_str(), from as i64 + 1, count as i64];
-    let bytes = |row: &rusqlite::Row<'_>| row.get::<_, Vec<u8>>(0).map(Bytes::from);
-    connection.prepare_cached(sql)?.query_row(values, bytes).optional()
+    let row = "SELECT rowid FROM data WHERE session = ?1 AND id = ?2";
+    let values = params![session.as_str(), id.as_str()];
+    let row = connection.prepare_cached(row)?.query_row(values, |row| row.get(0)).optional()?;
+    let Some(row) = row else { return Ok(None) };
+    // An expression in SQL would load all of it for each part.
+    let blob = connection.blob_open("main", "data", "bytes", row, true)?;
+    let end = blob.len().min(usize::try_from(part.end).unwrap_or(usize::MAX));
+    let start = end.min(usize::try_from(part.start).unwrap_or(usize::MAX));
+    let mut bytes = vec![0; end - start];
+    blob.read_at_exact(&mut bytes, start)?;
+    Ok(Some(bytes.into()))
 }
