@@ -245,19 +245,19 @@ fn files_are_found(session: &SessionId, record: &[AgentEvent]) {
     assert!(looks > 1 && !written.is_empty(), "{session}: {looks}, {written:?}");
 }
 
-/// Whether runs have pictures, which programs before them can't read.
+/// Returns `true` if runs have pictures: servers of the version before can't read them.
 fn has_data() -> bool {
     std::env::var_os("MAINSTEM_NEIGHBOUR").is_none()
 }
 
-/// Returns how many runs have a picture that is stored, which any server has.
+/// Reads the stored pictures of a session; returns how many there are.
 async fn data_is_found(session: &dyn AnySession, record: &[AgentEvent]) -> usize {
     let mut found = 0;
     for event in record {
         let EventKind::AgentStart { input, .. } = &event.kind else { continue };
         for block in input.iter().flat_map(|message| &message.content) {
             let ContentBlock::Data { source, .. } = block else { continue };
-            // What could not be stored, while the database did not answer, is in the message.
+            // A picture that could not be stored, during a fault, is in its message.
             let DataSource::Stored(data) = source else { continue };
             let bytes = session.data(data).await.unwrap();
             assert_eq!(bytes.len() as u64, data.bytes, "{event}");

@@ -1,5 +1,5 @@
-// The data that messages refer to, put into events: a file with them opens where the session is
-// unknown.
+// Puts the data that messages refer to into events, so that a file of events opens without the
+// session.
 import type { StoredData } from "./api";
 import type { AgentEvent } from "./fleet/event";
 import { base64Of, Problem } from "./server";
@@ -8,7 +8,7 @@ import type { Session } from "./session";
 /** The events that have content of messages. */
 const CARRIERS = new Set(["AGENT_START", "AGENT_RESULT", "TOOL_RESULT_DATA_DELTA", "MESSAGE_SENT", "STATE_CHECKPOINT"]);
 
-/** Returns events with their data; what is gone stays a reference. */
+/** Returns events with their data; a reference to deleted data stays. */
 export async function withData({ id, server }: Session, events: readonly AgentEvent[]): Promise<AgentEvent[]> {
   const known = new Map<string, Promise<string | undefined>>();
   const read = (data: StoredData) => {
@@ -29,7 +29,7 @@ export async function withData({ id, server }: Session, events: readonly AgentEv
   return Promise.all(events.map(async (event) => (CARRIERS.has(event.type) ? (await filled(event)) as AgentEvent : event)));
 }
 
-/** Data that is no longer stored stays a reference; any other error keeps the file from being saved. */
+/** Ignores that data was deleted; throws any other error, so that no incomplete file is saved. */
 function gone(error: unknown): undefined {
   if (!(error instanceof Problem && ["not_found", "no_server"].includes(error.code))) throw error;
 }

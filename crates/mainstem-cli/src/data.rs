@@ -1,5 +1,5 @@
-//! The events of a session with the data that their messages refer to, so that a file with them
-//! shows its pictures where the session is unknown.
+//! The events of a session with the data that their messages refer to, so that a file of events
+//! has its pictures without the session.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -13,7 +13,7 @@ use mainstem::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// Returns the recorded events of a session, with their data. Data that is gone stays a reference.
+/// Returns the recorded events of a session, with their data. A reference to deleted data stays.
 pub(crate) fn recorded(session: Arc<dyn AnySession>) -> impl Stream<Item = Result<AgentEvent, Error>> {
     session.events(EventQuery::stored()).and_then(move |event| with_data(session.clone(), event))
 }

@@ -96,7 +96,7 @@ fn task_set(store: Arc<dyn TaskStore>) -> TaskSet {
 /// Returns the records of tasks in a workspace.
 ///
 /// # Errors
-/// A setting is invalid, or the workspace is no directory.
+/// A setting is invalid, or the workspace is not a directory.
 pub(crate) fn task_records(flags: Settings, source: &Source, terminal: Terminal) -> anyhow::Result<Records> {
     let config = trust::look_and_warn(flags, source, Reads::NoAgents, terminal)?;
     let workspace = workspace(&config.settings);

@@ -32,10 +32,10 @@ pub(crate) struct Store {
     pub(crate) asked_to_stop: BoxFuture<'static, ()>,
 }
 
-/// Opens the user's journal, or another, to read it: one that is named is not created.
+/// Opens the user's journal, or an existing one.
 ///
 /// # Errors
-/// As [`open`]; or there is no such file.
+/// Those of [`open`], or the named file does not exist.
 pub(crate) fn open_existing(at: Option<&JournalAt>) -> anyhow::Result<Store> {
     if let Some(JournalAt::File(path)) = at {
         ensure!(path.exists(), "there is no journal {}", path.display());
@@ -43,7 +43,7 @@ pub(crate) fn open_existing(at: Option<&JournalAt>) -> anyhow::Result<Store> {
     open(at)
 }
 
-/// Opens the user's journal, or another, which is created if there is none.
+/// Opens the user's journal, or another, and creates it if it does not exist.
 ///
 /// # Errors
 /// The system has no data directory, or the journal can't be opened.

@@ -1,12 +1,11 @@
-//! Data that is stored beside the events, for protocols that know data in a message or at an
-//! address.
+//! Stored data, as protocols represent it that have no references.
 
 use std::borrow::Cow;
 
 use mainstem_event::AgentEvent;
 use mainstem_message::{ContentBlock, DataSource};
 
-/// Returns a block of an event with the path of its data, if that is stored.
+/// Returns a block of an event, with a URL in the place of a reference to stored data.
 pub(crate) fn addressed<'a>(block: &'a ContentBlock, event: &AgentEvent) -> Cow<'a, ContentBlock> {
     match block {
         ContentBlock::Data { media_type, source: DataSource::Stored(data), opaque } => {

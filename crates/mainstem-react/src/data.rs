@@ -10,10 +10,10 @@ use mainstem_model::ModelRequest;
 
 use crate::RunContext;
 
-/// How many base64 digits data has at least that is stored beside the events.
+/// The size, in base64 digits, from which data is stored beside the events.
 const MIN: usize = 4 << 10;
 
-/// How many bytes of data one request to a model has at most: services take no more than 32 MB.
+/// The limit of the data in one request to a model, in bytes. Services accept about half of it.
 const MAX_LOADED: u64 = 64 << 20;
 
 /// Stores the data of one session's messages beside its events.
@@ -92,7 +92,7 @@ impl RunContext {
 struct Loading {
     /// Each is read once.
     loaded: HashMap<StoredData, Option<String>>,
-    /// How many bytes the request has, each time that it has them.
+    /// The size of the loaded data, in bytes; data that is referred to twice counts twice.
     bytes: u64,
 }
 
@@ -135,7 +135,7 @@ impl Loading {
             Some(store) => store.load(data).await?,
             None => None,
         };
-        // A reference is no promise of its length.
+        // The length in a reference may be wrong.
         let bytes = bytes.filter(|bytes| bytes.len() as u64 == data.bytes);
         let digits = bytes.map(|bytes| BASE64_STANDARD.encode(bytes));
         self.bytes += digits.as_ref().map_or(0, |_| data.bytes);
@@ -148,7 +148,7 @@ async fn put_aside(store: &dyn DataStore, content: &mut [ContentBlock]) {
     for block in blocks_mut(content).filter(|block| is_large(block)) {
         let ContentBlock::Data { source, .. } = block else { continue };
         let DataSource::Base64(digits) = &*source else { continue };
-        // What is not base64 stays, for the service of the model to refuse.
+        // The model's service refuses invalid base64.
         let Ok(bytes) = BASE64_STANDARD.decode(digits) else { continue };
         match store.store(bytes.into()).await {
             Ok(data) => *source = DataSource::Stored(data),
@@ -168,11 +168,11 @@ fn is_stored(block: &ContentBlock) -> bool {
     matches!(block, ContentBlock::Data { source: DataSource::Stored(_), .. })
 }
 
-/// Returns `true` if a block, or one in a result, is such.
-fn has(content: &[ContentBlock], is_such: fn(&ContentBlock) -> bool) -> bool {
+/// Returns `true` if a block matches, of the content or of a result in it.
+fn has(content: &[ContentBlock], matches: fn(&ContentBlock) -> bool) -> bool {
     content.iter().any(|block| match block {
-        ContentBlock::ToolResult(result) => result.content.iter().any(is_such),
-        block => is_such(block),
+        ContentBlock::ToolResult(result) => result.content.iter().any(matches),
+        block => matches(block),
     })
 }
 

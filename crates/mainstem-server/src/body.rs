@@ -21,10 +21,10 @@ use mainstem_api::{Code, MAX_DATA};
 /// The most that a body may have, in bytes.
 pub(crate) const MAX: usize = 1 << 20;
 
-/// How many bodies of data are read at once; one of each tenant.
+/// How many bodies of data are read at once, of all tenants; of each tenant it is one.
 pub(crate) const DATA_AT_ONCE: usize = 8;
 
-/// The most that a body may have that waits beside any number of others, in bytes.
+/// The size up to which any number of bodies may wait for their requests, in bytes.
 pub(crate) const SMALL: usize = 16 << 10;
 
 /// The most that a body may have before its caller is known, in bytes.
@@ -124,7 +124,7 @@ async fn read_json(request: Request, app: &Arc<App>) -> Result<ReadBody, Respons
     read(request, app).await
 }
 
-/// Returns the media type of a body, in lower case; nothing if it has none.
+/// Returns the media type of a body, in lower case; empty without a `Content-Type`.
 fn media_type(request: &Request) -> String {
     let value = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     value.unwrap_or_default().split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
@@ -134,7 +134,7 @@ fn media_type(request: &Request) -> String {
 pub(crate) struct ReadBody {
     pub(crate) parts: Parts,
     pub(crate) bytes: Bytes,
-    /// That of a large body. Released with the bytes, so that those of waiting requests count, too.
+    /// The share of a large body. Released with the bytes, so that waiting requests count, too.
     #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "held until the body is dropped"))]
     pub(crate) share: Option<Share>,
 }
@@ -152,7 +152,7 @@ async fn read_at_most(
     request: Request,
     app: &Arc<App>,
     max: usize,
-    most: Duration,
+    max_time: Duration,
 ) -> Result<ReadBody, Response> {
     if let Some(encoding) = request.headers().get(header::CONTENT_ENCODING)
         && !encoding.as_bytes().eq_ignore_ascii_case(b"identity")
@@ -177,14 +177,14 @@ async fn read_at_most(
     }
     let (parts, body) = request.into_parts();
     let request = Request::from_parts(parts.clone(), body);
-    let bytes = timeout(most, Bytes::from_request(request, app)).await;
-    // What stays in memory while the request waits is what the share bounds.
+    let bytes = timeout(max_time, Bytes::from_request(request, app)).await;
+    // The share bounds the memory of requests that wait.
     let is_small = matches!(&bytes, Ok(Ok(bytes)) if bytes.len() <= SMALL);
     let share = share.filter(|_| !is_small);
     if let Some(Identified { tenant, permit }) = caller {
         permit.set(app.request_permits.acquire(&tenant).await);
     }
-    let bytes = bytes.map_err(|_| late(most).into_response())?;
+    let bytes = bytes.map_err(|_| late(max_time).into_response())?;
     let bytes = bytes.map_err(|error| unread(&error, max).into_response())?;
     if let Some(known) = parts.extensions.get::<Known>() {
         known.set_body(&bytes);
@@ -197,8 +197,8 @@ fn crowded() -> Response {
     Problem::new(Code::TooManyBodies, detail).retry_after(1).into_response()
 }
 
-fn late(most: Duration) -> Problem {
-    let detail = format!("the body did not arrive within {} s", most.as_secs());
+fn late(max_time: Duration) -> Problem {
+    let detail = format!("the body did not arrive within {} s", max_time.as_secs());
     Problem::new(Code::BodyTooSlow, detail)
 }
 

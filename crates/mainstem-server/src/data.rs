@@ -30,7 +30,7 @@ use crate::{
 /// How many bytes are read from the journal at once.
 const PART: u64 = 256 << 10;
 
-/// How often an input refers to data at most.
+/// The limit of references to data in an input.
 pub(crate) const MAX_REFERENCES: usize = 64;
 
 pub(crate) async fn add(
@@ -50,9 +50,7 @@ pub(crate) async fn add(
     }
     let path = Endpoint::GetData.path(&[session.as_str(), stored.sha256.as_str()]);
     let mut response = (StatusCode::CREATED, Json(stored)).into_response();
-    if let Ok(location) = HeaderValue::from_str(&format!("{}{path}", prefix.0)) {
-        response.headers_mut().insert(header::LOCATION, location);
-    }
+    prefix.set_location(&mut response, &path);
     Ok(response)
 }
 
@@ -66,7 +64,7 @@ pub(crate) async fn get(
     let journal = journal(&caller)?.clone();
     let size = journal.data_size(&session, &id).await.map_err(|error| app.unreadable(&error))?;
     let size = size.ok_or_else(|| Problem::not_found("data", id.as_str()))?;
-    // Foreign bytes from the address of the page: a browser must not run them.
+    // A browser must not run these bytes: they come from the address of the page.
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream")),
         (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
@@ -77,7 +75,7 @@ pub(crate) async fn get(
     Ok((headers, Body::from_stream(parts(journal, session, id, size))).into_response())
 }
 
-/// Reads data as its reader takes it, a part at a time.
+/// Returns data in parts, which are read from the journal when the reader is ready for them.
 fn parts(
     journal: Arc<dyn Journal>,
     session: SessionId,
@@ -91,7 +89,7 @@ fn parts(
                 return Ok(None);
             }
             let part = journal.data(&session, &id, from..from + PART).await?;
-            // Its session was deleted meanwhile: the body ends before its length.
+            // The session was deleted meanwhile: the body ends before its announced length.
             let part = part.filter(|part| !part.is_empty());
             Ok(part.map(|part| (part.clone(), (journal, from + part.len() as u64))))
         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use axum::{
     Json,
     extract::State,
-    http::{HeaderValue, StatusCode, header},
+    http::StatusCode,
     response::{IntoResponse, Response},
 };
 use mainstem::{
@@ -54,30 +54,23 @@ pub(crate) async fn add(
     let job = jobs::add(&*store, new).await.map_err(problem)?;
     app.jobs_added.notify_one();
     let mut response = (StatusCode::CREATED, Json(&job)).into_response();
-    if let Ok(location) = HeaderValue::from_str(&format!("{}/v1/jobs/{}", prefix.0, job.id)) {
-        response.headers_mut().insert(header::LOCATION, location);
-    }
+    prefix.set_location(&mut response, &format!("/v1/jobs/{}", job.id));
     Ok(response)
 }
 
-/// Checks that the data is there when the job is due to which its input refers.
+/// Checks the data to which a job's input refers: its session has to have it when the job is due.
 async fn check_data(app: &App, caller: &Caller, new: &NewJob) -> Result<(), Problem> {
     let Some(Input(input)) = new.run.input.as_ref().filter(|input| data::has_references(&input.0)) else {
         return Ok(());
     };
-    let has_begun = match (caller.harness.journal(), &new.session_id) {
-        (Some(journal), Some(session)) => {
-            journal.session(session).await.map_err(|error| app.unreadable(&error))?.is_some()
-        }
-        _ => false,
+    let refused = || {
+        let why = "a job refers to data only if its `session_id` names a session that has begun";
+        Problem::misfit("/input/content", why)
     };
-    match &new.session_id {
-        Some(session) if has_begun => data::check(app, caller, session, input).await,
-        _ => {
-            let why = "a job refers to data only if its `session_id` names a session that has begun";
-            Err(Problem::misfit("/input/content", why))
-        }
-    }
+    let session = new.session_id.as_ref().ok_or_else(refused)?;
+    let journal = caller.harness.journal().ok_or_else(refused)?;
+    journal.session(session).await.map_err(|error| app.unreadable(&error))?.ok_or_else(refused)?;
+    data::check(app, caller, session, input).await
 }
 
 pub(crate) async fn get(caller: Caller, Path(id): Path<String>) -> Result<Json<JobView>, Problem> {

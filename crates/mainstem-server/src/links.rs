@@ -93,9 +93,7 @@ pub(crate) async fn add(
     let page = cfg!(feature = "page").then(|| format!("{}/#{}?link={token}", prefix.0, link.session));
     let mut response =
         (StatusCode::CREATED, Json(NewLinkView { link: view(link), token, page })).into_response();
-    if let Ok(location) = HeaderValue::from_str(&format!("{}{path}", prefix.0)) {
-        response.headers_mut().insert(header::LOCATION, location);
-    }
+    prefix.set_location(&mut response, &path);
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     Ok(response)
 }

@@ -4,7 +4,8 @@ use std::{convert::Infallible, sync::Arc};
 
 use axum::{
     extract::{FromRequestParts, OriginalUri},
-    http::request::Parts,
+    http::{HeaderValue, header, request::Parts},
+    response::Response,
 };
 
 /// The path prefix under which the routes are nested; empty if they are not.
@@ -17,6 +18,13 @@ impl Prefix {
         let whole = parts.extensions.get::<OriginalUri>().map(|OriginalUri(uri)| uri.path());
         let prefix = whole.and_then(|whole| whole.strip_suffix(parts.uri.path()));
         Self(prefix.unwrap_or_default().into())
+    }
+
+    /// Sets the `Location` of a response to a path of the routes.
+    pub(crate) fn set_location(&self, response: &mut Response, path: &str) {
+        if let Ok(location) = HeaderValue::from_str(&format!("{}{path}", self.0)) {
+            response.headers_mut().insert(header::LOCATION, location);
+        }
     }
 }
 

@@ -91,9 +91,7 @@ pub(crate) async fn post(
         Some((form, permit)) => respond_with(&app, &found, encoder(form, prefix.clone()), permit, tied),
         None => wait_and_describe(&found, &headers).await,
     };
-    if let Ok(location) = HeaderValue::from_str(&format!("{}/v1/runs/{}", prefix.0, found.id())) {
-        response.headers_mut().insert(header::LOCATION, location);
-    }
+    prefix.set_location(&mut response, &format!("/v1/runs/{}", found.id()));
     if !is_new {
         response.headers_mut().insert("idempotent-replayed", HeaderValue::from_static("true"));
     }

@@ -41,7 +41,7 @@ impl DataStore for SessionData {
         let stored = self.journal.store_data(&self.session, &data.sha256, bytes).await;
         match stored.map_err(|error| Failure::new(CODE, error.to_string()))? {
             true => Ok(data),
-            false => Err(Failure::new(CODE, "too much data waits for sessions to begin")),
+            false => Err(Failure::new(CODE, "the tenant has too much data in sessions that have not begun")),
         }
     }
 

@@ -243,7 +243,7 @@ impl Start {
         };
         let data = session.data_store();
         let input = match &data {
-            // What is not stored by then stays in its message, of a run that ends at once.
+            // A run that is cancelled meanwhile begins with its data in the message.
             Some(data) => {
                 let stored = unless(cancel.token().cancelled(), store_data(&**data, input.clone())).await;
                 stored.unwrap_or(input)

@@ -96,8 +96,8 @@ pub(crate) struct Add {
     pub(crate) id: Option<JobId>,
 }
 
-fn some(text: &str) -> Result<usize, &'static str> {
-    text.parse().ok().filter(|count| *count > 0).ok_or("expected a number above 0")
+fn at_least_one(text: &str) -> Result<usize, &'static str> {
+    text.parse().ok().filter(|count| *count > 0).ok_or("must be at least 1")
 }
 
 fn cron(text: &str) -> Result<String, CronError> {
@@ -125,7 +125,7 @@ pub(crate) struct Worker {
     #[arg(long, value_name = "FILE|URL")]
     pub(crate) journal: Option<JournalAt>,
     /// How many jobs run at once.
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = some)]
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = at_least_one)]
     pub(crate) jobs: usize,
     /// How many jobs of a tenant run at once, in all processes that share the journal.
     #[arg(long, value_name = "N")]

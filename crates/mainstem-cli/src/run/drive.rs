@@ -91,7 +91,7 @@ pub(super) struct Drive {
     is_given_up: bool,
     events: Events,
     filter: EventFilter,
-    /// What is said if no event matches the filter.
+    /// The warning that is shown if no event matches the filter.
     unmatched: Option<String>,
     clock: Clocks,
 }

@@ -27,7 +27,7 @@ pub(super) fn filter(args: &args::Run, session: &str) -> EventFilter {
     filter
 }
 
-/// Returns what is said if no agent is at the path of `--under`, or below it.
+/// Returns the warning for a path of `--under` at which no agent has run.
 pub(super) fn unmatched(args: &args::Run) -> Option<String> {
     args.under.as_ref().map(|path| format!("warning: --under: there was no agent at {path:?}"))
 }

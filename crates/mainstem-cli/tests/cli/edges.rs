@@ -59,7 +59,7 @@ fn what_cannot_be_done_is_said() {
         ("attach s --journal damaged.db", "the journal damaged.db: ", 3),
         ("replay s --journal damaged.db", "the journal damaged.db: ", 3),
         ("sessions list --journal damaged.db", "the journal damaged.db: ", 3),
-        ("worker -m demo --jobs 0", "expected a number above 0", 2),
+        ("worker -m demo --jobs 0", "must be at least 1", 2),
         ("jobs add Look --cron nope", "invalid value 'nope' for '--cron <EXPRESSION>'", 2),
         (
             "run -m demo Compare --under xx --progress quiet",

@@ -9,7 +9,7 @@ const TOKEN: &str = "the-token-of-the-harness";
 struct Served {
     address: String,
     _server: Running,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 impl Served {
@@ -19,7 +19,7 @@ impl Served {
             "serve -m demo --demo-pace {pace} --bind 127.0.0.1:0 --log off --token-file tokens --journal"
         );
         let mut server = mainstem(&line).file("tokens", TOKEN).arg(folder.path().join("j.db")).start();
-        Self { address: server.line().trim().to_owned(), _server: server, _folder: folder }
+        Self { address: server.line().trim().to_owned(), _server: server, folder }
     }
 
     fn at(&self, token: &str, command: &str) -> Done {
@@ -125,10 +125,15 @@ fn a_large_picture_is_sent_and_exported() {
     let done = served.at(TOKEN, &format!("run --session s --attach {} Compare", picture.display()));
     assert_eq!(done.code, Some(0), "{done:?}");
 
+    // The server has it, and its journal.
     let exported = served.at(TOKEN, "sessions export s");
-    let start: Value = serde_json::from_str(exported.stdout.lines().next().unwrap()).unwrap();
-    let source = &start["input"][0]["content"][2]["source"];
-    assert_eq!(source["base64"].as_str().map(str::len), Some((8 + (3usize << 20)).div_ceil(3) * 4));
+    let journal = served.folder.path().join("j.db");
+    let local = mainstem("sessions export s --journal").arg(journal).run();
+    for export in [&exported, &local] {
+        let start: Value = serde_json::from_str(export.stdout.lines().next().unwrap()).unwrap();
+        let source = &start["input"][0]["content"][2]["source"];
+        assert_eq!(source["base64"].as_str().map(str::len), Some((8 + (3usize << 20)).div_ceil(3) * 4));
+    }
     let replayed = mainstem("replay r.ndjson --speed max").file("r.ndjson", &exported.stdout).run();
     assert_eq!(replayed.code, Some(0), "{replayed:?}");
 }

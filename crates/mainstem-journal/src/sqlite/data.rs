@@ -18,11 +18,12 @@ pub(super) struct StoreData {
     pub(super) now: Timestamp,
 }
 
-/// Whether a session, whose name is in `data`, has begun.
+/// A condition: the session of a row of `data` has begun.
 const BEGUN: &str = "EXISTS (SELECT 1 FROM sessions WHERE name = data.session AND last > 0)";
 
-/// Stores data of a session, so that the file has a format that older programs refuse; if it is
-/// stored, it waits anew. Returns `false` if too much data waits for its session to begin.
+/// Stores data of a session, and sets a format of the file that older programs refuse. Data that is
+/// stored already, of a session that has not begun, gets a new time. Returns `false` if the tenant
+/// has too much data of such sessions.
 pub(super) fn add(connection: &Connection, data: &StoreData) -> rusqlite::Result<bool> {
     let StoreData { session, id, bytes, now } = data;
     let begun = "SELECT EXISTS (SELECT 1 FROM sessions WHERE name = ?1 AND last > 0)";
@@ -42,7 +43,7 @@ pub(super) fn add(connection: &Connection, data: &StoreData) -> rusqlite::Result
     Ok(true)
 }
 
-/// Returns how many bytes wait for sessions of the same tenant to begin.
+/// Returns the size of the data of sessions that have not begun, of the same tenant, in bytes.
 fn waiting(connection: &Connection, session: &SessionId) -> rusqlite::Result<u64> {
     let sql = format!(
         "SELECT coalesce(sum(length(bytes)), 0) FROM data WHERE waits_since IS NOT NULL AND NOT {BEGUN}
@@ -51,7 +52,7 @@ fn waiting(connection: &Connection, session: &SessionId) -> rusqlite::Result<u64
     connection.query_row(&sql, [session.tenant().unwrap_or_default()], |row| number(row, 0))
 }
 
-/// Removes data that has waited too long for its session to begin.
+/// Removes old data of sessions that have not begun.
 pub(super) fn remove_abandoned(connection: &Connection, now: Timestamp) -> rusqlite::Result<()> {
     let oldest = now.as_micros().saturating_sub(DATA_WAITS.as_micros() as u64) as i64;
     let sql = format!("DELETE FROM data WHERE waits_since < ?1 AND NOT {BEGUN}");
@@ -81,7 +82,7 @@ pub(super) fn find(
     let values = params![session.as_str(), id.as_str()];
     let row = connection.prepare_cached(row)?.query_row(values, |row| row.get(0)).optional()?;
     let Some(row) = row else { return Ok(None) };
-    // An expression in SQL would load all of it for each part.
+    // SQL's `substr` would load the whole value for each part.
     let blob = connection.blob_open("main", "data", "bytes", row, true)?;
     let end = blob.len().min(usize::try_from(part.end).unwrap_or(usize::MAX));
     let start = end.min(usize::try_from(part.start).unwrap_or(usize::MAX));

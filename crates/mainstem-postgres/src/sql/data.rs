@@ -11,10 +11,10 @@ use tokio_postgres::types::ToSql;
 use super::{number, query, query_opt, signed};
 use crate::error::Result;
 
-/// Stores data of a session; if it is stored, it waits anew. Returns `false` if too much data waits
-/// for its session to begin.
+/// Stores data of a session. Data that is stored already, of a session that has not begun, gets a
+/// new time. Returns `false` if the tenant has too much data of such sessions.
 pub(crate) async fn add(client: &Client, session: &SessionId, id: &DataId, bytes: &[u8]) -> Result<bool> {
-    // The row is locked, so that a deletion that is under way has removed it first.
+    // Locks the session's row, so that a concurrent deletion ends first.
     let sql = "WITH begun AS (SELECT FROM sessions WHERE name = $1::text AND last > 0 FOR KEY SHARE)
         INSERT INTO data (session, id, bytes, waits_since)
             SELECT $1::text, $2::text, $3::bytea, CASE WHEN EXISTS (SELECT FROM begun) THEN NULL ELSE clock_timestamp() END
@@ -29,7 +29,7 @@ pub(crate) async fn add(client: &Client, session: &SessionId, id: &DataId, bytes
     let (tenant, most) = (session.tenant().unwrap_or_default(), signed(MAX_WAITING_DATA));
     let values: [&(dyn ToSql + Sync); 5] = [&session.as_str(), &id.as_str(), &bytes, &tenant, &most];
     let Some(stored) = query_opt(client, sql, &values).await? else {
-        // Either it is stored and does not wait, or there is no room for it.
+        // No row was written: the data is stored already, or its tenant has reached the limit.
         return Ok(size(client, session, id).await?.is_some());
     };
     if stored.try_get::<_, bool>(0)? {
@@ -38,7 +38,7 @@ pub(crate) async fn add(client: &Client, session: &SessionId, id: &DataId, bytes
     Ok(true)
 }
 
-/// Removes data that has waited too long for its session to begin.
+/// Removes old data of sessions that have not begun.
 pub(crate) async fn remove_abandoned(client: &Client) -> Result<()> {
     let waits = DATA_WAITS.as_secs_f64();
     for (change, begun) in [("DELETE FROM data", "NOT"), ("UPDATE data SET waits_since = NULL", "")] {
@@ -64,7 +64,7 @@ pub(crate) async fn find(
     id: &DataId,
     part: &Range<u64>,
 ) -> Result<Option<Bytes>> {
-    // Data has less than 1 GiB, the most that a value can have.
+    // A value has at most 1 GiB, so that offsets fit into an `i32`.
     let from = i32::try_from(part.start).unwrap_or(i32::MAX - 1);
     let count =
         i32::try_from(part.end.saturating_sub(part.start)).unwrap_or(i32::MAX).min(i32::MAX - 1 - from);

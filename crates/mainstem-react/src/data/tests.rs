@@ -6,7 +6,7 @@ use mainstem_message::{Message, Opaque, Role, ToolCallId, ToolResult, ToolState}
 
 use super::*;
 
-/// A store in memory, which is full from a number of bytes on.
+/// A store in memory, which may be full.
 #[derive(Default)]
 struct Store {
     stored: Mutex<Vec<(StoredData, Bytes)>>,
@@ -72,7 +72,7 @@ async fn large_data_is_stored_and_all_else_stays() {
     assert_eq!(found, [&kept[..], &[stored.clone(), stored]].concat());
     assert_eq!(store.stored.lock().unwrap()[0].1, large);
 
-    // What can't be stored is not lost.
+    // Data that can't be stored stays in its message.
     let found = sources(&Store { is_full: true, ..Store::default() }, &[user, tool]).await;
     assert_eq!(found, [&kept[..], &[base64(&large), base64(&large)]].concat());
 }
