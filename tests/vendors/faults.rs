@@ -20,7 +20,7 @@ use serde_json::{Map, Value, json};
 
 use crate::api::{Provider, vendors};
 
-fn ms(millis: u64) -> Duration {
+pub(crate) fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
@@ -42,7 +42,7 @@ fn harness(model: impl Model) -> Harness {
         .unwrap()
 }
 
-async fn run(model: impl Model) -> Vec<AgentEvent> {
+pub(crate) async fn run(model: impl Model) -> Vec<AgentEvent> {
     let events: Vec<_> = harness(model).stream_events("go").collect().await;
     laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
     events
@@ -151,7 +151,7 @@ async fn a_cut_before_the_first_byte_is_tried_again() {
 }
 
 /// The conversation of a run, without the ids of messages and calls.
-fn conversation(events: &[AgentEvent]) -> Vec<String> {
+pub(crate) fn conversation(events: &[AgentEvent]) -> Vec<String> {
     let shown = |block: &ContentBlock| match block {
         ContentBlock::Text { text, .. } => text.clone(),
         ContentBlock::ToolCall(call) => format!("{}({})", call.name, call.arguments),

@@ -10,5 +10,6 @@ mod faults;
 mod models;
 mod pause;
 mod rates;
+mod resume;
 mod secrets;
 mod services;

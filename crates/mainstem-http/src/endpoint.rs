@@ -13,12 +13,13 @@ use mainstem_model::{Model, ModelRequest, ModelStream};
 use reqwest::Url;
 use secrecy::SecretString;
 
-use crate::{Api, Auth, ConfigError, Dialect, Exchange, HttpClient, Server, Service};
+use crate::{Api, Auth, ConfigError, Dialect, Exchange, HttpClient, Server, Service, resumption::Resumer};
 
 /// A model behind an API: its name, its server, and the API's own settings. Clones share what was
 /// learned about the server; all models of a tokio runtime share connections.
 ///
-/// Dropping a stream closes the connection, so that further tokens are not paid for. Retries after
+/// Dropping a stream closes the connection, so that further tokens are not paid for; a response that
+/// outlives its connection ([`Resumption`](crate::Resumption)) is cancelled. Retries after
 /// transient failures, time limits and fallbacks are decorators of `mainstem-model`; without them,
 /// only connecting has a limit (10 s).
 #[derive(Clone)]
@@ -172,7 +173,8 @@ impl<A: Api> Model for Endpoint<A> {
 
     fn stream(&self, request: ModelRequest) -> ModelStream {
         let decoder = A::decoder(self.server.clone());
-        Box::pin(Exchange::new(self.server.clone(), decoder, open::open(self.clone(), request)))
+        let resumer = Resumer::new(self.http.clone(), self.server.clone());
+        Box::pin(Exchange::new(resumer, decoder, self.server.clone(), open::open(self.clone(), request)))
     }
 }
 

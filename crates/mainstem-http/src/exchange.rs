@@ -11,8 +11,9 @@ use futures_core::Stream;
 use mainstem_model::{ModelDelta, ModelError, message::RateLimits};
 
 use crate::{
-    Server,
+    Resumption, Server,
     response::{Cut, Payloads, ResponseBody},
+    resumption::{Failed, Found, Resumer, Resuming},
 };
 
 /// Decoded deltas that were not yielded yet.
@@ -32,6 +33,21 @@ pub trait Decode: Send + Unpin + 'static {
     /// As for [`decode`](Self::decode).
     fn decode_whole(&mut self, body: &str, deltas: &mut Deltas) -> Result<(), ModelError>;
 
+    /// Reads the state of a response that was streamed until a cut: adds what did not come before,
+    /// once the response is complete.
+    ///
+    /// # Errors
+    /// As for [`decode`](Self::decode).
+    fn decode_state(&mut self, _body: &str, _deltas: &mut Deltas) -> Result<(), ModelError> {
+        Ok(())
+    }
+
+    /// Returns where the response is read on after a cut; `None` for one that ends with its
+    /// connection, and for one that is over.
+    fn resumption(&self) -> Option<Resumption> {
+        None
+    }
+
     /// Returns `true` if the last payload was the end.
     fn is_done(&self) -> bool;
 
@@ -42,11 +58,13 @@ pub trait Decode: Send + Unpin + 'static {
     fn finish(&mut self, deltas: &mut Deltas) -> Result<(), ModelError>;
 }
 
-/// One call. The first poll sends the request; dropping it closes the connection.
-pub(crate) struct Exchange<D> {
+/// One call. The first poll sends the request; dropping it closes the connection, and cancels a
+/// response that outlives that.
+pub(crate) struct Exchange<D: Decode> {
     state: State,
     decoder: D,
     server: Arc<Server>,
+    resumer: Resumer,
     /// The deltas of a payload that were not yielded yet.
     deltas: Deltas,
 }
@@ -57,17 +75,20 @@ type Opened = Result<(RateLimits, ResponseBody), ModelError>;
 enum State {
     Opening(Pin<Box<dyn Future<Output = Opened> + Send>>),
     Reading(Payloads),
+    /// The connection was cut, and the server is asked for the rest.
+    Resuming(Resuming),
     Over,
 }
 
 impl<D: Decode> Exchange<D> {
     /// Creates the exchange that begins with `opening` and is read by `decoder`.
     pub(crate) fn new(
-        server: Arc<Server>,
+        resumer: Resumer,
         decoder: D,
+        server: Arc<Server>,
         opening: impl Future<Output = Opened> + Send + 'static,
     ) -> Self {
-        Self { state: State::Opening(Box::pin(opening)), decoder, server, deltas: Deltas::new() }
+        Self { state: State::Opening(Box::pin(opening)), decoder, server, resumer, deltas: Deltas::new() }
     }
 
     /// Reads one payload; ready when it was decoded or the response is over.
@@ -77,13 +98,20 @@ impl<D: Decode> Exchange<D> {
                 let (limits, body) = ready!(opening.as_mut().poll(cx))?;
                 self.begin(limits, body)
             }
-            State::Reading(payloads) => match ready!(payloads.poll_next(cx)) {
-                Some(Ok(payload)) => {
-                    self.decoder.decode(&payload, &mut self.deltas)?;
-                    if self.decoder.is_done() { self.finish() } else { Ok(()) }
+            State::Reading(payloads) => match payloads.poll_next(cx) {
+                Poll::Ready(Some(Ok(payload))) => self.payload(&payload),
+                Poll::Ready(Some(Err(cut))) => self.cut(Some(cut)),
+                Poll::Ready(None) => self.cut(None),
+                Poll::Pending => {
+                    ready!(self.resumer.poll_silence(cx));
+                    let Some(from) = self.decoder.resumption() else { return Poll::Pending };
+                    self.state = State::Resuming(self.resumer.resume_silent(from));
+                    Ok(())
                 }
-                Some(Err(cut)) => self.cut(cut),
-                None => self.finish(),
+            },
+            State::Resuming(resuming) => match ready!(resuming.as_mut().poll(cx)) {
+                Ok(found) => self.resumed(found),
+                Err(failed) => self.resume_again(&failed),
             },
             State::Over => Ok(()),
         })
@@ -106,14 +134,68 @@ impl<D: Decode> Exchange<D> {
         }
     }
 
+    fn payload(&mut self, payload: &str) -> Result<(), ModelError> {
+        self.decoder.decode(payload, &mut self.deltas)?;
+        if self.decoder.is_done() {
+            return self.finish();
+        }
+        if self.decoder.resumption().is_some() {
+            self.resumer.came();
+        }
+        Ok(())
+    }
+
     fn finish(&mut self) -> Result<(), ModelError> {
         self.state = State::Over;
         self.decoder.finish(&mut self.deltas)
     }
 
-    /// Ends after the connection failed. A response that was complete by then is fine.
-    fn cut(&mut self, cut: Cut) -> Result<(), ModelError> {
-        self.finish().map_err(|_| cut.into_error(&self.server))
+    /// Goes on after the connection has ended. A response that was complete by then is fine.
+    fn cut(&mut self, cut: Option<Cut>) -> Result<(), ModelError> {
+        if let Some(from) = self.decoder.resumption() {
+            let cut = cut.map_or_else(|| self.server.unfinished(), |cut| cut.into_error(&self.server));
+            self.state = State::Resuming(self.resumer.resume(from, cut));
+            return Ok(());
+        }
+        self.finish().map_err(|unfinished| cut.map_or(unfinished, |cut| cut.into_error(&self.server)))
+    }
+
+    fn resumed(&mut self, found: Found) -> Result<(), ModelError> {
+        match found {
+            Found::Rest(payloads) => {
+                self.resumer.came();
+                self.state = State::Reading(payloads);
+            }
+            Found::State(body) => {
+                self.decoder.decode_state(&body, &mut self.deltas)?;
+                match self.decoder.resumption() {
+                    Some(from) => self.state = State::Resuming(self.resumer.poll_again(from)),
+                    None => return self.finish(),
+                }
+            }
+        }
+        self.deltas.push_back(ModelDelta::InProgress);
+        Ok(())
+    }
+
+    /// Ends a response that the server would go on with.
+    fn cancel(&mut self) {
+        if let Some(from) = self.decoder.resumption() {
+            self.resumer.cancel(from);
+        }
+    }
+
+    fn resume_again(&mut self, failed: &Failed) -> Result<(), ModelError> {
+        if let Some(from) = self.decoder.resumption() {
+            self.state = State::Resuming(self.resumer.failed(from, failed)?);
+        }
+        Ok(())
+    }
+}
+
+impl<D: Decode> Drop for Exchange<D> {
+    fn drop(&mut self) {
+        self.cancel();
     }
 }
 
@@ -132,6 +214,7 @@ impl<D: Decode> Stream for Exchange<D> {
             if let Err(error) = ready!(me.poll_step(cx)) {
                 me.state = State::Over;
                 me.deltas.clear();
+                me.cancel();
                 return Poll::Ready(Some(Err(error)));
             }
         }

@@ -4,6 +4,7 @@
 //! * [`Api`]: a vendor's API: paths, requests, settings
 //! * [`Service`]: a service that offers an API: address, headers, variables
 //! * [`Decode`]: the decoder of responses: a payload in, deltas out
+//! * [`Resumption`]: where a response that outlives its connection is read on
 //! * [`Template`], [`Output`]: what the payloads of a response have in common, parsed once
 //! * [`Dialect`]: deviations of a server from its API, learned from its [`ServerError`]s
 //! * [`Fields`], [`Arguments`]: parts of the bodies of requests
@@ -23,6 +24,7 @@ mod fields;
 mod model_list;
 mod rate_limits;
 mod response;
+mod resumption;
 mod retry_after;
 mod server;
 mod server_error;
@@ -41,6 +43,7 @@ pub use fields::Fields;
 pub use mainstem_outbound::client;
 pub use model_list::{ListedModel, ModelPage};
 pub use reqwest::{Client, RequestBuilder, Response, Url};
+pub use resumption::Resumption;
 pub(crate) use retry_after::retry_after;
 pub use secrecy::SecretString;
 pub use server::{Auth, Server};

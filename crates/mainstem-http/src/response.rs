@@ -54,7 +54,7 @@ enum Source {
 pub(crate) struct Refusal {
     /// The error in it.
     pub(crate) error: ServerError,
-    status: StatusCode,
+    pub(crate) status: StatusCode,
     retry_after: Option<Duration>,
 }
 
@@ -88,6 +88,18 @@ pub(crate) async fn get(
     limit: Duration,
 ) -> Result<Result<Response<Body>, Refusal>, ModelError> {
     checked(http.get(server, limit).await?).await
+}
+
+/// Asks for a stream of server-sent events; the inner error is the status of a refusal.
+///
+/// # Errors
+/// As for [`send`].
+pub(crate) async fn stream(
+    http: &HttpClient,
+    server: &Server,
+) -> Result<Result<Payloads, StatusCode>, ModelError> {
+    let sent = checked(http.get_stream(server).await?).await?;
+    Ok(sent.map(Payloads::events).map_err(|refusal| refusal.status))
 }
 
 async fn checked(response: Response<Body>) -> Result<Result<Response<Body>, Refusal>, ModelError> {

@@ -85,6 +85,14 @@ impl HttpClient {
         sent.map_err(|error| failure(server, error))
     }
 
+    /// Asks for a stream of server-sent events and waits for the head of the response.
+    pub(crate) async fn get_stream(&self, server: &Server) -> Result<Response<Body>, ModelError> {
+        let headers = headers(server, [(ACCEPT, "text/event-stream")])?;
+        let url = server.url().clone();
+        let sent = self.way().send(|client| client.get(url).headers(headers)).await;
+        sent.map_err(|error| failure(server, error))
+    }
+
     fn way(&self) -> Way {
         match &self.0 {
             Kind::Own(client) => Way::Own(client.clone()),

@@ -92,6 +92,9 @@ pub enum ModelDelta {
     },
     /// What the service still allows, as the head of its response reports.
     RateLimits(Box<RateLimits>),
+    /// The service works on the answer and has nothing new of it, as it says when asked: the call is
+    /// not silent.
+    InProgress,
     /// The answer comes in one piece, and why.
     NotStreaming {
         /// Why the model or the server cannot stream.
@@ -109,6 +112,7 @@ impl ModelDelta {
                 | Self::RateLimitWait { .. }
                 | Self::RateLimitPassed { .. }
                 | Self::RateLimits(_)
+                | Self::InProgress
                 | Self::NotStreaming { .. }
         )
     }

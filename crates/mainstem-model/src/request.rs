@@ -5,6 +5,7 @@ mod size;
 use std::sync::Arc;
 
 use mainstem_message::{Message, ToolSpec};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 pub use self::size::{size_of, size_of_tool};
@@ -157,21 +158,37 @@ impl ModelOptions {
 }
 
 /// What happens when a model call fails after the first part of its answer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum OnCut {
     /// The call is repeated, or another model is called; what the failed attempt has said is taken
     /// back.
     #[default]
     Repeat,
+    /// The answer is read on from where it was cut, without being paid for twice, where the vendor
+    /// keeps it; elsewhere, and once the vendor has it no longer, as for [`Repeat`](Self::Repeat).
+    ///
+    /// The vendor has to store the answer for that. OpenAI's Responses API does so for
+    /// [background responses], whose first token comes later than that of others. A call that is
+    /// dropped is cancelled there.
+    ///
+    /// [background responses]: https://platform.openai.com/docs/guides/background
+    Resume,
     /// The call fails, and the part stays.
     Fail,
+}
+
+impl OnCut {
+    /// The names in settings, with their values.
+    pub const NAMES: [(&str, Self); 3] =
+        [("repeat", Self::Repeat), ("resume", Self::Resume), ("fail", Self::Fail)];
 }
 
 impl ModelRequest {
     /// Returns `true` if the call may be repeated after a part of its answer was delivered.
     pub(crate) fn can_repeat_cut(&self) -> bool {
-        self.options.on_cut.unwrap_or_default() == OnCut::Repeat
+        self.options.on_cut.unwrap_or_default() != OnCut::Fail
     }
 }
 

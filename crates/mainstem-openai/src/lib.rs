@@ -59,6 +59,17 @@
 //! request's [`cache_key`](mainstem_model::ModelRequest::cache_key), and `stream_options` with
 //! `include_obfuscation: false`, without which each chunk has random text.
 //!
+//! # What outlives a cut
+//! With [`OnCut::Resume`](mainstem_model::OnCut::Resume), OpenAI and Azure write responses in the
+//! [background], and store them (`store: true`). When the connection is cut, or silent for 30 s, the
+//! rest is requested by the number of the last event; the vendor has that stream for some minutes.
+//! After that, the response is requested every 2 s until it is complete. A call is repeated after
+//! five requests that failed in a row, or if the vendor has the response no longer. A call that is
+//! dropped is cancelled, in a task of its own; one that is dropped before its first event, or whose
+//! process dies, is written to its end and paid for. Neither API has idempotency keys.
+//!
+//! [background]: https://platform.openai.com/docs/guides/background
+//!
 //! # What a server does not support
 //! After an error about one of these, the request is repeated without it, and clones remember:
 //!
@@ -73,6 +84,8 @@
 //!   vendor's default
 //! * responses: encrypted reasoning in `include` (a model that does not reason): none is requested
 //! * responses: `reasoning.summary` (an organization that may not): the thinking is not visible
+//! * responses: `background`, `store` (an organization whose data is not retained): neither is
+//!   requested, and a cut response is repeated
 //! * responses: reasoning that another account encrypted: that of earlier turns is left out, of
 //!   this request only
 

@@ -1,5 +1,6 @@
 //! The Responses API.
 
+mod background;
 mod decoder;
 mod dialect;
 mod event;
@@ -22,7 +23,8 @@ use crate::{
 /// A model behind the Responses API, by default at `https://api.openai.com/v1`.
 ///
 /// The vendor stores nothing (`store: false`): each request holds the whole conversation, with the
-/// model's encrypted reasoning. A base URL ends with `/v1`, such as Azure's `…/openai/v1`; the URL
+/// model's encrypted reasoning. With [`OnCut::Resume`](mainstem_model::OnCut::Resume) it stores each
+/// response, and an answer that is cut is read on. A base URL ends with `/v1`, such as Azure's `…/openai/v1`; the URL
 /// of the whole endpoint is accepted, too. [`OpenAiExt`](crate::OpenAiExt) has further settings.
 ///
 /// ```

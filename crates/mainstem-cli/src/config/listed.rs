@@ -10,6 +10,7 @@ use std::{
 use mainstem::{
     guard::Network,
     mcp::Server,
+    model::OnCut,
     policy::{ContextWindows, Cost, Effect, Prices, Rule, RuleSet},
     remote::Host,
     spec::Effort,
@@ -82,6 +83,7 @@ literals! {
     CompactAt: value => value.0.to_string();
     Cost: value => value.micros().to_string();
     Effort: value => quoted(&value.to_string());
+    OnCut: value => quoted(OnCut::NAMES.iter().find(|(_, way)| way == value).map_or("", |(name, _)| name));
     Network: value => quoted(if *value == Network::On { "on" } else { "off" });
     Prices: _value => "set".to_owned();
     ContextWindows: _value => "set".to_owned();

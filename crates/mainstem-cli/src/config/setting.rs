@@ -20,6 +20,7 @@ use clap::{
 use mainstem::{
     guard::Network,
     mcp::Server,
+    model::OnCut,
     policy::{ContextWindows, Cost, Prices},
     spec::Effort,
 };
@@ -117,7 +118,8 @@ flag_values! {
     CompactAt: text::compact_at;
     Cost: text::dollars;
     Network: network();
-    Effort: efforts();
+    Effort: named(Effort::NAMES, Effort::None);
+    OnCut: named(OnCut::NAMES, OnCut::Repeat);
 }
 
 flag_values!(@ PathBuf: PathBufValueParser::new());
@@ -128,11 +130,14 @@ fn network() -> impl TypedValueParser<Value = Network> {
     PossibleValuesParser::new([on, off]).map(|name| if name == "off" { Network::Off } else { Network::On })
 }
 
-fn efforts() -> impl TypedValueParser<Value = Effort> {
-    let names = Effort::NAMES.map(|(name, _)| name);
-    PossibleValuesParser::new(names).map(|chosen| {
-        let effort = Effort::NAMES.iter().find(|(name, _)| *name == chosen);
-        effort.map_or(Effort::None, |(_, effort)| *effort)
+/// Returns the parser of a value that has a name.
+fn named<T: Copy + Send + Sync + 'static, const N: usize>(
+    all: [(&'static str, T); N],
+    default: T,
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(all.map(|(name, _)| name)).map(move |chosen| {
+        let found = all.iter().find(|(name, _)| *name == chosen);
+        found.map_or(default, |(_, value)| *value)
     })
 }
 

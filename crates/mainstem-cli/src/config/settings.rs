@@ -16,7 +16,7 @@ use mainstem::{
     api::RunOptions,
     guard::Network,
     mcp::Server,
-    model::ModelOptions,
+    model::{ModelOptions, OnCut},
     policy::{self, ContextWindows, Cost, Prices},
     provider::PROVIDERS,
     remote::Host,
@@ -59,6 +59,14 @@ table! {
         /// own.
         #[arg(long, value_name = "N", help_heading = "Limits")]
         max_output_tokens: Option<Setting<NonZeroU32>> { project: chooses, trust: NotNeeded }
+
+        /// What happens when an answer is cut: its call is repeated (the default), the answer is read
+        /// on where the vendor stores it, which `resume` asks it to do, or the run fails.
+        #[arg(long, value_name = "WAY")]
+        on_cut: Option<Setting<OnCut>> {
+            project: turns_off,
+            trust: ToTurnOn("\"resume\"", "has vendors store the answers of models"),
+        }
 
         /// The directory that agents work in, and whose subagents/*.md declare them; by default the
         /// current one [env: MAINSTEM_WORKSPACE].
@@ -279,6 +287,7 @@ impl Settings {
         let mut options = ModelOptions::new();
         options.effort = value(&self.effort).map(|effort| effort.to_string());
         options.thinking_budget = value(&self.thinking_budget);
+        options.on_cut = value(&self.on_cut);
         options.max_output_tokens = value(&self.max_output_tokens).map(NonZeroU32::get);
         let origin = self.thinking_budget.as_ref().map_or("", |budget| &*budget.origin);
         options.check_thinking_budget().map_err(|why| anyhow!("{origin}: {why}"))?;

@@ -6,7 +6,7 @@ use clap::{
     Arg, Command, Error,
     builder::{BoolValueParser, TypedValueParser, ValueParserFactory},
 };
-use mainstem::guard::Network;
+use mainstem::{guard::Network, model::OnCut};
 use serde::Deserialize;
 
 use super::{
@@ -68,6 +68,13 @@ impl fmt::Display for Switch {
 impl OnOff for Option<Setting<Network>> {
     fn state(&self) -> Option<bool> {
         value(self).map(|network| network == Network::On)
+    }
+}
+
+/// On if the vendor is to store answers.
+impl OnOff for Option<Setting<OnCut>> {
+    fn state(&self) -> Option<bool> {
+        value(self).map(|way| way == OnCut::Resume)
     }
 }
 

@@ -4,7 +4,7 @@ mod items;
 
 use std::{fmt::Display, sync::Arc};
 
-use mainstem_http::{Api, Decode, Deltas, Output, Server, ServerError, Template};
+use mainstem_http::{Api, Decode, Deltas, Output, Resumption, Server, ServerError, Template};
 use mainstem_message::{StopReason, Usage};
 use mainstem_model::{ErrorKind, ModelDelta, ModelError};
 use serde::Deserialize;
@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 use self::items::Items;
 use super::{
     Responses,
-    event::{Ending, Fragment, Head, ItemEvent, Response, SummaryPart},
+    background::Background,
+    event::{Beginning, Ending, Fragment, Head, ItemEvent, Response, SummaryPart},
 };
 
 /// What differs in each event and is not read.
@@ -24,6 +25,8 @@ pub(crate) struct Decoder {
     server: Arc<Server>,
     template: Template,
     items: Items,
+    /// Set while the response is written in the background.
+    background: Option<Background>,
     usage: Option<Usage>,
     stop: Option<StopReason>,
 }
@@ -31,11 +34,15 @@ pub(crate) struct Decoder {
 impl Decoder {
     pub(crate) fn new(server: Arc<Server>) -> Self {
         let template = Template::new(&VARYING);
-        Self { server, template, items: Items::default(), usage: None, stop: None }
+        Self { server, template, items: Items::default(), background: None, usage: None, stop: None }
     }
 
     fn event(&mut self, kind: &str, data: &str, out: &mut Output<'_>) -> Result<(), ModelError> {
         match kind {
+            "response.created" => {
+                let Beginning { response } = self.read(data)?;
+                self.background = Background::of(response);
+            }
             "response.output_text.delta" | "response.output_text.done" => {
                 self.fragment(kind, data, Items::text, out)?;
             }
@@ -92,6 +99,7 @@ impl Decoder {
 
     /// Ends the response with its status.
     fn conclude(&mut self, response: Response, data: &str, out: &mut Output<'_>) -> Result<(), ModelError> {
+        self.background = None;
         if response.status.as_deref() == Some("failed") || response.error.is_some() {
             return Err(self.failure(&json!({ "error": response.error })));
         }
@@ -145,13 +153,19 @@ impl Decode for Decoder {
             deltas.push_back(delta);
             return Ok(());
         }
-        let Head { kind } = self.read(data)?;
+        let Head { kind, sequence_number } = self.read(data)?;
+        if self.background.as_ref().is_some_and(|response| response.has_had(sequence_number)) {
+            return Ok(());
+        }
         match kind {
             Some(kind) => {
                 let mut out = Output::new(deltas);
                 self.event(&kind, data, &mut out)?;
-                // What is complete is read once.
-                if kind.ends_with(".delta") {
+                if let Some(response) = &mut self.background {
+                    response.came(sequence_number);
+                }
+                // What is complete is read once; of what may be read on, each number counts.
+                if kind.ends_with(".delta") && self.background.is_none() {
                     out.teach(&mut self.template, data);
                 } else {
                     self.template.forget();
@@ -171,6 +185,20 @@ impl Decode for Decoder {
         }
         self.conclude(response, body, &mut Output::new(deltas))?;
         self.finish(deltas)
+    }
+
+    fn decode_state(&mut self, body: &str, deltas: &mut Deltas) -> Result<(), ModelError> {
+        let mut response: Response = self.read(body)?;
+        if matches!(response.status.as_deref(), Some("queued" | "in_progress")) {
+            return Ok(());
+        }
+        let mut out = Output::new(deltas);
+        self.items.complete(response.output.take().unwrap_or_default(), &mut out);
+        self.conclude(response, body, &mut out)
+    }
+
+    fn resumption(&self) -> Option<Resumption> {
+        self.background.as_ref().map(|response| response.resumption(self.server.url()))
     }
 
     fn is_done(&self) -> bool {

@@ -20,6 +20,8 @@ pub struct Dialect {
     pub(crate) no_effort: bool,
     /// The reasoning of earlier turns is left out: another account of the vendor encrypted it.
     pub(crate) omits_reasoning: bool,
+    /// No background responses: organizations for which the vendor retains no data have none.
+    pub(crate) no_background: bool,
     /// OpenAI's own fields are sent: see [`takes_own_fields`].
     pub(crate) own_fields: bool,
 }
@@ -40,6 +42,8 @@ impl mainstem_http::Dialect for Dialect {
             adapted.own_fields = false;
         } else if words.iter().any(|word| word == "invalid_encrypted_content") {
             adapted.omits_reasoning = true;
+        } else if !self.no_background && is_about_background(param, message) {
+            adapted.no_background = true;
         } else if param == "include" || message.contains("Encrypted content is not supported") {
             adapted.plain = true;
         } else if param == "reasoning.summary" || message.contains("'reasoning.summary'") {
@@ -58,6 +62,12 @@ impl mainstem_http::Dialect for Dialect {
         // The account that encrypted the reasoning concerns one conversation.
         Self { omits_reasoning: false, ..self.clone() }
     }
+}
+
+/// Returns `true` for a refusal to write a response in the background, or to store it.
+fn is_about_background(param: &str, message: &str) -> bool {
+    let names = ["background", "Background", "Zero Data Retention"];
+    matches!(param, "background" | "store") || names.iter().any(|name| message.contains(name))
 }
 
 #[cfg(test)]

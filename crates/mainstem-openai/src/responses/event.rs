@@ -15,6 +15,29 @@ use serde_json::{Map, Value};
 pub(crate) struct Head<'a> {
     #[serde(borrow, rename = "type")]
     pub(crate) kind: Option<Cow<'a, str>>,
+    pub(crate) sequence_number: Option<u64>,
+}
+
+/// A response begins.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Beginning {
+    pub(crate) response: Begun,
+}
+
+/// What is read of a response that begins.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Begun {
+    #[serde(default)]
+    pub(crate) id: String,
+    #[serde(default)]
+    pub(crate) background: Option<bool>,
+    #[serde(default)]
+    pub(crate) reasoning: Option<Reasoning>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Reasoning {
+    pub(crate) effort: Option<Value>,
 }
 
 /// A text of an item: a piece of it (`….delta`), or all of it (`….done`), under a name that depends

@@ -9,7 +9,7 @@ mod input;
 mod tool;
 
 use mainstem_http::Fields;
-use mainstem_model::{ModelRequest, ResponseFormat, ToolChoice};
+use mainstem_model::{ModelRequest, OnCut, ResponseFormat, ToolChoice};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
@@ -53,8 +53,9 @@ impl Serialize for Body<'_> {
         body.field("max_output_tokens", options.max_output_tokens)?;
         body.field("reasoning", self.effort.map(|effort| self.reasoning(effort)))?;
         body.field("text", options.response_format.as_ref().map(|form| json!({ "format": format(form) })))?;
-        // The vendor stores nothing, so the encrypted reasoning is needed in later requests.
-        body.field("store", Some(false))?;
+        // Later requests do not name what the vendor stores, so they need the encrypted reasoning.
+        body.field("store", Some(self.is_kept()))?;
+        body.field("background", self.is_kept().then_some(true))?;
         body.field("include", (!self.dialect.plain).then_some(["reasoning.encrypted_content"]))?;
         body.field("stream", Some(self.dialect.whole.is_none()))?;
         let is_plain = self.dialect.whole.is_none() && self.dialect.own_fields;
@@ -71,6 +72,13 @@ impl Serialize for Body<'_> {
 }
 
 impl<'a> Body<'a> {
+    /// Returns `true` if the vendor goes on with the response after a cut.
+    fn is_kept(&self) -> bool {
+        let Dialect { own_fields, no_background, whole, .. } = self.dialect;
+        let can = *own_fields && !no_background && whole.is_none();
+        can && self.request.options.on_cut == Some(OnCut::Resume)
+    }
+
     fn reasoning(&self, effort: &'a str) -> Reasoning<'a> {
         Reasoning { effort, summary: (!self.dialect.no_summary).then_some("auto") }
     }

@@ -23,14 +23,16 @@ pub(super) struct Items {
     /// The item whose text or thinking came last and may continue.
     open: Option<usize>,
     refused: bool,
+    /// Whether an item that comes whole goes on from what was written of it.
+    goes_on: bool,
 }
 
 #[derive(Default)]
 struct ItemState {
     index: u64,
     stage: Stage,
-    /// Whether any of its text came.
-    written: bool,
+    /// How many bytes of its text were read; those of a template are not counted.
+    written: usize,
 }
 
 #[derive(Clone, Copy, Default, PartialEq)]
@@ -50,7 +52,7 @@ impl Items {
 
     /// Returns `true` if an item has text.
     pub(super) fn is_written(&self, index: u64) -> bool {
-        self.items.iter().any(|place| place.index == index && place.written)
+        self.items.iter().any(|place| place.index == index && place.written > 0)
     }
 
     /// Returns why a complete response stopped.
@@ -94,7 +96,7 @@ impl Items {
         let slot = self.slot(fragment.output_index);
         let place = &mut self.items[slot];
         if place.stage == Stage::Calling && !fragment.delta.is_empty() {
-            place.written = true;
+            place.written += fragment.delta.len();
             out.push(fragment.delta, |delta| ModelDelta::CallArguments { slot, delta });
         }
     }
@@ -112,6 +114,28 @@ impl Items {
         self.items[slot].stage = Stage::Ended { called };
     }
 
+    /// Ends all items of a response of which a part was streamed, each piece of it counted.
+    pub(super) fn complete(&mut self, items: Vec<Item>, out: &mut Output<'_>) {
+        self.goes_on = true;
+        for (index, item) in (0..).zip(items) {
+            if !self.has_ended(index) {
+                self.end(index, item, out);
+            }
+        }
+    }
+
+    fn has_ended(&self, index: u64) -> bool {
+        self.items.iter().any(|place| place.index == index && matches!(place.stage, Stage::Ended { .. }))
+    }
+
+    /// Returns how many bytes at the beginning of an item's text are not read again.
+    fn known(&self, slot: usize) -> usize {
+        match self.items[slot].written {
+            written if written == 0 || self.goes_on => written,
+            _ => usize::MAX,
+        }
+    }
+
     /// Ends the calls that are open.
     pub(super) fn finish(&mut self, deltas: &mut Deltas) {
         for (slot, place) in self.items.iter_mut().enumerate() {
@@ -123,10 +147,11 @@ impl Items {
     }
 
     fn end_message(&mut self, slot: usize, item: &Item, out: &mut Output<'_>) {
-        let written = self.items[slot].written;
-        for (name, text) in item.texts("content").filter(|_| !written) {
-            self.refused |= name == "refusal";
-            self.write(slot, text.to_owned().into(), ModelDelta::Text, out);
+        let mut known = self.known(slot);
+        for (name, text) in item.texts("content") {
+            let rest = behind(&mut known, text);
+            self.refused |= name == "refusal" && !rest.is_empty();
+            self.write(slot, rest.to_owned().into(), ModelDelta::Text, out);
         }
         // The phase is stored with a text block, so an item without text has none.
         let phase = item.field("phase").filter(|_| self.open == Some(slot));
@@ -134,15 +159,14 @@ impl Items {
     }
 
     fn end_reasoning(&mut self, slot: usize, item: Item, out: &mut Output<'_>) {
-        if !self.items[slot].written {
-            let summary: Vec<_> = item.texts("summary").map(|(_, text)| text).collect();
-            let text: String = if summary.is_empty() {
-                item.texts("content").map(|(_, text)| text).collect()
-            } else {
-                summary.join("\n\n")
-            };
-            self.write(slot, text.into(), ModelDelta::Thinking, out);
-        }
+        let summary: Vec<_> = item.texts("summary").map(|(_, text)| text).collect();
+        let text: String = if summary.is_empty() {
+            item.texts("content").map(|(_, text)| text).collect()
+        } else {
+            summary.join("\n\n")
+        };
+        let rest = behind(&mut self.known(slot), &text).to_owned();
+        self.write(slot, rest.into(), ModelDelta::Thinking, out);
         self.end_block(slot, opaque::reasoning(item.0), out);
     }
 
@@ -150,9 +174,8 @@ impl Items {
         if self.items[slot].stage != Stage::Calling {
             self.call(slot, item, out);
         }
-        if !self.items[slot].written
-            && let Some(arguments) = item.field("arguments").filter(|arguments| !arguments.is_empty())
-        {
+        let arguments = behind(&mut self.known(slot), item.field("arguments").unwrap_or_default());
+        if !arguments.is_empty() {
             out.push_whole(ModelDelta::CallArguments { slot, delta: arguments.to_owned() });
         }
         out.push_whole(ModelDelta::CallEnd { slot, opaque: Opaque::new() });
@@ -179,7 +202,7 @@ impl Items {
         }
         self.close_others(slot, out);
         self.open = Some(slot);
-        self.items[slot].written = true;
+        self.items[slot].written += text.len();
         out.push(text, delta);
     }
 
@@ -207,4 +230,11 @@ impl Items {
             self.items.len() - 1
         })
     }
+}
+
+/// Returns what of a text follows the bytes that are known, and subtracts its others from those.
+fn behind<'t>(known: &mut usize, text: &'t str) -> &'t str {
+    let skipped = text.len().min(*known);
+    *known -= skipped;
+    text.get(skipped..).unwrap_or_default()
 }

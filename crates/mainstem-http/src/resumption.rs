@@ -1,0 +1,192 @@
+//! A response that its server goes on with although the connection is cut: its rest is asked for.
+
+use std::{
+    mem,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use mainstem_model::{ErrorKind, ModelError};
+use reqwest::{StatusCode, Url};
+use tokio::time::{Instant, Sleep, sleep, timeout};
+
+use crate::{
+    HttpClient, Server,
+    response::{Payloads, get, stream, whole},
+};
+
+/// How many requests for the rest may fail in a row.
+const ATTEMPTS: u32 = 5;
+
+/// The wait before the second request for the rest; each further one is twice as long.
+const FIRST_WAIT: Duration = Duration::from_millis(250);
+
+/// The wait between two requests for the state of a response that is not complete.
+const POLL_WAIT: Duration = Duration::from_secs(2);
+
+/// The longest time for the head of a response, for its state, and for the request to cancel it.
+const TIME_LIMIT: Duration = Duration::from_secs(10);
+
+/// After a silence of this length, the rest is asked for on another connection: this one may be cut
+/// without a sign.
+const SILENCE: Duration = Duration::from_secs(30);
+
+/// Where a response that outlives its connection is read on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "made by decoders")]
+pub struct Resumption {
+    /// What gives the rest as a stream of payloads (GET).
+    pub rest: Url,
+    /// What gives the whole response as it is now (GET): the server keeps the stream for less time
+    /// than the response.
+    pub state: Url,
+    /// What ends the response (POST).
+    pub cancel: Url,
+}
+
+/// What a server has of a response.
+pub(crate) enum Found {
+    /// The rest, as a stream.
+    Rest(Payloads),
+    /// The whole, as it is now.
+    State(String),
+}
+
+/// A request for the rest.
+pub(crate) type Resuming = Pin<Box<dyn Future<Output = Result<Found, Failed>> + Send>>;
+
+/// Why a request for the rest has failed.
+pub(crate) struct Failed {
+    /// Whether the server has no stream of it any longer.
+    is_refused: bool,
+}
+
+/// The requests for the rest of one response.
+pub(crate) struct Resumer {
+    http: HttpClient,
+    server: Arc<Server>,
+    /// Requests that failed since something of the response came last.
+    failures: u32,
+    /// Whether its state is asked for: the server has no stream of it any longer.
+    is_polled: bool,
+    /// Fires after a silence; `None` for a response that ends with its connection.
+    alarm: Option<Pin<Box<Sleep>>>,
+    /// Why the connection is of no use; the error of the call if the rest can't be had.
+    cut: Option<ModelError>,
+    is_cancelled: bool,
+}
+
+impl Resumer {
+    pub(crate) fn new(http: HttpClient, server: Arc<Server>) -> Self {
+        Self { http, server, failures: 0, is_polled: false, alarm: None, cut: None, is_cancelled: false }
+    }
+
+    /// Notes that something of a response that outlives its connection came.
+    pub(crate) fn came(&mut self) {
+        self.failures = 0;
+        self.alarm.get_or_insert_with(|| Box::pin(sleep(SILENCE))).as_mut().reset(Instant::now() + SILENCE);
+    }
+
+    /// Ready when the connection has been silent for long.
+    pub(crate) fn poll_silence(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.alarm.as_mut().map_or(Poll::Pending, |alarm| alarm.as_mut().poll(cx))
+    }
+
+    /// Begins to ask for the rest after a cut.
+    pub(crate) fn resume(&mut self, from: Resumption, cut: ModelError) -> Resuming {
+        self.cut = Some(cut);
+        self.request(from)
+    }
+
+    /// Begins to ask for the rest after a silence.
+    pub(crate) fn resume_silent(&mut self, from: Resumption) -> Resuming {
+        let what = format!("has sent nothing for {} s", SILENCE.as_secs());
+        let cut = self.server.error(ErrorKind::Timeout, &what);
+        self.resume(from, cut)
+    }
+
+    /// Begins to ask for a later state of a response that is not complete yet.
+    pub(crate) fn poll_again(&mut self, from: Resumption) -> Resuming {
+        self.failures = 0;
+        self.request_in(from, POLL_WAIT)
+    }
+
+    /// Begins the next request after a failed one.
+    ///
+    /// # Errors
+    /// The cut, if too many have failed or the server has nothing of the response any longer.
+    pub(crate) fn failed(&mut self, from: Resumption, failed: &Failed) -> Result<Resuming, ModelError> {
+        let is_gone = failed.is_refused && self.is_polled;
+        self.is_polled |= failed.is_refused;
+        self.failures += 1;
+        if is_gone || self.failures >= ATTEMPTS {
+            return Err(self.cut.take().unwrap_or_else(|| self.server.unfinished()));
+        }
+        Ok(self.request(from))
+    }
+
+    /// Ends the response at the server, once, in a task of its own: it would be written on, and paid
+    /// for. Without a runtime nothing is sent.
+    pub(crate) fn cancel(&mut self, from: Resumption) {
+        if mem::replace(&mut self.is_cancelled, true) {
+            return;
+        }
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        let (http, server) = (self.http.clone(), at(&self.server, from.cancel));
+        runtime.spawn(async move {
+            // The call has ended: nobody waits for what the server says to this.
+            let _ = timeout(TIME_LIMIT, http.post(&server, Vec::new())).await;
+        });
+    }
+
+    fn request(&self, from: Resumption) -> Resuming {
+        let wait = match self.failures {
+            0 => Duration::ZERO,
+            failures => FIRST_WAIT * 2_u32.pow(failures.min(ATTEMPTS) - 1),
+        };
+        self.request_in(from, wait)
+    }
+
+    fn request_in(&self, from: Resumption, wait: Duration) -> Resuming {
+        let (http, server, is_polled) = (self.http.clone(), self.server.clone(), self.is_polled);
+        Box::pin(async move {
+            sleep(wait).await;
+            if is_polled {
+                state(&http, &at(&server, from.state)).await
+            } else {
+                rest(&http, &at(&server, from.rest)).await
+            }
+        })
+    }
+}
+
+async fn rest(http: &HttpClient, server: &Server) -> Result<Found, Failed> {
+    let sent = timeout(TIME_LIMIT, stream(http, server)).await;
+    match sent.ok().and_then(Result::ok).ok_or(Failed { is_refused: false })? {
+        Ok(payloads) => Ok(Found::Rest(payloads)),
+        Err(status) => Err(Failed { is_refused: is_final(status) }),
+    }
+}
+
+async fn state(http: &HttpClient, server: &Server) -> Result<Found, Failed> {
+    let passing = |_| Failed { is_refused: false };
+    let response = match get(http, server, TIME_LIMIT).await.map_err(passing)? {
+        Ok(response) => response,
+        Err(refusal) => return Err(Failed { is_refused: is_final(refusal.status) }),
+    };
+    whole(server, response).await.map(Found::State).map_err(passing)
+}
+
+/// Returns `true` for a refusal that stays.
+fn is_final(status: StatusCode) -> bool {
+    status.is_client_error() && !matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS)
+}
+
+/// Returns the server at another of its URLs.
+fn at(server: &Server, url: Url) -> Server {
+    let mut server = server.clone();
+    server.set_url(url);
+    server
+}
