@@ -12,4 +12,5 @@ mod pause;
 mod rates;
 mod resume;
 mod secrets;
+mod server_tools;
 mod services;

@@ -29,8 +29,8 @@
 //! | `pause_turn` | `Paused` |
 //! | what is new | `Other`, with the vendor's word |
 //!
-//! Only tools that the vendor runs pause a turn; a caller enables them in `extra`. The loop calls
-//! the model again with what it has said, their blocks included, and it goes on.
+//! Only tools that the vendor runs pause a turn (`ModelOptions::server_tools`). The loop calls the
+//! model again with what it has said, their blocks included, and it goes on.
 //!
 //! # What is sent
 //! * `max_output_tokens`: `max_tokens`; without it 32 000, which every model since Claude 4 can

@@ -41,7 +41,8 @@ pub(crate) fn body(
     let breakpoint = breakpoint(api, request, dialect);
     let conversation = message::conversation(request, breakpoint)?;
     let thinking = Thinking::of(request, dialect);
-    let body = Body { model, request, conversation, thinking, breakpoint, dialect };
+    let server_tools = request.options.known_server_tools(&SERVER_TOOLS)?;
+    let body = Body { model, request, conversation, thinking, breakpoint, server_tools, dialect };
     serde_json::to_vec(&body).map_err(|error| error.to_string())
 }
 
@@ -59,6 +60,7 @@ struct Body<'a> {
     conversation: Conversation<'a>,
     thinking: Thinking<'a>,
     breakpoint: Option<Breakpoint>,
+    server_tools: Vec<ServerTool>,
     dialect: &'a Dialect,
 }
 
@@ -68,8 +70,9 @@ impl Serialize for Body<'_> {
         let mut body = Fields::new(serializer, &options.extra)?;
         body.field("model", Some(self.model))?;
         body.field("max_tokens", Some(self.max_tokens()))?;
-        if !tools.is_empty() {
-            body.field("tools", Some(Tools { specs: tools, breakpoint: self.breakpoint }))?;
+        if !tools.is_empty() || !self.server_tools.is_empty() {
+            let all = Tools { specs: tools, of_vendor: &self.server_tools, breakpoint: self.breakpoint };
+            body.field("tools", Some(all))?;
             body.field("tool_choice", choice(self.request))?;
         }
         body.field("thinking", self.thinking.config())?;
@@ -117,18 +120,40 @@ impl Body<'_> {
 
 struct Tools<'a> {
     specs: &'a [ToolSpec],
+    of_vendor: &'a [ServerTool],
     breakpoint: Option<Breakpoint>,
 }
 
 impl Serialize for Tools<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let tools = self.specs.iter().map(|ToolSpec { name, description, parameters, .. }| Tool {
-            name,
-            description,
-            input_schema: schema::input(parameters),
+        let ours = self.specs.iter().map(|ToolSpec { name, description, parameters, .. }| {
+            Either::Ours(Tool { name, description, input_schema: schema::input(parameters) })
         });
-        marked(serializer, tools, self.breakpoint)
+        let all: Vec<_> = ours.chain(self.of_vendor.iter().map(Either::OfVendor)).collect();
+        marked(serializer, all.into_iter(), self.breakpoint)
     }
+}
+
+/// The vendor's [own tools], by our names.
+///
+/// [own tools]: https://platform.claude.com/docs/en/agents-and-tools/tool-use/server-tools
+const SERVER_TOOLS: [(&str, ServerTool); 2] = [
+    ("web_search", ServerTool { kind: "web_search_20250305", name: "web_search" }),
+    ("code_execution", ServerTool { kind: "code_execution_20250825", name: "code_execution" }),
+];
+
+#[derive(Clone, Serialize)]
+struct ServerTool {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    name: &'static str,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Either<'a> {
+    Ours(Tool<'a>),
+    OfVendor(&'a ServerTool),
 }
 
 #[derive(Serialize)]

@@ -8,7 +8,7 @@ use std::{
 
 use mainstem_policy::Part;
 use mainstem_spec::{AgentSpec, Origin, SpecError, SpecSet, locate};
-use mainstem_subagent::trust::{ADDRESS, parts};
+use mainstem_subagent::trust::{ADDRESS, SERVER_TOOLS, parts};
 
 use crate::{Code, Diagnostic};
 
@@ -43,16 +43,12 @@ impl Trust {
         parts
     }
 
-    /// Returns the specs without remote agents whose address is not trusted, and a diagnostic for
-    /// each that is left out.
+    /// Returns the specs without remote agents whose address is not trusted, and without tools of
+    /// vendors that are not; with a diagnostic for each.
     ///
     /// Reads files again for the places; blocks on the file system.
     #[must_use]
-    pub fn without_untrusted_addresses(
-        &self,
-        specs: &SpecSet,
-        workspaces: &[PathBuf],
-    ) -> (SpecSet, Vec<Diagnostic>) {
+    pub fn without_untrusted(&self, specs: &SpecSet, workspaces: &[PathBuf]) -> (SpecSet, Vec<Diagnostic>) {
         let (mut trusted, mut found) = (specs.clone(), Vec::new());
         for spec in specs.iter() {
             let untrusted = self.untrusted(spec, workspaces);
@@ -60,6 +56,13 @@ impl Trust {
                 trusted.remove(&spec.id);
                 let why = format!("agent {:?} is left out until it is trusted ({part})", spec.id);
                 let finding = locate(SpecError::error(why).about("url"), spec, None);
+                found.push(Diagnostic::new(Code::Untrusted, finding));
+            } else if let Some(part) = untrusted.iter().find(|part| part.key() == SERVER_TOOLS) {
+                let mut without = spec.clone();
+                without.server_tools = None;
+                trusted.insert(without);
+                let why = format!("agent {:?} has no server tools until they are trusted ({part})", spec.id);
+                let finding = locate(SpecError::warning(why).about("server_tools"), spec, None);
                 found.push(Diagnostic::new(Code::Untrusted, finding));
             }
         }

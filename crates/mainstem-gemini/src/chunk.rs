@@ -6,7 +6,7 @@
 
 use mainstem_http::Text;
 use serde::{Deserialize, de::IgnoredAny};
-use serde_json::value::RawValue;
+use serde_json::{Map, Value, value::RawValue};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -53,17 +53,30 @@ pub(crate) struct Part<'a> {
     pub(crate) thought: Option<bool>,
     pub(crate) thought_signature: Option<String>,
     // The service's own actions.
-    executable_code: Option<IgnoredAny>,
-    code_execution_result: Option<IgnoredAny>,
-    tool_call: Option<IgnoredAny>,
-    tool_response: Option<IgnoredAny>,
+    executable_code: Option<Value>,
+    code_execution_result: Option<Value>,
+    tool_call: Option<Value>,
+    tool_response: Option<Value>,
 }
 
 impl Part<'_> {
-    /// Returns `true` if the part is about an action of the service itself.
-    pub(crate) fn is_the_services(&self) -> bool {
-        let Self { executable_code, code_execution_result, tool_call, tool_response, .. } = self;
-        [executable_code, code_execution_result, tool_call, tool_response].iter().any(|part| part.is_some())
+    /// Takes the part if it is about an action of the service itself: its fields, as they came.
+    pub(crate) fn take_of_service(&mut self) -> Option<Map<String, Value>> {
+        let fields = [
+            ("executableCode", self.executable_code.take()),
+            ("codeExecutionResult", self.code_execution_result.take()),
+            ("toolCall", self.tool_call.take()),
+            ("toolResponse", self.tool_response.take()),
+        ];
+        let mut part: Map<_, _> =
+            fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
+        if part.is_empty() {
+            return None;
+        }
+        let signature =
+            self.thought_signature.take().map(|signature| ("thoughtSignature".to_owned(), signature.into()));
+        part.extend(signature);
+        Some(part)
     }
 }
 

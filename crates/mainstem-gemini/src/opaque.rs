@@ -8,7 +8,7 @@
 
 use mainstem_message::Opaque;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// The key of this crate in the opaque fields.
 const KEY: &str = "gemini";
@@ -30,6 +30,9 @@ pub(crate) struct Stored<'a> {
     /// The offset of the signed part in the block's text, in bytes.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) from: usize,
+    /// A part about an action of the service itself, which is sent back as it came.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub(crate) part: Map<String, Value>,
 }
 
 fn is_zero(from: &usize) -> bool {

@@ -52,7 +52,7 @@ fn merge(ours: &mut Map<String, Value>, extra: &Map<String, Value>) {
 #[serde(rename_all = "camelCase")]
 struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
-    tools: Option<[Tools<'a>; 1]>,
+    tools: Option<Vec<Tools<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_config: Option<ToolConfig<'a>>,
     #[serde(skip_serializing_if = "GenerationConfig::is_empty")]
@@ -66,14 +66,21 @@ struct Body<'a> {
 impl<'a> Body<'a> {
     fn new(request: &'a ModelRequest, generation: Generation) -> Result<Self, String> {
         let conversation = contents::conversation(request, generation)?;
-        let tools = Some(&*request.tools).filter(|tools| !tools.is_empty());
+        let server_tools = request.options.known_server_tools(&SERVER_TOOLS)?;
+        let ours = Tools::Functions(request.tools.iter().map(declaration).collect());
+        let ours = Some(ours).filter(|_| !request.tools.is_empty());
+        let tool_config = ToolConfig {
+            function_calling_config: ours.as_ref().and_then(|_| choice(&request.tool_choice)),
+            // Without it, the service refuses both kinds of tools in one request.
+            include_server_side_tool_invocations: ours.is_some() && !server_tools.is_empty(),
+        };
+        let tools: Vec<_> = ours.into_iter().chain(server_tools).collect();
         Ok(Self {
             system_instruction: Some(Instruction { parts: conversation.system })
                 .filter(|instruction| !instruction.parts.is_empty()),
             contents: conversation.contents,
-            tools: tools
-                .map(|tools| [Tools { function_declarations: tools.iter().map(declaration).collect() }]),
-            tool_config: tools.and_then(|_| choice(&request.tool_choice)),
+            tools: Some(tools).filter(|tools| !tools.is_empty()),
+            tool_config: Some(tool_config).filter(|config| *config != ToolConfig::default()),
             generation_config: GenerationConfig::new(&request.options, generation),
         })
     }
@@ -84,13 +91,20 @@ struct Instruction<'a> {
     parts: Vec<Part<'a>>,
 }
 
-#[derive(Serialize)]
+/// The service's [own tools](https://ai.google.dev/gemini-api/docs/tools), by our names.
+const SERVER_TOOLS: [(&str, Tools<'static>); 2] =
+    [("web_search", Tools::GoogleSearch {}), ("code_execution", Tools::CodeExecution {})];
+
+#[derive(Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Tools<'a> {
-    function_declarations: Vec<Declaration<'a>>,
+enum Tools<'a> {
+    #[serde(rename = "functionDeclarations")]
+    Functions(Vec<Declaration<'a>>),
+    GoogleSearch {},
+    CodeExecution {},
 }
 
-#[derive(Serialize)]
+#[derive(Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Declaration<'a> {
     name: &'a str,
@@ -103,13 +117,16 @@ fn declaration(ToolSpec { name, description, parameters, .. }: &ToolSpec) -> Dec
     Declaration { name, description, parameters_json_schema: schema::parameters(parameters) }
 }
 
-#[derive(Serialize)]
+#[derive(Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ToolConfig<'a> {
-    function_calling_config: CallingConfig<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    function_calling_config: Option<CallingConfig<'a>>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    include_server_side_tool_invocations: bool,
 }
 
-#[derive(Serialize)]
+#[derive(PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct CallingConfig<'a> {
     mode: &'static str,
@@ -118,14 +135,14 @@ struct CallingConfig<'a> {
 }
 
 /// Returns the choice; `None` for the default, `AUTO`.
-fn choice(choice: &ToolChoice) -> Option<ToolConfig<'_>> {
+fn choice(choice: &ToolChoice) -> Option<CallingConfig<'_>> {
     let (mode, allowed) = match choice {
         ToolChoice::None => ("NONE", None),
         ToolChoice::Required => ("ANY", None),
         ToolChoice::Tool(name) => ("ANY", Some([name.as_str()])),
         _ => return None,
     };
-    Some(ToolConfig { function_calling_config: CallingConfig { mode, allowed_function_names: allowed } })
+    Some(CallingConfig { mode, allowed_function_names: allowed })
 }
 
 #[derive(Default, PartialEq, Serialize)]

@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use mainstem_message::{Failure, Opaque, RateLimit, RateLimits, StopReason, ToolCallId, Usage};
+use serde_json::Value;
 
 /// One piece of a model's answer, in the order of arrival.
 ///
@@ -92,6 +93,13 @@ pub enum ModelDelta {
     },
     /// What the service still allows, as the head of its response reports.
     RateLimits(Box<RateLimits>),
+    /// The service runs one of its own tools for the model.
+    ServerToolCall {
+        /// The tool's name, as the service has it.
+        name: String,
+        /// What it is called with.
+        input: Value,
+    },
     /// The service works on the answer and has nothing new of it, as it says when asked: the call is
     /// not silent.
     InProgress,
@@ -112,6 +120,7 @@ impl ModelDelta {
                 | Self::RateLimitWait { .. }
                 | Self::RateLimitPassed { .. }
                 | Self::RateLimits(_)
+                | Self::ServerToolCall { .. }
                 | Self::InProgress
                 | Self::NotStreaming { .. }
         )

@@ -89,6 +89,9 @@ pub struct ModelOptions {
     pub response_format: Option<ResponseFormat>,
     /// Whether several tools may be called in one answer.
     pub parallel_tool_calls: Option<bool>,
+    /// Tools that the vendor has, and runs itself while the model answers: `web_search`,
+    /// `code_execution`. A call of an API that lacks one fails.
+    pub server_tools: Vec<String>,
     /// What happens when an answer is cut. By default the call is repeated.
     pub on_cut: Option<OnCut>,
     /// Further fields of the vendor's request, which override ours.
@@ -124,6 +127,8 @@ impl ModelOptions {
             thinking_budget: over.thinking_budget.or(self.thinking_budget),
             response_format: over.response_format.clone().or_else(|| self.response_format.clone()),
             parallel_tool_calls: over.parallel_tool_calls.or(self.parallel_tool_calls),
+            server_tools: if over.server_tools.is_empty() { &self.server_tools } else { &over.server_tools }
+                .clone(),
             on_cut: over.on_cut.or(self.on_cut),
             extra,
         }
@@ -141,6 +146,20 @@ impl ModelOptions {
             }
             (effort, _) => Ok(effort),
         }
+    }
+
+    /// Returns the server tools as an API has them, of all that it has.
+    ///
+    /// # Errors
+    /// If the API lacks one. The text continues after the server's name.
+    pub fn known_server_tools<T: Clone>(&self, all: &[(&str, T)]) -> Result<Vec<T>, String> {
+        let known = |tool: &String| {
+            let found = all.iter().find(|(name, _)| name == tool).map(|(_, known)| known.clone());
+            let names: Vec<_> = all.iter().map(|(name, _)| *name).collect();
+            let has = if names.is_empty() { "none".to_owned() } else { names.join(" and ") };
+            found.ok_or_else(|| format!("has no server tool {tool:?}; this API has {has}"))
+        };
+        self.server_tools.iter().map(known).collect()
     }
 
     /// Checks that a thinking budget leaves room for an answer.

@@ -16,6 +16,7 @@ const OPTIONS: &str = "options";
 /// # Errors
 /// If the conversation holds data that the API has no form for.
 pub(crate) fn body(model: &str, num_ctx: Option<u32>, request: &ModelRequest) -> Result<Vec<u8>, String> {
+    request.options.known_server_tools::<()>(&[])?;
     let think = request.options.effort_without_budget()?.map(think);
     let body = Body { model, num_ctx, request, messages: message::messages(request)?, think };
     serde_json::to_vec(&body).map_err(|error| error.to_string())

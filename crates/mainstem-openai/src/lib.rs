@@ -52,8 +52,9 @@
 //! Responses: each message is a block of text, each reasoning item a block of thinking, of its
 //! summary or, at servers that show it, of the reasoning itself. What must be sent back is stored
 //! under `openai` in the block's opaque fields: a whole reasoning item, or the phase of a message.
-//! `response.completed`, `response.incomplete` or `response.failed` ends a response. Items of tools
-//! that run at the vendor (requested in `extra`) are discarded.
+//! `response.completed`, `response.incomplete` or `response.failed` ends a response. Items of the
+//! vendor's own tools (web search, code interpreter) are stored and sent back as they are; those of
+//! its further tools, requested in `extra`, are discarded.
 //!
 //! OpenAI and Azure get two fields more, which other servers may refuse: `prompt_cache_key`, the
 //! request's [`cache_key`](mainstem_model::ModelRequest::cache_key), and `stream_options` with

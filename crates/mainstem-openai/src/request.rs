@@ -19,6 +19,7 @@ use crate::dialect::Dialect;
 /// # Errors
 /// If the conversation holds data that the API has no form for.
 pub(crate) fn body(model: &str, request: &ModelRequest, dialect: &Dialect) -> Result<Vec<u8>, String> {
+    request.options.known_server_tools::<()>(&[])?;
     let messages = message::messages(request, dialect)?;
     let thinking = Thinking::of(&request.options, dialect)?;
     let body = Body { model, request, messages, thinking, dialect };

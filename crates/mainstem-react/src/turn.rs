@@ -6,7 +6,12 @@ use mainstem_event::{Discarded, EventKind, fold::BlockKind};
 use mainstem_message::{BlockId, Opaque, RateLimits, StopReason, ToolCallId, Usage};
 use mainstem_model::{ErrorKind, ModelDelta, ModelError};
 
+use serde_json::json;
+
 use crate::{AgentError, answer_limits::Length};
+
+/// The name of the event for a call of one of the vendor's own tools.
+const SERVER_TOOL: &str = "server_tool";
 
 /// What a turn needs of its invocation.
 pub(crate) trait Scope {
@@ -181,6 +186,11 @@ impl Turn {
             }
             ModelDelta::RateLimitPassed { waited } => {
                 scope.emit(EventKind::rate_limit_passed(millis(waited)));
+                return Ok(());
+            }
+            ModelDelta::ServerToolCall { name, input } => {
+                let value = json!({ "tool": name, "input": input });
+                scope.emit(EventKind::Custom { name: SERVER_TOOL.into(), value });
                 return Ok(());
             }
             _ => return Ok(()),

@@ -5,7 +5,7 @@ use std::{fmt, path::PathBuf, time::Duration};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::Effort;
+use crate::{Effort, ServerTool};
 
 mod build;
 mod json;
@@ -67,6 +67,9 @@ pub struct AgentSpec {
     /// The most tokens of one answer, with the model's thinking.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u32>,
+    /// The tools of its vendor that the model has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_tools: Option<Vec<ServerTool>>,
     /// The only tools the agent has, of all that are registered; an empty list means none. `*`
     /// stands for every tool that is inherited, so `["*", "agent_spawn"]` is all of them and
     /// spawning.
@@ -240,6 +243,7 @@ impl AgentSpec {
             effort: None,
             thinking_budget: None,
             max_output_tokens: None,
+            server_tools: None,
             tools: None,
             disallowed_tools: Vec::new(),
             skills: None,

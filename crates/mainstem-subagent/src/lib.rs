@@ -21,6 +21,7 @@ mod fleet;
 mod member;
 mod middleware;
 mod options;
+mod server_tools;
 mod spawn;
 mod tools;
 

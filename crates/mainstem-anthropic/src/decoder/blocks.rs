@@ -125,12 +125,21 @@ impl Block {
                 if let Ok(input) = serde_json::from_str(&input) {
                     block.insert("input".to_owned(), input);
                 }
+                if let Some(call) = call(&block) {
+                    out.push_whole(call);
+                }
                 store(SERVER, &Value::Object(block).to_string())
             }
             Self::Ignored => return,
         };
         out.push_whole(ModelDelta::BlockEnd { opaque });
     }
+}
+
+/// Returns the report of a call of one of the vendor's own tools; `None` for a result.
+fn call(block: &Map<String, Value>) -> Option<ModelDelta> {
+    let name = block.get("name")?.as_str()?.to_owned();
+    Some(ModelDelta::ServerToolCall { name, input: block.get("input")?.clone() })
 }
 
 /// Returns an input that came whole; in a stream it is an empty object at first.

@@ -36,6 +36,7 @@ fn show(delta: &ModelDelta) -> String {
         }
         ModelDelta::CallArguments { slot, delta } => format!("{slot}:{delta}"),
         ModelDelta::CallEnd { slot, .. } => format!("{slot}."),
+        ModelDelta::ServerToolCall { name, input } => format!("${name}{input}"),
         ModelDelta::Usage(usage) => format!(
             "{}+{}({},{},{})",
             usage.input_tokens,
@@ -190,7 +191,7 @@ fn blocks_of_the_vendors_own_tools_are_kept() {
             start(2, r#"{"type":"web_search_tool_result","tool_use_id":"s","content":[{"title":"X"}]}"#),
             stop(2),
         ],
-        r#"I search. ; ;{"anthropic":{"server":"{\"type\":\"server_tool_use\",\"id\":\"s\",\"name\":\"web_search\",\"input\":{\"query\":\"x\"}}"}} ;{"anthropic":{"server":"{\"type\":\"web_search_tool_result\",\"tool_use_id\":\"s\",\"content\":[{\"title\":\"X\"}]}"}} |stop"#,
+        r#"I search. ; $web_search{"query":"x"} ;{"anthropic":{"server":"{\"type\":\"server_tool_use\",\"id\":\"s\",\"name\":\"web_search\",\"input\":{\"query\":\"x\"}}"}} ;{"anthropic":{"server":"{\"type\":\"web_search_tool_result\",\"tool_use_id\":\"s\",\"content\":[{\"title\":\"X\"}]}"}} |stop"#,
     );
 }
 
@@ -338,7 +339,7 @@ fn an_answer_of_one_piece() {
         whole(
             r#"{"type":"message","content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"redacted_thinking","data":"d"},{"type":"server_tool_use","id":"s","name":"web_search","input":{"query":"x"}},{"type":"tool_use","id":"a","name":"f","input":{"x":1}},{"type":"tool_use","id":"b","name":"g","input":{}}],"stop_reason":"tool_use"}"#
         ),
-        r#"~hm~ ;{"anthropic":{"signature":"s"}} ;{"anthropic":{"redacted":"d"}} ;{"anthropic":{"server":"{\"type\":\"server_tool_use\",\"id\":\"s\",\"name\":\"web_search\",\"input\":{\"query\":\"x\"}}"}} 0+a:f 0:{"x":1} 0. 1+b:g 1. |tool_calls"#
+        r#"~hm~ ;{"anthropic":{"signature":"s"}} ;{"anthropic":{"redacted":"d"}} $web_search{"query":"x"} ;{"anthropic":{"server":"{\"type\":\"server_tool_use\",\"id\":\"s\",\"name\":\"web_search\",\"input\":{\"query\":\"x\"}}"}} 0+a:f 0:{"x":1} 0. 1+b:g 1. |tool_calls"#
     );
     assert_eq!(whole(r#"{"content":[],"stop_reason":null}"#), "|stop");
     assert_eq!(
@@ -370,7 +371,7 @@ fn documented_streams() {
     insta::assert_snapshot!(replay(documented!("text")), @"Hello ! ; 25+15(0,0,0) |stop");
     insta::assert_snapshot!(replay(documented!("tool_use")), @r#"Okay ,  let 's  check  the  weather  for  San  Francisco ,  CA : ; 0+toolu_01T1x1fJ34qAmk2tNTrN7Up6:get_weather 0:{"location": 0: "San 0: Francisc 0:o, 0: CA"} 0. 472+89(0,0,0) |tool_calls"#);
     insta::assert_snapshot!(replay(documented!("thinking")), @r#"~I need to find the GCD of 1071 and 462 using the Euclidean algorithm.⏎⏎1071 = 2 × 462 + 147~ ~⏎462 = 3 × 147 + 21~ ~⏎147 = 7 × 21 + 0~ ~⏎The remainder is 0, so GCD(1071, 462) = 21.~ ;{"anthropic":{"signature":"EqQBCgIYAhIM1gbcDa9GJwZA2b3hGgxBdjrkzLoky3dl1pkiMOYds..."}} The greatest common divisor of 1071 and 462 is **21**. ; |stop"#);
-    insta::assert_snapshot!(replay(documented!("web_search")), @r#"I'll check  the current weather in New York City for you . ; ;{"anthropic":{"server":"{\"type\":\"server_tool_use\",\"id\":\"srvtoolu_014hJH82Qum7Td6UV8gDXThB\",\"name\":\"web_search\",\"input\":{\"query\":\"weather NYC today\"}}"}} ;{"anthropic":{"server":"{\"type\":\"web_search_tool_result\",\"tool_use_id\":\"srvtoolu_014hJH82Qum7Td6UV8gDXThB\",\"content\":[{\"type\":\"web_search_result\",\"title\":\"Weather in New York City in May 2025 (New York) - detailed Weather Forecast for a month\",\"url\":\"https://world-weather.info/forecast/usa/new_york/may-2025/\",\"encrypted_content\":\"Ev0DCioIAxgCIiQ3NmU4ZmI4OC1k...\",\"page_age\":null}]}"}} Here's the current weather information for New York  City:⏎⏎# Weather  in New York City ⏎⏎ ; 10682+510(0,0,0) |stop"#);
+    insta::assert_snapshot!(replay(documented!("web_search")), @r#"I'll check  the current weather in New York City for you . ; $web_search{"query":"weather NYC today"} ;{"anthropic":{"server":"{\"type\":\"server_tool_use\",\"id\":\"srvtoolu_014hJH82Qum7Td6UV8gDXThB\",\"name\":\"web_search\",\"input\":{\"query\":\"weather NYC today\"}}"}} ;{"anthropic":{"server":"{\"type\":\"web_search_tool_result\",\"tool_use_id\":\"srvtoolu_014hJH82Qum7Td6UV8gDXThB\",\"content\":[{\"type\":\"web_search_result\",\"title\":\"Weather in New York City in May 2025 (New York) - detailed Weather Forecast for a month\",\"url\":\"https://world-weather.info/forecast/usa/new_york/may-2025/\",\"encrypted_content\":\"Ev0DCioIAxgCIiQ3NmU4ZmI4OC1k...\",\"page_age\":null}]}"}} Here's the current weather information for New York  City:⏎⏎# Weather  in New York City ⏎⏎ ; 10682+510(0,0,0) |stop"#);
     insta::assert_snapshot!(replay(documented!("error")), @r#"Hello !overloaded: api.anthropic.com broke off its answer: Overloaded"#);
     insta::assert_snapshot!(replay(documented!("parallel")), @r#";{"anthropic":{"signature":"EosnCkYICxIMMb3LzNrMu..."}} ;{"anthropic":{"redacted":"EmwKAhgBEgy3va3pzix/LafPsn4a..."}} 0+toolu_01:get_weather 0:{"location": "Zür 0:ich"} 0. 1+toolu_02:get_time 1. 2051+120(1800,248,64) |tool_calls"#);
 }

@@ -13,7 +13,7 @@ use mainstem::{
     model::OnCut,
     policy::{ContextWindows, Cost, Effect, Prices, Rule, RuleSet},
     remote::Host,
-    spec::Effort,
+    spec::{Effort, ServerTool},
     subagent::trust::shown_address,
 };
 use serde::Serialize;
@@ -117,6 +117,15 @@ impl List for Vec<Host> {
         if !self.is_empty() {
             let hosts: Vec<_> = self.iter().map(|host| quoted(&host.to_string())).collect();
             add(all, key, format!("[{}]", hosts.join(", ")), "");
+        }
+    }
+}
+
+impl List for Vec<ServerTool> {
+    fn list(&self, key: &str, all: &mut Vec<Listed>) {
+        if !self.is_empty() {
+            let tools: Vec<_> = self.iter().map(|tool| quoted(&tool.to_string())).collect();
+            add(all, key, format!("[{}]", tools.join(", ")), "");
         }
     }
 }

@@ -20,7 +20,7 @@ use mainstem::{
     policy::{self, ContextWindows, Cost, Prices},
     provider::PROVIDERS,
     remote::Host,
-    spec::Effort,
+    spec::{Effort, ServerTool},
     subagent::trust::server_does,
 };
 
@@ -59,6 +59,14 @@ table! {
         /// own.
         #[arg(long, value_name = "N", help_heading = "Limits")]
         max_output_tokens: Option<Setting<NonZeroU32>> { project: chooses, trust: NotNeeded }
+
+        /// Tools of its vendor that a model has: `web_search`, `code_execution`; an agent's file can
+        /// have its own.
+        #[arg(skip)]
+        server_tools: Vec<ServerTool> {
+            project: chooses,
+            trust: ToSet("lets models search the web or run code at their vendor", server_tools_do),
+        }
 
         /// What happens when an answer is cut: its call is repeated (the default), the answer is read
         /// on where the vendor stores it, which `resume` asks it to do, or the run fails.
@@ -266,6 +274,11 @@ fn model_help() -> String {
     format!("The model: {examples} …, or `demo`, which plays a script and needs no key [env: MAINSTEM_MODEL]")
 }
 
+#[expect(clippy::ptr_arg, reason = "a policy takes the field's type")]
+fn server_tools_do(tools: &Vec<ServerTool>) -> String {
+    mainstem::subagent::trust::server_tools_do(tools)
+}
+
 impl Settings {
     /// Returns what is set, in the order of the keys.
     pub(crate) fn listed(&self) -> Vec<Listed> {
@@ -287,6 +300,7 @@ impl Settings {
         let mut options = ModelOptions::new();
         options.effort = value(&self.effort).map(|effort| effort.to_string());
         options.thinking_budget = value(&self.thinking_budget);
+        options.server_tools = self.server_tools.iter().map(ToString::to_string).collect();
         options.on_cut = value(&self.on_cut);
         options.max_output_tokens = value(&self.max_output_tokens).map(NonZeroU32::get);
         let origin = self.thinking_budget.as_ref().map_or("", |budget| &*budget.origin);

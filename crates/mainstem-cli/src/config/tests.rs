@@ -160,6 +160,7 @@ fn options_of_models_come_from_flags_and_files() {
     let error = format!("--thinking-budget: {why}: 2048 is not below 2048");
     assert_eq!(options("--thinking-budget 2048"), Err(error));
     check("effort = 'hihg'", "1:10: unknown value `hihg`; did you mean `high`?");
+    check("server_tools = ['web_serch']", "1:17: unknown value `web_serch`; did you mean `web_search`?");
     check("on_cut = 'resum'", "1:10: unknown value `resum`; did you mean `resume`?");
     check("max_output_tokens = 0", "1:21: invalid value: integer `0`, expected a nonzero u32");
 }

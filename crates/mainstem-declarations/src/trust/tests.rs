@@ -9,6 +9,7 @@ fn specs() -> SpecSet {
     for (id, keys) in [
         ("here", ""),
         ("there", "url: https://example.org/agent\n"),
+        ("seeks", "server_tools: web_search\n"),
         ("docs", "mcp_servers:\n  docs: { command: docs-server }\n"),
     ] {
         let text = format!("---\ndescription: d\n{keys}---\n");
@@ -32,19 +33,22 @@ fn nothing_is_trusted_by_default() {
     check("here", &[]);
     check("there", &["url"]);
     check("docs", &["mcp_servers.docs"]);
-    let (trusted, found) = trust.without_untrusted_addresses(&specs, &workspaces());
-    assert_eq!(trusted.iter().map(|spec| &*spec.id).collect::<Vec<_>>(), ["docs", "here"]);
-    assert_eq!(found.iter().map(Diagnostic::code).collect::<Vec<_>>(), [Code::Untrusted]);
-    assert!(found[0].is_about(&specs.get("there").unwrap().origin));
+    check("seeks", &["server_tools"]);
+    let (trusted, found) = trust.without_untrusted(&specs, &workspaces());
+    assert_eq!(trusted.iter().map(|spec| &*spec.id).collect::<Vec<_>>(), ["docs", "here", "seeks"]);
+    assert_eq!(trusted.get("seeks").unwrap().server_tools, None);
+    assert_eq!(found.iter().map(Diagnostic::code).collect::<Vec<_>>(), [Code::Untrusted; 2]);
+    assert!(found[1].is_about(&specs.get("there").unwrap().origin));
+    assert!(found[0].to_string().contains("until they are trusted"), "{}", found[0]);
 }
 
 #[test]
 fn a_part_is_asked_about_with_its_workspace() {
     let trust = Trust::new(|workspace, part| {
-        workspace == Path::new("/work") && part.file() == "subagents/there.md" && part.key() == ADDRESS
+        workspace == Path::new("/work") && ["subagents/there.md", "subagents/seeks.md"].contains(&part.file())
     });
-    let (trusted, found) = trust.without_untrusted_addresses(&specs(), &workspaces());
-    assert_eq!((trusted.len(), found.len()), (3, 0));
+    let (trusted, found) = trust.without_untrusted(&specs(), &workspaces());
+    assert_eq!((trusted.len(), found.len()), (4, 0));
 }
 
 #[test]

@@ -353,7 +353,8 @@ kinds! {
         /// Why recorded events can't be read, if they are damaged.
         reason: Option<String> = "reason" optional,
     }
-    /// An event of a tool or of the application.
+    /// An event of a tool or of the application; `server_tool` is a call of a tool of the model's
+    /// vendor, with its `tool` and `input`.
     Custom = "CUSTOM" {
         /// The name.
         name: String = "name",

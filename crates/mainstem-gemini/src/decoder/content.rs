@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use mainstem_http::Output;
 use mainstem_message::Opaque;
 use mainstem_model::ModelDelta;
+use serde_json::{Map, Value};
 
 use crate::{
     chunk::{Blob, FunctionCall, Part},
@@ -48,8 +49,9 @@ impl Content {
     }
 
     /// Adds a part.
-    pub(super) fn part(&mut self, part: Part<'_>, out: &mut Output<'_>) {
-        if part.is_the_services() {
+    pub(super) fn part(&mut self, mut part: Part<'_>, out: &mut Output<'_>) {
+        if let Some(part) = part.take_of_service() {
+            self.service(part, out);
             return;
         }
         let Part { text, inline_data, function_call, thought, thought_signature, .. } = part;
@@ -83,10 +85,26 @@ impl Content {
             self.open = Some(Open { thought, len });
         }
         if let Some(signature) = signature {
-            let stored = Stored { thought_signature: Some(signature), thought, from, id: None };
+            let stored = Stored { thought_signature: Some(signature), thought, from, ..Stored::default() };
             out.push_whole(ModelDelta::BlockEnd { opaque: stored.into_opaque() });
             self.open = None;
         }
+    }
+
+    /// Reports an action of the service itself, and keeps its part in a block of its own.
+    fn service(&mut self, part: Map<String, Value>, out: &mut Output<'_>) {
+        if self.open.is_some() {
+            self.end(out);
+        }
+        let code = part.get("executableCode").map(|code| ("code_execution", code));
+        let call = part.get("toolCall").map(|call| (call["toolType"].as_str().unwrap_or_default(), call));
+        if let Some((name, input)) = code.or(call) {
+            let (name, input) = (name.to_lowercase(), input.clone());
+            out.push_whole(ModelDelta::ServerToolCall { name, input });
+        }
+        self.thought = true;
+        let opaque = Stored { part, ..Stored::default() }.into_opaque();
+        out.push_whole(ModelDelta::BlockEnd { opaque });
     }
 
     /// Counts text that was added to the open block.

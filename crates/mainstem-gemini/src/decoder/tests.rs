@@ -47,6 +47,7 @@ fn show(delta: &ModelDelta) -> String {
         }
         ModelDelta::CallArguments { slot, delta } => format!("{slot}:{delta}"),
         ModelDelta::CallEnd { slot, opaque } => format!("{slot}.{}", kept(opaque)),
+        ModelDelta::ServerToolCall { name, input } => format!("${name}{input}"),
         ModelDelta::Usage(usage) => format!(
             "{}+{}({},{},{})",
             usage.input_tokens,
@@ -92,7 +93,7 @@ fn content() {
 }
 
 #[test]
-fn what_the_service_does_by_itself_is_not_shown() {
+fn what_the_service_does_by_itself_is_reported_and_kept() {
     check(
         &[
             r#"{"executableCode":{"language":"PYTHON","code":"1"},"thoughtSignature":"s"}"#,
@@ -100,7 +101,14 @@ fn what_the_service_does_by_itself_is_not_shown() {
             r#"{"toolCall":{"toolType":"GOOGLE_SEARCH","id":"t"},"thoughtSignature":"s"},{"toolResponse":{"id":"t"}}"#,
             r#"{"newKind":{}},{"text":"a","newField":[{}]}"#,
         ],
-        "a |stop",
+        concat!(
+            r#"$code_execution{"language":"PYTHON","code":"1"} "#,
+            r#"/{"part":{"executableCode":{"language":"PYTHON","code":"1"},"thoughtSignature":"s"}} "#,
+            r#"/{"part":{"codeExecutionResult":{"outcome":"OUTCOME_OK","output":"1"}}} "#,
+            r#"$google_search{"toolType":"GOOGLE_SEARCH","id":"t"} "#,
+            r#"/{"part":{"toolCall":{"toolType":"GOOGLE_SEARCH","id":"t"},"thoughtSignature":"s"}} "#,
+            r#"/{"part":{"toolResponse":{"id":"t"}}} a |stop"#,
+        ),
     );
 }
 

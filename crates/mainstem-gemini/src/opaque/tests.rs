@@ -17,7 +17,13 @@ fn what_is_kept_comes_back() {
         json!({ "gemini": { "thoughtSignature": "s" } }),
     );
     check(
-        || Stored { id: Some("c"), thought_signature: Some("s"), thought: true, from: 7 },
+        || Stored {
+            id: Some("c"),
+            thought_signature: Some("s"),
+            thought: true,
+            from: 7,
+            part: Map::default(),
+        },
         json!({ "gemini": { "id": "c", "thoughtSignature": "s", "thought": true, "from": 7 } }),
     );
 }

@@ -120,6 +120,8 @@ impl<'a> Writer<'a> {
                 let stored = Stored::of(opaque);
                 if stored.thought_signature.is_some() {
                     self.signed(thinking, &stored, true);
+                } else if !stored.part.is_empty() {
+                    self.push("model", Part::new(Payload::OfService(stored.part)));
                 }
             }
             ContentBlock::Data { media_type, source, opaque } => {

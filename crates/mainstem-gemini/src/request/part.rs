@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use mainstem_http::Arguments;
 use mainstem_message::{DataSource, ToolCall};
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 use crate::opaque::Stored;
 
@@ -37,6 +38,9 @@ pub(super) enum Payload<'a> {
     FileData(File<'a>),
     FunctionCall(Call<'a>),
     FunctionResponse(Response<'a>),
+    /// About an action of the service itself, as it came.
+    #[serde(untagged)]
+    OfService(Map<String, Value>),
 }
 
 impl<'a> Payload<'a> {

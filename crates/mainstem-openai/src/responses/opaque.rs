@@ -3,6 +3,7 @@
 //! | block | stored | sent back |
 //! |---|---|---|
 //! | thinking | the [reasoning item]: id, encrypted content, summary | the item as it was |
+//! | thinking, empty | an item of one of the vendor's own tools | the item as it was |
 //! | text | the [phase] of the message: commentary or final answer | the message's phase |
 //!
 //! [reasoning item]: https://platform.openai.com/docs/guides/reasoning#encrypted-reasoning-items
@@ -25,6 +26,16 @@ pub(super) fn reasoning(mut item: Map<String, Value>) -> Opaque {
     under_vendor(item)
 }
 
+/// Returns an item of one of the vendor's own tools, which is sent back as it is.
+pub(super) fn server_tool(item: Map<String, Value>) -> Opaque {
+    under_vendor(item)
+}
+
+/// Returns `true` for the type of an item of one of the vendor's own tools.
+pub(super) fn is_server_tool(kind: &str) -> bool {
+    matches!(kind, "web_search_call" | "code_interpreter_call")
+}
+
 /// Returns the phase of a message, for models that have one.
 pub(super) fn phase(phase: Option<&str>) -> Opaque {
     phase.map_or_else(Opaque::new, |phase| {
@@ -36,6 +47,11 @@ pub(super) fn phase(phase: Option<&str>) -> Opaque {
 pub(super) fn reasoning_of(opaque: &Opaque) -> Option<&Map<String, Value>> {
     of_vendor(opaque)
         .filter(|item| item.get("type").is_some_and(|kind| kind == "reasoning") && is_encrypted(item))
+}
+
+/// Returns the item of one of the vendor's own tools, if a block has one.
+pub(super) fn server_tool_of(opaque: &Opaque) -> Option<&Map<String, Value>> {
+    of_vendor(opaque).filter(|item| item.get("type").and_then(Value::as_str).is_some_and(is_server_tool))
 }
 
 /// Returns the phase of the message of a text block.

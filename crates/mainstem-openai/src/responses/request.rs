@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use self::{
     input::{Item, input},
-    tool::Tool,
+    tool::Either,
 };
 use super::dialect::Dialect;
 use crate::request::fits_strict;
@@ -26,7 +26,8 @@ use crate::request::fits_strict;
 /// If the conversation holds data that the API has no form for.
 pub(crate) fn body(model: &str, request: &ModelRequest, dialect: &Dialect) -> Result<Vec<u8>, String> {
     let effort = request.options.effort_without_budget()?.filter(|_| !dialect.no_effort);
-    let body = Body { model, request, input: input(request, dialect)?, effort, dialect };
+    let server_tools = request.options.known_server_tools(&tool::of_vendor())?;
+    let body = Body { model, request, input: input(request, dialect)?, effort, server_tools, dialect };
     serde_json::to_vec(&body).map_err(|error| error.to_string())
 }
 
@@ -35,6 +36,7 @@ struct Body<'a> {
     request: &'a ModelRequest,
     input: Vec<Item<'a>>,
     effort: Option<&'a str>,
+    server_tools: Vec<Value>,
     dialect: &'a Dialect,
 }
 
@@ -43,8 +45,10 @@ impl Serialize for Body<'_> {
         let ModelRequest { system, tools, tool_choice, options, .. } = self.request;
         let mut body = Fields::new(serializer, &options.extra)?;
         body.field("model", Some(self.model))?;
-        if !tools.is_empty() {
-            body.field("tools", Some(tools.iter().map(Tool::from).collect::<Vec<_>>()))?;
+        if !tools.is_empty() || !self.server_tools.is_empty() {
+            let ours = tools.iter().map(|tool| Either::Ours(tool.into()));
+            let all = ours.chain(self.server_tools.iter().map(Either::OfVendor));
+            body.field("tools", Some(all.collect::<Vec<Either<'_>>>()))?;
             body.field("tool_choice", choice(tool_choice))?;
             body.field("parallel_tool_calls", options.parallel_tool_calls)?;
         }

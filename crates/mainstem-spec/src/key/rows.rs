@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Key, Text};
 use crate::{
-    Effort, Protocol, WorkspaceMode,
+    Effort, Protocol, ServerTool, WorkspaceMode,
     node::Value as Node,
     parse::obey,
     rules::{self, Verdict},
@@ -31,7 +31,7 @@ const WHOLE: &str = "whole number from 1";
 const NAMES: &str = "list, or text with commas";
 const FLAG: &str = "`true` or `false`";
 
-pub(super) static ROWS: [Key; 26] = [
+pub(super) static ROWS: [Key; 27] = [
     Key {
         name: "name",
         form: "text",
@@ -160,6 +160,19 @@ pub(super) static ROWS: [Key; 26] = [
         },
         check: |spec| each(spec.max_output_tokens, rules::max_output_tokens),
         value: |spec| json!(spec.max_output_tokens),
+        ..ROW
+    },
+    Key {
+        name: "server_tools",
+        form: "`web_search` and `code_execution`, a list or with commas in between",
+        default: "the parent's",
+        about: "The tools that the model's vendor has and runs itself: OpenAI's responses, Anthropic and Gemini have both. A rule that denies such a tool, or asks about it, leaves it out.",
+        only_ours: &["server_tools"],
+        read: |reader, entry| {
+            reader.spec.server_tools = Some(entry.node.choices(&ServerTool::NAMES)?);
+            Ok(())
+        },
+        value: |spec| json!(spec.server_tools),
         ..ROW
     },
     Key {

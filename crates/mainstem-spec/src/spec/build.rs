@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use serde_json::Value;
 
 use super::{AgentSpec, Header, McpServer, Mode, Origin, Permission, Protocol, WorkspaceMode};
-use crate::Effort;
+use crate::{Effort, ServerTool};
 
 impl AgentSpec {
     /// Sets the system prompt.
@@ -62,6 +62,12 @@ impl AgentSpec {
     #[must_use]
     pub fn with_max_output_tokens(self, tokens: u32) -> Self {
         Self { max_output_tokens: Some(tokens), ..self }
+    }
+
+    /// Sets the tools of its vendor that the model has, replacing an earlier list.
+    #[must_use]
+    pub fn with_server_tools(self, tools: impl IntoIterator<Item = ServerTool>) -> Self {
+        Self { server_tools: Some(tools.into_iter().collect()), ..self }
     }
 
     /// Restricts the agent to these tools, replacing an earlier list.

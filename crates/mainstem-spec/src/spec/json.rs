@@ -78,6 +78,7 @@ mod tests {
         (spec.temperature, spec.top_p, spec.compact_at) = (Some(0.5), Some(0.9), Some(60));
         (spec.effort, spec.thinking_budget, spec.max_output_tokens) = (Some(Effort::Xhigh), Some(0), Some(6));
         spec.disallowed_tools = vec!["y".into()];
+        spec.server_tools = Some(vec![crate::ServerTool::CodeExecution]);
         spec.skills = Some(vec!["s".into()]);
         spec.hidden = true;
         spec.mode = Mode::Subagent;

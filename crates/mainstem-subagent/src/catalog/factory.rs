@@ -27,6 +27,7 @@ use crate::{
     },
     fleet::Limits,
     middleware::Subagents,
+    server_tools::ServerTools,
     tools,
 };
 
@@ -198,6 +199,7 @@ impl AgentFactory {
         let mut over = ModelOptions::default();
         (over.temperature, over.top_p) = (spec.temperature, spec.top_p);
         over.effort = spec.effort.map(|effort| effort.to_string());
+        over.server_tools = spec.server_tools.iter().flatten().map(ToString::to_string).collect();
         (over.thinking_budget, over.max_output_tokens) = (spec.thinking_budget, spec.max_output_tokens);
         let generate = fleet_tools.iter().any(|tool| tool == GENERATE).then(|| self.generate(model.clone()));
         let mut agent = Agent::builder(&*spec.id, model)
@@ -215,7 +217,8 @@ impl AgentFactory {
         for middleware in &self.middleware {
             agent = agent.with_shared_middleware(middleware.clone());
         }
-        agent.with_middleware(Subagents::only(fleet_tools).with_files(self.has_files(spec)))
+        let agent = agent.with_middleware(Subagents::only(fleet_tools).with_files(self.has_files(spec)));
+        agent.with_middleware(ServerTools)
     }
 
     /// Returns when an agent's conversation is compacted.

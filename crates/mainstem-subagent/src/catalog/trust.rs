@@ -3,15 +3,19 @@
 use std::{collections::BTreeMap, path::Path};
 
 use mainstem_policy::{Part, variables};
-use mainstem_spec::{AgentSpec, McpServer, Origin};
+use mainstem_spec::{AgentSpec, McpServer, Origin, ServerTool};
 use serde_json::{Map, Value, json};
 
 /// The [key](Part::key) of the part that is a remote agent's address and headers.
 pub const ADDRESS: &str = "url";
 
+/// The [key](Part::key) of the part that gives an agent's model tools of its vendor.
+pub const SERVER_TOOLS: &str = "server_tools";
+
 /// The parts of an agent's file that count only once a person trusts them, each by itself: the MCP
-/// servers that it declares, which start a process or send tool calls to an address, and a remote
-/// agent's address with its headers.
+/// servers that it declares, which start a process or send tool calls to an address, a remote
+/// agent's address with its headers, and tools of the model's vendor, which send what the model
+/// chooses to the web and are paid for.
 ///
 /// Everything else is in effect at once, because it only narrows what the run may do anyway: tools,
 /// permissions, limits and names of MCP servers choose from what the program or the user gives to
@@ -23,7 +27,7 @@ pub fn parts(spec: &AgentSpec, workspace: &Path) -> Vec<Part> {
     let Origin::File(path) = &spec.origin else { return Vec::new() };
     let file = path.strip_prefix(workspace).unwrap_or(path).to_string_lossy().replace('\\', "/");
     let servers = spec.mcp_servers.iter().flatten().filter_map(|server| server_part(&file, server));
-    servers.chain(address_part(&file, spec)).collect()
+    servers.chain(address_part(&file, spec)).chain(server_tools_part(&file, spec)).collect()
 }
 
 /// Returns the part of an MCP server that a file declares; `None` for a server that the file only
@@ -94,6 +98,22 @@ fn address_part(file: &str, spec: &AgentSpec) -> Option<Part> {
     let content = json!({ "url": url, "headers": headers });
     let does = format!("sends tasks to the agent at {}", shown_address(url));
     Some(Part::new(file, ADDRESS, content.clone()).doing(with_variables(does, &content)))
+}
+
+/// Returns the part that gives the model tools of its vendor.
+fn server_tools_part(file: &str, spec: &AgentSpec) -> Option<Part> {
+    let tools = spec.server_tools.as_ref().filter(|tools| !tools.is_empty())?;
+    Some(Part::new(file, SERVER_TOOLS, json!(tools)).doing(server_tools_do(tools)))
+}
+
+/// Describes the effect of tools of the model's vendor.
+pub fn server_tools_do(tools: &[ServerTool]) -> String {
+    let does = |tool: &ServerTool| match tool {
+        ServerTool::WebSearch => "search the web".to_owned(),
+        ServerTool::CodeExecution => "run code at its vendor".to_owned(),
+        other => format!("call {other} of its vendor"),
+    };
+    format!("lets a model {}", tools.iter().map(does).collect::<Vec<_>>().join(" and "))
 }
 
 /// The sentence, with the variables of the environment that a value reads.

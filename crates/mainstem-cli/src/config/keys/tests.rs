@@ -57,6 +57,7 @@ fn each_flag_of_a_setting_is_the_flag_of_a_key() {
 fn help_names_every_part_that_needs_trust() {
     let help = Cli::command().find_subcommand_mut("trust").unwrap().render_long_help().to_string();
     let parts = [
+        "server_tools",
         "on_cut = \"resume\"",
         "workspace = \"../x\"",
         "shell = true",

@@ -126,6 +126,12 @@ impl Lines {
                 self.add_warning(&event.kind, lane);
             }
             Custom { name, .. } if name == "delegating" => self.say(lane, "delegates", None),
+            Custom { name, value } if name == "server_tool" => {
+                let tool = value["tool"].as_str().unwrap_or_default();
+                let call = format!("{tool} {}", value["input"]);
+                let call = self.glyphs.short(&call, SHORT);
+                self.say(lane, &format!("its vendor runs {call}"), None);
+            }
             AgentEnd { outcome, error, usage, duration_ms, .. } => {
                 if !matches!(outcome, Outcome::Success | Outcome::MaxIterations) {
                     let line = self.agents[lane].buffer.end();

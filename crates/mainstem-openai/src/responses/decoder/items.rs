@@ -109,6 +109,7 @@ impl Items {
             "message" => self.end_message(slot, &item, out),
             "reasoning" => self.end_reasoning(slot, item, out),
             "function_call" => self.end_call(slot, &item, out),
+            kind if opaque::is_server_tool(kind) => self.end_server_tool(slot, item, out),
             _ => {}
         }
         self.items[slot].stage = Stage::Ended { called };
@@ -179,6 +180,14 @@ impl Items {
             out.push_whole(ModelDelta::CallArguments { slot, delta: arguments.to_owned() });
         }
         out.push_whole(ModelDelta::CallEnd { slot, opaque: Opaque::new() });
+    }
+
+    /// Reports a call of one of the vendor's own tools, and keeps its item in a block of its own.
+    fn end_server_tool(&mut self, slot: usize, item: Item, out: &mut Output<'_>) {
+        let name = item.kind().trim_end_matches("_call").to_owned();
+        let input = ["action", "code"].into_iter().find_map(|field| item.0.get(field)).cloned();
+        out.push_whole(ModelDelta::ServerToolCall { name, input: input.unwrap_or_default() });
+        self.end_block(slot, opaque::server_tool(item.0), out);
     }
 
     fn call(&mut self, slot: usize, item: &Item, out: &mut Output<'_>) {

@@ -38,6 +38,7 @@ fn show(delta: &ModelDelta) -> String {
         }
         ModelDelta::CallArguments { slot, delta } => format!("{slot}:{delta}"),
         ModelDelta::CallEnd { slot, opaque } if opaque.is_empty() => format!("{slot}."),
+        ModelDelta::ServerToolCall { name, input } => format!("${name}{input}"),
         ModelDelta::Usage(usage) => format!(
             "{}+{}({},{},{})",
             usage.input_tokens,
@@ -225,10 +226,28 @@ fn what_is_unknown_is_ignored() {
         r#"{"type":"keepalive"}"#,
         "{}",
     ];
-    let search = event("output_item.done", 3, r#""item":{"type":"web_search_call","id":"ws","action":{}}"#);
+    let search = event("output_item.done", 3, r#""item":{"type":"file_search_call","id":"fs","queries":[]}"#);
     let mut events: Vec<_> = unknown.map(str::to_owned).into();
     events.extend([search, text(4, "a")]);
     check(&events, "a |stop");
+}
+
+#[test]
+fn calls_of_the_vendors_own_tools_are_reported_and_kept() {
+    let added = event(
+        "output_item.added",
+        0,
+        r#""item":{"type":"web_search_call","id":"ws","status":"in_progress"}"#,
+    );
+    let item =
+        r#"{"id":"ws","type":"web_search_call","status":"completed","action":{"type":"search","query":"x"}}"#;
+    let done = event("output_item.done", 0, &format!(r#""item":{item}"#));
+    let code = r#"{"id":"ci","type":"code_interpreter_call","status":"completed","code":"1","container_id":"c","outputs":null}"#;
+    let code_done = event("output_item.done", 1, &format!(r#""item":{code}"#));
+    let expected = format!(
+        r#"$web_search{{"type":"search","query":"x"}} .{{"openai":{item}}} $code_interpreter"1" .{{"openai":{code}}} a |stop"#
+    );
+    check(&[added, done, code_done, text(2, "a")], &expected);
 }
 
 #[test]

@@ -19,7 +19,13 @@ use crate::{
 pub(super) enum Item<'a> {
     Typed(TypedItem<'a>),
     /// As the vendor sent it.
-    Reasoning(&'a Map<String, Value>),
+    AsSent(&'a Map<String, Value>),
+}
+
+impl<'a> From<TypedItem<'a>> for Item<'a> {
+    fn from(item: TypedItem<'a>) -> Self {
+        Self::Typed(item)
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -132,9 +138,11 @@ impl<'a> Input<'a> {
             ContentBlock::Text { text, opaque } if !text.is_empty() => {
                 self.add_output_text(text, opaque::phase_of(opaque));
             }
-            ContentBlock::Thinking { opaque, .. } if !self.omits_reasoning => {
-                self.pending_reasoning.extend(opaque::reasoning_of(opaque));
-            }
+            ContentBlock::Thinking { opaque, .. } => match opaque::server_tool_of(opaque) {
+                Some(item) => self.push(Item::AsSent(item)),
+                None if self.omits_reasoning => {}
+                None => self.pending_reasoning.extend(opaque::reasoning_of(opaque)),
+            },
             ContentBlock::ToolCall(ToolCall { id, name, arguments: written, .. }) => {
                 let arguments = Arguments::of(written).as_text();
                 self.push(TypedItem::FunctionCall { call_id: id.as_str(), name, arguments });
@@ -156,9 +164,9 @@ impl<'a> Input<'a> {
         }
     }
 
-    fn push(&mut self, item: TypedItem<'a>) {
-        self.items.extend(self.pending_reasoning.drain(..).map(Item::Reasoning));
-        self.items.push(Item::Typed(item));
+    fn push(&mut self, item: impl Into<Item<'a>>) {
+        self.items.extend(self.pending_reasoning.drain(..).map(Item::AsSent));
+        self.items.push(item.into());
     }
 }
 

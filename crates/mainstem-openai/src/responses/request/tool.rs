@@ -2,7 +2,7 @@
 
 use mainstem_message::ToolSpec;
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::request::fits_strict;
 
@@ -16,6 +16,20 @@ pub(super) struct Tool<'a> {
     /// Always sent: without it, the vendor makes the schema strict by itself, and optional
     /// arguments required.
     strict: bool,
+}
+
+/// A tool of a request.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum Either<'a> {
+    Ours(Tool<'a>),
+    OfVendor(&'a Value),
+}
+
+/// Returns the vendor's [own tools](https://platform.openai.com/docs/guides/tools), by our names.
+pub(super) fn of_vendor() -> [(&'static str, Value); 2] {
+    let code = json!({ "type": "code_interpreter", "container": { "type": "auto" } });
+    [("web_search", json!({ "type": "web_search" })), ("code_execution", code)]
 }
 
 impl<'a> From<&'a ToolSpec> for Tool<'a> {

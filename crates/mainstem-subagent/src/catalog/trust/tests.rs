@@ -21,7 +21,7 @@ const SERVERS: &str = "mcp_servers:\n  - known\n  - files:\n      command: npx\n
 /// A new key of a file is in effect without trust unless [`parts`] returns it.
 #[test]
 fn each_key_needs_trust_or_only_narrows() {
-    let guarded = ["mcp_servers", "url", "headers"];
+    let guarded = ["mcp_servers", "url", "headers", "server_tools"];
     let narrowing = [
         "name",
         "description",
@@ -67,6 +67,13 @@ fn what_starts_reads_or_sends_is_a_part_each() {
             "subagents/kid.md: sends tasks to the agent at https://agents.example/x, with GITHUB_TOKEN of the environment"
         ]
     );
+}
+
+#[test]
+fn tools_of_the_vendor_are_a_part() {
+    let part = "subagents/kid.md: lets a model search the web and run code at its vendor";
+    assert_eq!(shown("server_tools: web_search, code_execution\n"), [part]);
+    assert!(shown("server_tools: []\n").is_empty());
 }
 
 #[test]

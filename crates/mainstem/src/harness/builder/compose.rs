@@ -76,7 +76,7 @@ impl HarnessBuilder {
         leader: Option<&AgentSpec>,
     ) -> Result<(RunAgents, Vec<Diagnostic>), BuildError> {
         let workspaces = scope.inputs.sources().workspaces();
-        let (specs, untrusted) = self.trust.without_untrusted_addresses(declarations.specs(), workspaces);
+        let (specs, untrusted) = self.trust.without_untrusted(declarations.specs(), workspaces);
         let specs = &specs;
         // The declaration of an agent that runs elsewhere does not describe the root.
         let own = specs.get(&self.name).filter(|spec| spec.url.is_none());

@@ -179,6 +179,10 @@ fn what_goes_wrong_on_the_way_is_told() {
         EventKind::model_call_end(StopReason::Stop, 1),
         EventKind::Custom { name: "delegating".to_owned(), value: 1.into() },
         EventKind::Custom { name: "other".to_owned(), value: 1.into() },
+        EventKind::Custom {
+            name: "server_tool".to_owned(),
+            value: serde_json::json!({ "tool": "web_search", "input": { "query": "weather" } }),
+        },
     ];
     check(
         &all.map(|kind| event(None, kind)),
@@ -189,6 +193,7 @@ fn what_goes_wrong_on_the_way_is_told() {
             "0 ! the reply comes in one piece: no streams here",
             "0 ! the limit of 3 turns",
             "0 delegates",
+            "0 its vendor runs web_search {\"query\":\"weather\"}",
         ],
     );
 }
