@@ -18,8 +18,8 @@ use crate::{Api, Auth, ConfigError, Dialect, Exchange, HttpClient, Server, Servi
 /// A model behind an API: its name, its server, and the API's own settings. Clones share what was
 /// learned about the server; all models of a tokio runtime share connections.
 ///
-/// Dropping a stream closes the connection, so that further tokens are not paid for; a response that
-/// outlives its connection ([`Resumption`](crate::Resumption)) is cancelled. Retries after
+/// Dropping a stream closes the connection, so that further tokens are not paid for; a response
+/// that outlives its connection ([`Resumption`](crate::Resumption)) is cancelled. Retries after
 /// transient failures, time limits and fallbacks are decorators of `mainstem-model`; without them,
 /// only connecting has a limit (10 s).
 #[derive(Clone)]

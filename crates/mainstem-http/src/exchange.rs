@@ -75,7 +75,7 @@ type Opened = Result<(RateLimits, ResponseBody), ModelError>;
 enum State {
     Opening(Pin<Box<dyn Future<Output = Opened> + Send>>),
     Reading(Payloads),
-    /// The connection was cut, and the server is asked for the rest.
+    /// The connection was cut, and the rest is requested.
     Resuming(Resuming),
     Over,
 }

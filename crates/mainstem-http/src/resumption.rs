@@ -1,4 +1,4 @@
-//! A response that its server goes on with although the connection is cut: its rest is asked for.
+//! A response that its server goes on with although the connection is cut: requests for its rest.
 
 use std::{
     mem,
@@ -29,7 +29,7 @@ const POLL_WAIT: Duration = Duration::from_secs(2);
 /// The longest time for the head of a response, for its state, and for the request to cancel it.
 const TIME_LIMIT: Duration = Duration::from_secs(10);
 
-/// After a silence of this length, the rest is asked for on another connection: this one may be cut
+/// After a silence of this length, the rest is requested on another connection: this one may be cut
 /// without a sign.
 const SILENCE: Duration = Duration::from_secs(30);
 
@@ -59,7 +59,7 @@ pub(crate) type Resuming = Pin<Box<dyn Future<Output = Result<Found, Failed>> + 
 
 /// Why a request for the rest has failed.
 pub(crate) struct Failed {
-    /// Whether the server has no stream of it any longer.
+    /// Whether the server has no stream of it now.
     is_refused: bool,
 }
 
@@ -69,7 +69,7 @@ pub(crate) struct Resumer {
     server: Arc<Server>,
     /// Requests that failed since something of the response came last.
     failures: u32,
-    /// Whether its state is asked for: the server has no stream of it any longer.
+    /// Whether its state is requested: the server has no stream of it now.
     is_polled: bool,
     /// Fires after a silence; `None` for a response that ends with its connection.
     alarm: Option<Pin<Box<Sleep>>>,
@@ -116,7 +116,7 @@ impl Resumer {
     /// Begins the next request after a failed one.
     ///
     /// # Errors
-    /// The cut, if too many have failed or the server has nothing of the response any longer.
+    /// The cut, if too many have failed or the server does not have the response.
     pub(crate) fn failed(&mut self, from: Resumption, failed: &Failed) -> Result<Resuming, ModelError> {
         let is_gone = failed.is_refused && self.is_polled;
         self.is_polled |= failed.is_refused;
@@ -127,8 +127,8 @@ impl Resumer {
         Ok(self.request(from))
     }
 
-    /// Ends the response at the server, once, in a task of its own: it would be written on, and paid
-    /// for. Without a runtime nothing is sent.
+    /// Ends the response at the server, once, in a task of its own: otherwise it is written to its
+    /// end, and paid for. Without a runtime nothing is sent.
     pub(crate) fn cancel(&mut self, from: Resumption) {
         if mem::replace(&mut self.is_cancelled, true) {
             return;
@@ -136,7 +136,7 @@ impl Resumer {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let (http, server) = (self.http.clone(), at(&self.server, from.cancel));
         runtime.spawn(async move {
-            // The call has ended: nobody waits for what the server says to this.
+            // The call has ended: what the server answers does not matter.
             let _ = timeout(TIME_LIMIT, http.post(&server, Vec::new())).await;
         });
     }

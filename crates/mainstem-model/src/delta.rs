@@ -100,7 +100,7 @@ pub enum ModelDelta {
         /// What it is called with.
         input: Value,
     },
-    /// The service works on the answer and has nothing new of it, as it says when asked: the call is
+    /// The service works on the answer and has nothing new of it, as its state shows: the call is
     /// not silent.
     InProgress,
     /// The answer comes in one piece, and why.

@@ -62,8 +62,8 @@
 //!
 //! # What outlives a cut
 //! With [`OnCut::Resume`](mainstem_model::OnCut::Resume), OpenAI and Azure write responses in the
-//! [background], and store them (`store: true`). When the connection is cut, or silent for 30 s, the
-//! rest is requested by the number of the last event; the vendor has that stream for some minutes.
+//! [background], and store them (`store: true`). When the connection is cut, or silent for 30 s,
+//! the rest is requested by the number of the last event; the vendor has that stream for minutes.
 //! After that, the response is requested every 2 s until it is complete. A call is repeated after
 //! five requests that failed in a row, or if the vendor has the response no longer. A call that is
 //! dropped is cancelled, in a task of its own; one that is dropped before its first event, or whose

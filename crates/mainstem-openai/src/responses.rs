@@ -23,8 +23,8 @@ use crate::{
 /// A model behind the Responses API, by default at `https://api.openai.com/v1`.
 ///
 /// The vendor stores nothing (`store: false`): each request holds the whole conversation, with the
-/// model's encrypted reasoning. With [`OnCut::Resume`](mainstem_model::OnCut::Resume) it stores each
-/// response, and an answer that is cut is read on. A base URL ends with `/v1`, such as Azure's `…/openai/v1`; the URL
+/// model's encrypted reasoning. With [`OnCut::Resume`] it stores each response, and an answer that
+/// is cut is read on. A base URL ends with `/v1`, such as Azure's `…/openai/v1`; the URL
 /// of the whole endpoint is accepted, too. [`OpenAiExt`](crate::OpenAiExt) has further settings.
 ///
 /// ```
@@ -37,6 +37,8 @@ use crate::{
 /// let model = OpenAiResponses::from_env("gpt-5");
 /// # let _ = model;
 /// ```
+///
+/// [`OnCut::Resume`]: mainstem_model::OnCut::Resume
 pub type OpenAiResponses = Endpoint<Responses>;
 
 /// The [Responses API](https://platform.openai.com/docs/api-reference/responses).

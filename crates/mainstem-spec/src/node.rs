@@ -90,7 +90,7 @@ impl Node {
             .ok_or_else(|| self.unlike(&expected(), "").with_suggestion(closest(text, words())))
     }
 
-    /// Returns the values of several of a few words: items of a list, or parts of a text with commas.
+    /// Returns the values of several of a few words: items of a list, or of a text with commas.
     pub(crate) fn choices<T: Copy>(&self, choices: &[(&str, T)]) -> Read<Vec<T>> {
         if let Value::List(items) = &self.value {
             return items.iter().map(|item| item.choice(choices)).collect();

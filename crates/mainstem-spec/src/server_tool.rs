@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A tool that the vendor of a model has, and runs itself while the model answers. A call of a model
-/// whose API lacks it fails.
+/// A tool that the vendor of a model has, and runs itself while the model answers. A call of a
+/// model whose API lacks it fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -13,7 +13,7 @@ use crate::member::Member;
 const READ_ONLY: [&str; 1] = ["web_search"];
 
 /// Leaves out the server tools that the agent may not call freely: the vendor runs a call while the
-/// model answers, so nobody could be asked about it.
+/// model answers, so no person can approve it first.
 pub(crate) struct ServerTools;
 
 impl Middleware for ServerTools {

@@ -60,16 +60,16 @@ table! {
         #[arg(long, value_name = "N", help_heading = "Limits")]
         max_output_tokens: Option<Setting<NonZeroU32>> { project: chooses, trust: NotNeeded }
 
-        /// Tools of its vendor that a model has: `web_search`, `code_execution`; an agent's file can
-        /// have its own.
+        /// Tools of its vendor that a model has: `web_search`, `code_execution`; an agent's file
+        /// can have its own.
         #[arg(skip)]
         server_tools: Vec<ServerTool> {
             project: chooses,
             trust: ToSet("lets models search the web or run code at their vendor", server_tools_do),
         }
 
-        /// What happens when an answer is cut: its call is repeated (the default), the answer is read
-        /// on where the vendor stores it, which `resume` asks it to do, or the run fails.
+        /// What happens when an answer is cut: its call is repeated (the default), the answer is
+        /// read on where the vendor stores it, which `resume` requests, or the run fails.
         #[arg(long, value_name = "WAY")]
         on_cut: Option<Setting<OnCut>> {
             project: turns_off,

@@ -1,4 +1,4 @@
-//! A [background response]: the vendor writes it although nobody reads, and keeps it for a while.
+//! A [background response]: the vendor writes it although no connection is left, and keeps it.
 //!
 //! Its events have numbers, and those after a number can be read again for some minutes; after
 //! that, the response alone.
