@@ -231,6 +231,11 @@ async fn a_stream_that_the_vendor_has_no_longer_is_polled() {
         let path = format!("GET /v1/responses/{ID}?include%5B%5D=reasoning.encrypted_content");
         assert_eq!(requests[2], path, "after {came} events");
     }
+    // After streams that bring nothing.
+    for (shown, rest) in [("completed", vec![]), ("in_progress", vec![complete(&events[10..])])] {
+        let later = [vec![complete(&[]); 4], vec![state(shown)], rest].concat();
+        check(cut(&frames(&events[..10])), later).await;
+    }
     // Until it is complete.
     let later = vec![too_old(), state("in_progress"), refused("500 Oops", ""), state("completed")];
     check(cut(&frames(&events[..10])), later).await;
@@ -243,7 +248,7 @@ async fn a_response_that_the_vendor_has_lost_is_repeated() {
     // The request that cancels may come before or after the one that repeats: both can get this.
     let either = || state("completed");
     let down = || refused("502 Bad Gateway", "");
-    for failures in [vec![lost(), lost()], vec![down(); 5]] {
+    for failures in [vec![lost(), lost()], vec![down(); 8]] {
         let count = failures.len();
         let script = [vec![cut(&frames(&events[..9]))], failures, vec![either(), either(), said()]];
         let mut server = Server::start(script.concat()).await;

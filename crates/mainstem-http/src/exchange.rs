@@ -105,7 +105,7 @@ impl<D: Decode> Exchange<D> {
                 Poll::Pending => {
                     ready!(self.resumer.poll_silence(cx));
                     let Some(from) = self.decoder.resumption() else { return Poll::Pending };
-                    self.state = State::Resuming(self.resumer.resume_silent(from));
+                    self.state = State::Resuming(self.resumer.resume_silent(from)?);
                     Ok(())
                 }
             },
@@ -154,7 +154,7 @@ impl<D: Decode> Exchange<D> {
     fn cut(&mut self, cut: Option<Cut>) -> Result<(), ModelError> {
         if let Some(from) = self.decoder.resumption() {
             let cut = cut.map_or_else(|| self.server.unfinished(), |cut| cut.into_error(&self.server));
-            self.state = State::Resuming(self.resumer.resume(from, cut));
+            self.state = State::Resuming(self.resumer.resume(from, cut)?);
             return Ok(());
         }
         self.finish().map_err(|unfinished| cut.map_or(unfinished, |cut| cut.into_error(&self.server)))
@@ -163,13 +163,13 @@ impl<D: Decode> Exchange<D> {
     fn resumed(&mut self, found: Found) -> Result<(), ModelError> {
         match found {
             Found::Rest(payloads) => {
-                self.resumer.came();
+                self.resumer.watch();
                 self.state = State::Reading(payloads);
             }
             Found::State(body) => {
                 self.decoder.decode_state(&body, &mut self.deltas)?;
                 match self.decoder.resumption() {
-                    Some(from) => self.state = State::Resuming(self.resumer.poll_again(from)),
+                    Some(from) => self.state = State::Resuming(self.resumer.go_on(from)),
                     None => return self.finish(),
                 }
             }

@@ -17,10 +17,10 @@ use crate::{
     response::{Payloads, get, stream, whole},
 };
 
-/// How many requests for the rest may fail in a row.
-const ATTEMPTS: u32 = 5;
+/// How many requests in a row may bring nothing: for the stream, then for the state.
+const ATTEMPTS: u32 = 4;
 
-/// The wait before the second request for the rest; each further one is twice as long.
+/// The wait before the second request in a row; each further one is twice as long.
 const FIRST_WAIT: Duration = Duration::from_millis(250);
 
 /// The wait between two requests for the state of a response that is not complete.
@@ -67,10 +67,12 @@ pub(crate) struct Failed {
 pub(crate) struct Resumer {
     http: HttpClient,
     server: Arc<Server>,
-    /// Requests that failed since something of the response came last.
-    failures: u32,
-    /// Whether its state is requested: the server has no stream of it now.
+    /// Requests since something of the response came last.
+    requests: u32,
+    /// Whether its state is requested, because its stream brought nothing.
     is_polled: bool,
+    /// Whether the server has refused to stream the rest.
+    has_no_stream: bool,
     /// Fires after a silence; `None` for a response that ends with its connection.
     alarm: Option<Pin<Box<Sleep>>>,
     /// Why the connection is of no use; the error of the call if the rest can't be had.
@@ -80,13 +82,28 @@ pub(crate) struct Resumer {
 
 impl Resumer {
     pub(crate) fn new(http: HttpClient, server: Arc<Server>) -> Self {
-        Self { http, server, failures: 0, is_polled: false, alarm: None, cut: None, is_cancelled: false }
+        Self {
+            http,
+            server,
+            requests: 0,
+            is_polled: false,
+            has_no_stream: false,
+            alarm: None,
+            cut: None,
+            is_cancelled: false,
+        }
     }
 
     /// Notes that something of a response that outlives its connection came.
     pub(crate) fn came(&mut self) {
-        self.failures = 0;
-        self.alarm.get_or_insert_with(|| Box::pin(sleep(SILENCE))).as_mut().reset(Instant::now() + SILENCE);
+        self.requests = 0;
+        self.watch();
+    }
+
+    /// Begins to wait for a sign of a connection.
+    pub(crate) fn watch(&mut self) {
+        let alarm = self.alarm.get_or_insert_with(|| Box::pin(sleep(SILENCE)));
+        alarm.as_mut().reset(Instant::now() + SILENCE);
     }
 
     /// Ready when the connection has been silent for long.
@@ -94,37 +111,75 @@ impl Resumer {
         self.alarm.as_mut().map_or(Poll::Pending, |alarm| alarm.as_mut().poll(cx))
     }
 
-    /// Begins to ask for the rest after a cut.
-    pub(crate) fn resume(&mut self, from: Resumption, cut: ModelError) -> Resuming {
+    /// Begins to request the rest after a cut.
+    ///
+    /// # Errors
+    /// The cut, if too many requests brought nothing.
+    pub(crate) fn resume(&mut self, from: Resumption, cut: ModelError) -> Result<Resuming, ModelError> {
         self.cut = Some(cut);
-        self.request(from)
+        self.next(from)
     }
 
-    /// Begins to ask for the rest after a silence.
-    pub(crate) fn resume_silent(&mut self, from: Resumption) -> Resuming {
+    /// Begins to request the rest after a silence.
+    ///
+    /// # Errors
+    /// As for [`resume`](Self::resume).
+    pub(crate) fn resume_silent(&mut self, from: Resumption) -> Result<Resuming, ModelError> {
         let what = format!("has sent nothing for {} s", SILENCE.as_secs());
         let cut = self.server.error(ErrorKind::Timeout, &what);
         self.resume(from, cut)
     }
 
-    /// Begins to ask for a later state of a response that is not complete yet.
-    pub(crate) fn poll_again(&mut self, from: Resumption) -> Resuming {
-        self.failures = 0;
-        self.request_in(from, POLL_WAIT)
+    /// Begins to request more of a response that is not complete yet, as its state shows.
+    pub(crate) fn go_on(&mut self, from: Resumption) -> Resuming {
+        self.requests = 0;
+        self.is_polled = self.has_no_stream;
+        self.request(from, POLL_WAIT)
     }
 
     /// Begins the next request after a failed one.
     ///
     /// # Errors
-    /// The cut, if too many have failed or the server does not have the response.
+    /// The cut, if too many requests brought nothing, or the server does not have the response.
     pub(crate) fn failed(&mut self, from: Resumption, failed: &Failed) -> Result<Resuming, ModelError> {
-        let is_gone = failed.is_refused && self.is_polled;
-        self.is_polled |= failed.is_refused;
-        self.failures += 1;
-        if is_gone || self.failures >= ATTEMPTS {
+        if failed.is_refused {
+            self.has_no_stream = true;
+            self.give_up()?;
+        }
+        self.next(from)
+    }
+
+    fn next(&mut self, from: Resumption) -> Result<Resuming, ModelError> {
+        if self.requests == ATTEMPTS {
+            self.give_up()?;
+        }
+        let wait = match self.requests {
+            0 => Duration::ZERO,
+            requests => FIRST_WAIT * 2_u32.pow(requests - 1),
+        };
+        Ok(self.request(from, wait))
+    }
+
+    /// Gives up the stream for the state; an error if that was requested.
+    fn give_up(&mut self) -> Result<(), ModelError> {
+        self.requests = 0;
+        if mem::replace(&mut self.is_polled, true) {
             return Err(self.cut.take().unwrap_or_else(|| self.server.unfinished()));
         }
-        Ok(self.request(from))
+        Ok(())
+    }
+
+    fn request(&mut self, from: Resumption, wait: Duration) -> Resuming {
+        self.requests += 1;
+        let (http, server, is_polled) = (self.http.clone(), self.server.clone(), self.is_polled);
+        Box::pin(async move {
+            sleep(wait).await;
+            if is_polled {
+                state(&http, &at(&server, from.state)).await
+            } else {
+                rest(&http, &at(&server, from.rest)).await
+            }
+        })
     }
 
     /// Ends the response at the server, once, in a task of its own: otherwise it is written to its
@@ -139,26 +194,6 @@ impl Resumer {
             // The call has ended: what the server answers does not matter.
             let _ = timeout(TIME_LIMIT, http.post(&server, Vec::new())).await;
         });
-    }
-
-    fn request(&self, from: Resumption) -> Resuming {
-        let wait = match self.failures {
-            0 => Duration::ZERO,
-            failures => FIRST_WAIT * 2_u32.pow(failures.min(ATTEMPTS) - 1),
-        };
-        self.request_in(from, wait)
-    }
-
-    fn request_in(&self, from: Resumption, wait: Duration) -> Resuming {
-        let (http, server, is_polled) = (self.http.clone(), self.server.clone(), self.is_polled);
-        Box::pin(async move {
-            sleep(wait).await;
-            if is_polled {
-                state(&http, &at(&server, from.state)).await
-            } else {
-                rest(&http, &at(&server, from.rest)).await
-            }
-        })
     }
 }
 
