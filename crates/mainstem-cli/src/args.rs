@@ -22,7 +22,7 @@ pub(crate) use self::{
     mcp::Mcp,
     run::{Background, Format, Mode, Run},
     serve::{KeepFlags, Log, Serve},
-    sessions::{Replay, ServedCommand, Sessions, SessionsCommand},
+    sessions::{FilesFlag, Replay, ServedCommand, Sessions, SessionsCommand},
     talk::{At, Attach, Chat, SettingsServer, Tasks, TasksCommand, Watch},
     trust::{Source, Trust, TrustCommand},
     workspace::WorkspaceFlag,

@@ -1,6 +1,6 @@
 //! Where the sessions and tasks of a command are: on a server, or in the records of this machine.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::anyhow;
 use mainstem::client::Server;
@@ -98,11 +98,23 @@ fn task_set(store: Arc<dyn TaskStore>) -> TaskSet {
 /// # Errors
 /// A setting is invalid, or the workspace is not a directory.
 pub(crate) fn task_records(flags: Settings, source: &Source, terminal: Terminal) -> anyhow::Result<Records> {
+    Ok(task_records_at(workspace_of(flags, source, terminal)?))
+}
+
+/// Returns the records of tasks in this workspace.
+pub(crate) fn task_records_at(workspace: PathBuf) -> Records {
+    Records::new(task_set(Arc::new(FileTaskStore::new(workspace))))
+}
+
+/// Returns the workspace of a command.
+///
+/// # Errors
+/// A setting is invalid, or the workspace is not a directory.
+pub(crate) fn workspace_of(flags: Settings, source: &Source, terminal: Terminal) -> anyhow::Result<PathBuf> {
     let config = trust::look_and_warn(flags, source, Reads::NoAgents, terminal)?;
     let workspace = workspace(&config.settings);
     check_directory(&workspace)?;
-    let store = Arc::new(FileTaskStore::new(workspace.value));
-    Ok(Records::new(task_set(store)))
+    Ok(workspace.value)
 }
 
 /// Returns an id for a new session.

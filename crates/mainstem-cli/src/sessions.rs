@@ -7,14 +7,16 @@ mod served;
 
 use std::{pin::pin, sync::Arc};
 
-use anyhow::ensure;
+use anyhow::{anyhow, ensure};
 use futures_util::TryStreamExt;
 use mainstem::{
+    StoredFiles,
     api::{AnySession, EventQuery, Host, SessionQuery, SessionState, SessionView},
     encode::TestFile,
     event::{AgentState, Clock, FleetState, SystemClock, fleet::Phase},
     message::{RateLimits, SessionId},
     session::{Keep, Records},
+    workspace::{SessionFiles, Workspace},
 };
 use serde_json::json;
 
@@ -22,7 +24,7 @@ use self::conversation::Conversation;
 #[cfg(feature = "page")]
 use crate::web;
 use crate::{
-    args::{Form, JournalAt, Sessions, SessionsCommand, Source, WorkspaceFlag},
+    args::{FilesFlag, Form, JournalAt, Sessions, SessionsCommand, Source, WorkspaceFlag},
     data,
     exit::{Exit, Fault, OrExit},
     host::{self, Advise},
@@ -41,14 +43,17 @@ const RATES: [&str; 4] = ["MODEL", "RATE LIMIT", "LEFT", "OF"];
 const AT_ONCE: usize = 256;
 
 pub(crate) fn run(args: &Sessions, source: &Source, terminal: Terminal) -> Result<Exit, Fault> {
-    if let SessionsCommand::Rm { workspace, .. } = &args.command {
-        args.at.check(workspace).or_exit(Exit::Usage)?;
+    if let SessionsCommand::Rm { workspace, files, .. } = &args.command {
+        args.at.check(workspace).and_then(|()| files.check(&args.at)).or_exit(Exit::Usage)?;
     }
     if let SessionsCommand::Served(command) = &args.command {
         return served::run(args.at.server.as_deref(), command, terminal);
     }
-    if let SessionsCommand::Prune { keep, dry_run, workspace } = &args.command {
-        return prune(args, keep.keep(), *dry_run, workspace, source, terminal);
+    if let SessionsCommand::Prune { keep, dry_run, workspace, files } = &args.command {
+        let (keep, dry_run) = (keep.keep(), *dry_run);
+        check_keep(args, keep).or_exit(Exit::Usage)?;
+        let records = records(args, workspace, files, source, terminal).or_exit(Exit::Config)?;
+        return prune(&records, keep, dry_run, terminal);
     }
     let host = open(args, source, terminal)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
@@ -112,27 +117,41 @@ async fn list(host: &dyn Host, search: Option<String>, most: u32) -> Result<(Vec
     host::pages(most, page).await.advise().or_exit(Exit::Failed)
 }
 
-/// Returns the server that the command names, or the sessions of the journal; with the tasks of the
-/// workspace if they are deleted, too.
+/// Returns the server that the command names, or the sessions of the journal; with all that is
+/// deleted with them.
 fn open(args: &Sessions, source: &Source, terminal: Terminal) -> Result<Arc<dyn Host>, Fault> {
-    let is_database = matches!(args.journal, Some(JournalAt::Database(_)));
     match &args.command {
-        SessionsCommand::Rm { workspace, .. } if !is_database && args.at.server.is_none() => {
-            Ok(Arc::new(records(args, workspace, source, terminal).or_exit(Exit::Config)?))
+        SessionsCommand::Rm { workspace, files, .. } if args.at.server.is_none() => {
+            Ok(Arc::new(records(args, workspace, files, source, terminal).or_exit(Exit::Config)?))
         }
         _ => host::open(&args.at, args.journal.as_ref()),
     }
 }
 
-/// Returns the sessions of a journal that is a file, and the tasks of the workspace.
+/// Returns the sessions of a journal with their tasks, which a database has and a workspace
+/// otherwise, and with their files, if a store of them is named.
 fn records(
     args: &Sessions,
     workspace: &WorkspaceFlag,
+    files: &FilesFlag,
     source: &Source,
     terminal: Terminal,
 ) -> anyhow::Result<Records> {
-    let records = host::task_records(workspace.settings(), source, terminal)?;
-    Ok(records.with_journal(store::open_existing(args.journal.as_ref())?.journal))
+    let place = || host::workspace_of(workspace.settings(), source, terminal);
+    let (records, place) = match args.journal.as_ref() {
+        Some(at @ JournalAt::Database(_)) if files.session_files.is_none() => {
+            return host::database_records(at);
+        }
+        Some(at @ JournalAt::Database(_)) => (host::database_records(at)?, place()?),
+        journal => {
+            let place = place()?;
+            let records = host::task_records_at(place.clone());
+            (records.with_journal(store::open_existing(journal)?.journal), place)
+        }
+    };
+    let Some(files) = &files.session_files else { return Ok(records) };
+    let files = SessionFiles::open(files).map_err(|error| anyhow!("--session-files: {error}"))?;
+    Ok(records.with_files(Arc::new(StoredFiles::new(Workspace::open(place)?, files))))
 }
 
 fn row(session: &SessionView) -> [String; 5] {
@@ -221,26 +240,14 @@ fn print_lines(events: &[mainstem::event::AgentEvent]) -> Result<(), Fault> {
     print_json(&lines.join("\n"))
 }
 
+fn check_keep(args: &Sessions, keep: Keep) -> anyhow::Result<()> {
+    ensure!(args.at.server.is_none(), "a server deletes sessions itself: `mainstem serve --keep 30d`");
+    ensure!(!keep.is_all(), "name what is kept: --keep 30d, --keep-size 10GiB, or both");
+    Ok(())
+}
+
 /// Deletes what is not kept, and prints it.
-fn prune(
-    args: &Sessions,
-    keep: Keep,
-    dry_run: bool,
-    workspace: &WorkspaceFlag,
-    source: &Source,
-    terminal: Terminal,
-) -> Result<Exit, Fault> {
-    let check = || {
-        ensure!(args.at.server.is_none(), "a server deletes sessions itself: `mainstem serve --keep 30d`");
-        ensure!(!keep.is_all(), "name what is kept: --keep 30d, --keep-size 10GiB, or both");
-        Ok(())
-    };
-    check().or_exit(Exit::Usage)?;
-    let records = match args.journal.as_ref() {
-        Some(at @ JournalAt::Database(_)) => host::database_records(at),
-        _ => records(args, workspace, source, terminal),
-    };
-    let records = records.or_exit(Exit::Config)?;
+fn prune(records: &Records, keep: Keep, dry_run: bool, terminal: Terminal) -> Result<Exit, Fault> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
     let now = SystemClock.now();
     let surplus = runtime.block_on(async {

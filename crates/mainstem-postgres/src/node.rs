@@ -6,7 +6,7 @@ use std::{
     fmt,
     future::Future,
     io,
-    pin::pin,
+    pin::{Pin, pin},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicI64, Ordering},
@@ -142,7 +142,15 @@ impl Owner {
         T: Send + 'static,
         F: Future<Output = T> + Send + 'static,
     {
-        self.runtime.spawn(request(self.shared.clone())).await.ok()
+        let (answer, answered) = oneshot::channel();
+        let request = request(self.shared.clone());
+        // Of one type for all requests: the runtime's code for a task is not small.
+        let served: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(async move {
+            // The caller may have left.
+            let _ = answer.send(request.await);
+        });
+        self.runtime.spawn(served);
+        answered.await.ok()
     }
 }
 

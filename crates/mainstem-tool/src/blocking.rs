@@ -2,7 +2,7 @@
 
 use std::{future::pending, panic::resume_unwind};
 
-use tokio::task::spawn_blocking;
+use tokio::{sync::oneshot, task::spawn_blocking};
 use tokio_util::sync::CancellationToken;
 
 /// Tells blocking work to end. The work must check it now and then, because it can't be ended from
@@ -31,13 +31,21 @@ pub async fn blocking<T: Send + 'static>(
     let token = cancel.child_token();
     let stop = Stop(token.clone());
     let _stops = token.drop_guard();
-    match spawn_blocking(move || work(&stop)).await {
+    let (sender, receiver) = oneshot::channel();
+    run(Box::new(move || drop(sender.send(work(&stop))))).await;
+    match receiver.await {
         Ok(output) => output,
-        Err(error) => match error.try_into_panic() {
-            Ok(panic) => resume_unwind(panic),
-            // The runtime is shutting down, and drops this future with it.
-            Err(_) => pending().await,
-        },
+        // The runtime is shutting down, and drops this future with it.
+        Err(_) => pending().await,
+    }
+}
+
+/// Runs work of one type, whatever its output is: the runtime's code for a task is not small.
+async fn run(work: Box<dyn FnOnce() + Send>) {
+    if let Err(error) = spawn_blocking(work).await
+        && let Ok(panic) = error.try_into_panic()
+    {
+        resume_unwind(panic);
     }
 }
 

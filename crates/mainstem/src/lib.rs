@@ -19,6 +19,8 @@ mod env;
 mod error;
 mod harness;
 pub mod provider;
+#[cfg(feature = "session-files")]
+mod stored_files;
 
 pub use env::{model_from_env, registry_from_env};
 pub use error::{BuildError, Error};
@@ -60,6 +62,8 @@ pub use mainstem_task as task;
 pub use mainstem_tool as tool;
 #[cfg(feature = "files")]
 pub use mainstem_workspace as workspace;
+#[cfg(feature = "session-files")]
+pub use stored_files::StoredFiles;
 // What most programs use besides, so that they need not depend on these crates themselves.
 pub use mainstem_react::{futures_util, schemars, serde, serde_json};
 

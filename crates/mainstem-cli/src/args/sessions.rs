@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use anyhow::ensure;
 use clap::{Args, Subcommand};
 use mainstem::{
     api::NewLink,
@@ -70,6 +71,8 @@ pub(crate) enum SessionsCommand {
         ids: Vec<SessionId>,
         #[command(flatten)]
         workspace: WorkspaceFlag,
+        #[command(flatten)]
+        files: FilesFlag,
     },
     /// Delete the sessions that are not kept, and print them. This can't be undone.
     Prune {
@@ -80,7 +83,33 @@ pub(crate) enum SessionsCommand {
         dry_run: bool,
         #[command(flatten)]
         workspace: WorkspaceFlag,
+        #[command(flatten)]
+        files: FilesFlag,
     },
+}
+
+/// The files that sessions have beside the journal.
+#[derive(Debug, Args)]
+pub(crate) struct FilesFlag {
+    /// Delete the sessions' files, too, which `mainstem serve --session-files` keeps in this
+    /// directory or bucket.
+    #[arg(long, value_name = "DIR|URL")]
+    pub(crate) session_files: Option<String>,
+}
+
+impl FilesFlag {
+    /// Checks that no server is to delete the sessions.
+    ///
+    /// # Errors
+    /// The flag is set, and so is a server.
+    pub(crate) fn check(&self, at: &At) -> anyhow::Result<()> {
+        let is_there = at.server.is_some() && self.session_files.is_some();
+        ensure!(
+            !is_there,
+            "--session-files is for a journal; a server deletes the files of its sessions itself"
+        );
+        Ok(())
+    }
 }
 
 /// The commands that only a server answers.

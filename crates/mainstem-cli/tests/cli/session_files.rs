@@ -4,13 +4,14 @@ use std::{
     env,
     io::{Read, Write},
     net::{TcpListener, TcpStream},
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     thread::sleep,
     time::{Duration, Instant},
 };
 
 use serde_json::json;
+use tempfile::TempDir;
 
 use crate::{
     files::{calls, results},
@@ -74,6 +75,43 @@ fn a_session_finds_its_files_at_another_server() {
     let files = store.path().join("made/of/this");
     let objects = || walk(&files);
     check(files.to_str().unwrap(), &[], &objects);
+}
+
+/// The store of a session that a server has left, with one file.
+fn left() -> (TempDir, PathBuf, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let (journal, files) = (folder.path().join("j.db"), folder.path().join("files"));
+    let write = ("write_file", json!({ "path": "notes/plan.md", "content": "1. look" }));
+    served(&calls(vec![write]), &journal, files.to_str().unwrap(), &[], false);
+    assert_eq!(walk(&files), 2, "a file and a manifest");
+    (folder, journal, files)
+}
+
+#[test]
+fn a_journal_s_session_is_deleted_with_its_files() {
+    for command in ["sessions rm s", "sessions prune --keep 0s"] {
+        let (_folder, journal, files) = left();
+        let delete = |flags: &[&str]| mainstem(command).arg("--journal").arg(&journal).args(flags).run();
+        if command.contains("prune") {
+            let planned = delete(&["--dry-run", "--session-files", files.to_str().unwrap()]);
+            assert_eq!((planned.code, walk(&files)), (Some(0), 2), "{planned:?}");
+        }
+        let deleted = delete(&["--session-files", files.to_str().unwrap()]);
+        assert_eq!((deleted.code, walk(&files)), (Some(0), 0), "{deleted:?}");
+        assert!(mainstem("sessions list").arg("--journal").arg(&journal).run().stdout.lines().count() < 2);
+    }
+}
+
+#[test]
+fn files_of_a_session_that_can_t_be_deleted_are_named() {
+    let (_folder, journal, _files) = left();
+    let wrong = |flags: &[&str]| mainstem("sessions rm s").arg("--journal").arg(&journal).args(flags).run();
+    let none = wrong(&["--session-files", "s3:///path"]);
+    assert_eq!(none.code, Some(3), "{none:?}");
+    assert!(none.stderr.contains("--session-files: "), "{none:?}");
+    let served = mainstem("sessions rm s --server http://127.0.0.1:1 --session-files d").run();
+    assert_eq!(served.code, Some(2), "{served:?}");
+    assert!(served.stderr.contains("--session-files is for a journal"), "{served:?}");
 }
 
 fn walk(folder: &Path) -> usize {

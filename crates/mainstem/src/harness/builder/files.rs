@@ -109,7 +109,7 @@ impl HarnessBuilder {
         #[cfg(feature = "session-files")]
         if let (Some(path), Some(files)) = (&scope.workspace, &scope.session_files) {
             let (workspace, files) = (Workspace::open(path)?, files.clone());
-            return Ok(Some(Arc::new(places::StoredFiles { workspace, files })));
+            return Ok(Some(Arc::new(crate::StoredFiles::new(workspace, files))));
         }
         let _ = scope;
         Ok(None)

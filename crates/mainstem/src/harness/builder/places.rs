@@ -5,41 +5,14 @@ use mainstem_react::RunContext;
 use mainstem_spec::AgentSpec;
 use mainstem_subagent::Fleet;
 use mainstem_tool::ToolContext;
-use mainstem_workspace::{Layout, Workspace, WorkspaceError, Workspaces};
 #[cfg(feature = "session-files")]
-use {
-    mainstem_message::SessionId, mainstem_session::DeleteFiles, mainstem_tool::async_trait,
-    mainstem_workspace::SessionFiles,
-};
+use mainstem_workspace::SessionFiles;
+use mainstem_workspace::{Layout, Workspace, WorkspaceError, Workspaces};
 
 /// Returns each agent's directory below that of the harness. `root` is the declaration of the root.
 pub(super) fn workspaces(harness: Workspace, root: Option<&AgentSpec>) -> Result<Workspaces, WorkspaceError> {
     let places = Places::new(harness, root.and_then(named_directory).as_ref())?;
     Ok(Workspaces::new(move |cx| places.open(&directory_of(cx), cx.user())))
-}
-
-/// Deletes the files of a scope's sessions.
-#[cfg(feature = "session-files")]
-pub(super) struct StoredFiles {
-    pub(super) workspace: Workspace,
-    pub(super) files: SessionFiles,
-}
-
-#[cfg(feature = "session-files")]
-#[async_trait]
-impl DeleteFiles for StoredFiles {
-    async fn delete_files(&self, session: &SessionId) -> Result<(), String> {
-        let deleted = match session.as_str().split_once('/') {
-            // The harness of all deletes a tenant's, too, whose id begins with the tenant.
-            Some((tenant, own)) => {
-                let place = self.workspace.root().join("tenants").join(tenant);
-                let workspace = Workspace::create(place).map_err(|error| error.to_string())?;
-                self.files.of_tenant(tenant).delete(&workspace, &SessionId::from_lossy(own)).await
-            }
-            None => self.files.delete(&self.workspace, session).await,
-        };
-        deleted.map_err(|error| error.to_string())
-    }
 }
 
 /// Returns each agent's directory below that of its session, whose files a store keeps.
