@@ -232,8 +232,21 @@ async fn a_stream_that_the_vendor_has_no_longer_is_polled() {
         assert_eq!(requests[2], path, "after {came} events");
     }
     // After streams that bring nothing.
+    // Streams of what came before, or of no events, are such.
+    let nothing = [
+        complete(&[]),
+        cut(&frames(&events[2..5])),
+        cut(b"data: [DONE]\n\n"),
+        refused("502 Bad Gateway", ""),
+        complete(&events[..10]),
+    ];
+    check(cut(&frames(&events[..10])), [nothing.to_vec(), vec![state("completed")]].concat()).await;
+    // What is no state is requested again.
+    let odd = |body: &str| whole("200 OK", "content-type: application/json\r\n", body);
+    let later = vec![too_old(), odd("{}"), odd("<html>"), state("completed")];
+    check(cut(&frames(&events[..10])), later).await;
     for (shown, rest) in [("completed", vec![]), ("in_progress", vec![complete(&events[10..])])] {
-        let later = [vec![complete(&[]); 4], vec![state(shown)], rest].concat();
+        let later = [vec![complete(&[]); 5], vec![state(shown)], rest].concat();
         check(cut(&frames(&events[..10])), later).await;
     }
     // Until it is complete.
@@ -248,7 +261,7 @@ async fn a_response_that_the_vendor_has_lost_is_repeated() {
     // The request that cancels may come before or after the one that repeats: both can get this.
     let either = || state("completed");
     let down = || refused("502 Bad Gateway", "");
-    for failures in [vec![lost(), lost()], vec![down(); 8]] {
+    for failures in [vec![lost(), lost()], vec![down(); 10]] {
         let count = failures.len();
         let script = [vec![cut(&frames(&events[..9]))], failures, vec![either(), either(), said()]];
         let mut server = Server::start(script.concat()).await;
@@ -260,6 +273,22 @@ async fn a_response_that_the_vendor_has_lost_is_repeated() {
         let cancel = format!("POST /v1/responses/{ID}/cancel");
         assert_eq!(requests.iter().filter(|line| **line == cancel).count(), 1, "{requests:?}");
     }
+}
+
+#[tokio::test]
+async fn without_numbers_a_cut_response_is_repeated() {
+    let unnumbered = |events: Vec<String>| -> Vec<String> {
+        let strip = |event: String| {
+            let mut event: Value = serde_json::from_str(&event).unwrap();
+            event.as_object_mut().unwrap().remove("sequence_number");
+            event.to_string()
+        };
+        events.into_iter().map(strip).collect()
+    };
+    let events = unnumbered(events());
+    let server = Server::start(vec![cut(&frames(&events[..9])), complete(&events), said()]).await;
+    let text = render(&run(patient(model(&server))).await);
+    assert!(text.contains("MODEL_RETRY #1") && text.contains("AGENT_RESULT \"42.\""), "{text}");
 }
 
 #[tokio::test]
@@ -286,7 +315,7 @@ async fn a_call_that_is_dropped_is_cancelled_at_the_vendor() {
 async fn a_silent_connection_is_replaced() {
     let events = events();
     let silent = [cut(&frames(&events[..9])), vec![Step::AwaitClose]].concat();
-    let mut server = Server::start(vec![silent, complete(&events[9..])]).await;
+    let mut server = Server::start(vec![silent, state("in_progress"), complete(&events[9..])]).await;
     let mut stream = model(&server).stream(ModelRequest::default());
     let mut seen = Vec::new();
     while seen.len() < 4 {
@@ -304,7 +333,9 @@ async fn a_silent_connection_is_replaced() {
         _ => None,
     });
     assert_eq!(texts.collect::<String>(), "Grüße an alle");
-    assert!(requests(&mut server, 2).await[1].ends_with("starting_after=8"));
+    let requests = requests(&mut server, 3).await;
+    assert_eq!(requests[1], format!("GET /v1/responses/{ID}?include%5B%5D=reasoning.encrypted_content"));
+    assert!(requests[2].ends_with("starting_after=8"), "{requests:?}");
 }
 
 #[tokio::test]

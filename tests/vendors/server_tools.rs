@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mainstem::{
-    model::Model,
+    model::{Model, ModelOptions},
     prelude::*,
     spec::{Permission, ServerTool},
 };
@@ -183,11 +183,33 @@ async fn a_search_of_the_vendor_is_reported_and_sent_back() {
 async fn a_denied_search_is_not_offered() {
     for answers in [responses(), anthropic(), gemini()] {
         let mut server = start(&answers).await;
-        let harness = harness(&answers, &server, Some("web_search")).await;
+        // A rule about some of its calls is about all: what they ask for can't be checked.
+        let pattern = if answers.provider == "gemini" { "web_search(query: *acme*)" } else { "web_search" };
+        let harness = harness(&answers, &server, Some(pattern)).await;
         let _: Vec<_> = harness.stream_events("Will it rain?").collect().await;
         let first = body(&server.request().await);
         assert!(!contains(&first["tools"], &answers.declared[0]), "{first:#}");
         assert!(contains(&first["tools"], &answers.declared[1]), "{first:#}");
+    }
+}
+
+#[tokio::test]
+async fn an_agent_can_have_none_of_the_harness_s_tools() {
+    let answers = anthropic();
+    let vendor = vendors().await.into_iter().find(|vendor| vendor.name() == answers.provider).unwrap();
+    for (own, expected) in [(None, true), (Some(vec![]), false)] {
+        let mut server = start(&answers).await;
+        let mut options = ModelOptions::new();
+        options.server_tools = Some(vec!["web_search".to_owned()]);
+        let mut spec = AgentSpec::new("lead", "Leads");
+        spec.server_tools = own;
+        let harness = Harness::builder("main", vendor.model(&server.url())).with_model_options(options);
+        // What changes nothing here needs no approval of changes.
+        let harness = harness.with_permissions(RuleSet::new(Effect::Allow).with_changes(Effect::Ask));
+        let harness = harness.with_subagent(spec).with_agent("lead").build().unwrap();
+        let _: Vec<_> = harness.stream_events("go").take(3).collect().await;
+        let first = body(&server.request().await);
+        assert_eq!(contains(&first["tools"], &answers.declared[0]), expected, "{first:#}");
     }
 }
 

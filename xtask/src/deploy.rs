@@ -65,7 +65,9 @@ fn package(root: &Path, folder: &Path, slow: bool) -> Result<PathBuf> {
 
 /// Builds the binary that is released.
 fn released(root: &Path) -> Result<PathBuf> {
-    exec(&mut cargo(root, &["build", "--profile", "dist", "--locked", "-p", "mainstem-cli"]))?;
+    let build =
+        ["--config", ".cargo/dist.toml", "build", "--profile", "dist", "--locked", "-p", "mainstem-cli"];
+    exec(&mut cargo(root, &build))?;
     let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     let binary = target.join("dist/mainstem");
     let size = fs::metadata(&binary)?.len();

@@ -26,7 +26,7 @@ use crate::{
     args::{Chat, Log, Source},
     attachments::{Attachments, mentioned},
     config::Setting,
-    exit::{Exit, Fault, OrExit, in_one_line},
+    exit::{Exit, Fault, OrExit, in_one_line, shut_down},
     print::print,
     progress,
     signals::{Continued, Signal, Signals},
@@ -61,8 +61,7 @@ pub(crate) fn run(args: &Chat, config: &Source, terminal: Terminal) -> Result<Ex
         }
         exit
     });
-    // Blocking calls, such as name lookups, must not delay the exit.
-    runtime.shutdown_background();
+    shut_down(runtime);
     exit
 }
 

@@ -1,11 +1,11 @@
 //! The exit codes of the process, and the code of each end of a run.
 
-use std::{fmt::Write as _, process::ExitCode};
+use std::{fmt::Write as _, process::ExitCode, time::Duration};
 
 use anyhow::anyhow;
+use mainstem::{api::RunView, http::cancels_sent};
 use mainstem_event::Outcome;
-
-use mainstem::api::RunView;
+use tokio::{runtime::Runtime, time::timeout};
 
 /// An exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +23,16 @@ pub(crate) enum Exit {
     Interrupted = 130,
     ClosedPipe = 141,
     Terminated = 143,
+}
+
+/// How long a process that ends waits for requests that cancel responses.
+const CANCELS: Duration = Duration::from_secs(2);
+
+/// Ends a runtime. Blocking calls, such as name lookups, do not delay that; requests that cancel
+/// what models' vendors would write on do, for a moment.
+pub(crate) fn shut_down(runtime: Runtime) {
+    runtime.block_on(async { timeout(CANCELS, cancels_sent()).await.ok() });
+    runtime.shutdown_background();
 }
 
 /// The meaning of each code, for people.

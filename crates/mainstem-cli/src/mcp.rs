@@ -14,7 +14,7 @@ use crate::{
     args::{Mcp, Source},
     config::{Config, var},
     demo,
-    exit::{Exit, Fault, OrExit},
+    exit::{Exit, Fault, OrExit, shut_down},
     harness::{self, Requirements, check_agent},
     model, progress, signals, store, telemetry,
     terminal::Terminal,
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Mcp, source: &Source, terminal: Terminal) -> Result<Exi
         served
     });
     // A read of stdin that is blocked must not delay the exit.
-    runtime.shutdown_background();
+    shut_down(runtime);
     served.or_exit(Exit::Failed)
 }
 

@@ -29,7 +29,7 @@ use crate::{
     approval::{Allowed, Approval, Approvals},
     args::{self, Background, Format, Log, Mode, Source},
     config::Config,
-    exit::{Exit, Fault, OrExit},
+    exit::{Exit, Fault, OrExit, shut_down},
     harness::workspace,
     host::{self, new_session},
     output::{Output, Stdout},
@@ -64,8 +64,7 @@ pub(crate) fn run(args: &args::Run, source: &Source, terminal: Terminal) -> Resu
         None => here(args, source, terminal, &runtime)?,
     };
     let exit = drive(args, plan, terminal, &runtime);
-    // Blocking calls, such as name lookups, must not delay the exit.
-    runtime.shutdown_background();
+    shut_down(runtime);
     exit
 }
 

@@ -21,7 +21,7 @@ use crate::{
     args::{Serve, Source, Worker},
     config::{Config, read::named, var},
     demo,
-    exit::{Exit, Fault, OrExit},
+    exit::{Exit, Fault, OrExit, shut_down},
     harness::{self, Requirements, check_agent},
     model, open_files,
     print::counted,
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Serve, source: &Source, terminal: Terminal) -> Result<E
         let serving = async { anyhow::Ok(server.serve(listener, stop.clone()).await?) };
         served.until_stopped(serving, &stop, args.grace, terminal).await
     });
-    runtime.shutdown_background();
+    shut_down(runtime);
     done.or_exit(Exit::Failed)?;
     Ok(Exit::Reply)
 }
@@ -68,7 +68,7 @@ pub(crate) fn work(args: &Worker, source: &Source, terminal: Terminal) -> Result
         };
         served.until_stopped(working, &stop, args.grace, terminal).await
     });
-    runtime.shutdown_background();
+    shut_down(runtime);
     done.or_exit(Exit::Failed)?;
     Ok(Exit::Reply)
 }

@@ -5,7 +5,7 @@ mod links;
 mod live;
 mod served;
 
-use std::{pin::pin, sync::Arc};
+use std::{path::Path, pin::pin, sync::Arc};
 
 use anyhow::{anyhow, ensure};
 use futures_util::TryStreamExt;
@@ -69,17 +69,7 @@ pub(crate) fn run(args: &Sessions, source: &Source, terminal: Terminal) -> Resul
                     progress::say("there are more sessions; `--limit N` lists N of them", terminal);
                 }
             }
-            SessionsCommand::Show { id, at: Some(seq) } => {
-                let session = host.session(id);
-                let view = session.view().await.advise().or_exit(Exit::Failed)?;
-                show(&view, &session.fleet_at(*seq).await.advise().or_exit(Exit::Failed)?)?;
-            }
-            SessionsCommand::Show { id, at: None } => {
-                let session = host.session(id);
-                let view = session.view().await.advise().or_exit(Exit::Failed)?;
-                show(&view, &session.fleet().await.advise().or_exit(Exit::Failed)?)?;
-                print_conversation(&*session, terminal).await?;
-            }
+            SessionsCommand::Show { id, at } => show_session(&*host.session(id), *at, terminal).await?,
             #[cfg(feature = "page")]
             SessionsCommand::Export { id, html: true, .. } => {
                 let session = host.session(id);
@@ -101,11 +91,23 @@ pub(crate) fn run(args: &Sessions, source: &Source, terminal: Terminal) -> Resul
                 print_test(id, &*session).await?;
             }
             SessionsCommand::Export { id, .. } => export(host.session(id)).await?,
-            SessionsCommand::Rm { ids, .. } => remove(&*host, ids).await.or_exit(Exit::Failed)?,
+            SessionsCommand::Rm { ids, files, .. } => {
+                remove(&*host, ids, files.session_files.is_some()).await.or_exit(Exit::Failed)?;
+            }
             SessionsCommand::Prune { .. } | SessionsCommand::Served(_) => {}
         }
         Ok(Exit::Reply)
     })
+}
+
+/// Prints a session as it is, with its conversation, or as it was at an event.
+async fn show_session(session: &dyn AnySession, at: Option<u64>, terminal: Terminal) -> Result<(), Fault> {
+    let view = session.view().await.advise().or_exit(Exit::Failed)?;
+    if let Some(seq) = at {
+        return show(&view, &session.fleet_at(seq).await.advise().or_exit(Exit::Failed)?);
+    }
+    show(&view, &session.fleet().await.advise().or_exit(Exit::Failed)?)?;
+    print_conversation(session, terminal).await
 }
 
 /// Returns at most this number of sessions, and whether there are more.
@@ -150,6 +152,8 @@ fn records(
         }
     };
     let Some(files) = &files.session_files else { return Ok(records) };
+    let is_there = files.contains("://") || Path::new(files).is_dir();
+    ensure!(is_there, "--session-files: there is no directory {files}");
     let files = SessionFiles::open(files).map_err(|error| anyhow!("--session-files: {error}"))?;
     Ok(records.with_files(Arc::new(StoredFiles::new(Workspace::open(place)?, files))))
 }
@@ -267,9 +271,10 @@ fn prune(records: &Records, keep: Keep, dry_run: bool, terminal: Terminal) -> Re
     Ok(Exit::Reply)
 }
 
-/// Deletes all of them or, if one does not exist, none.
-async fn remove(host: &dyn Host, ids: &[SessionId]) -> anyhow::Result<()> {
-    for id in ids {
+/// Deletes all of them or, if one does not exist, none. With a store of files, one that does not
+/// exist may have files.
+async fn remove(host: &dyn Host, ids: &[SessionId], have_files: bool) -> anyhow::Result<()> {
+    for id in ids.iter().filter(|_| !have_files) {
         host.session(id).view().await.advise()?;
     }
     for id in ids {

@@ -32,7 +32,7 @@ use self::{
 use crate::web;
 use crate::{
     args::Watch,
-    exit::{Exit, Fault, OrExit},
+    exit::{Exit, Fault, OrExit, shut_down},
     host,
     progress::glyphs::Glyphs,
     replay::source::{Source, file, is_record},
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &Watch, terminal: Terminal) -> Result<Exit, Fault> {
         let watched = Watched::open(args).await?;
         watch(watched, terminal).await
     });
-    runtime.shutdown_background();
+    shut_down(runtime);
     exit
 }
 

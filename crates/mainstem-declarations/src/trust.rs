@@ -59,7 +59,7 @@ impl Trust {
                 found.push(Diagnostic::new(Code::Untrusted, finding));
             } else if let Some(part) = untrusted.iter().find(|part| part.key() == SERVER_TOOLS) {
                 let mut without = spec.clone();
-                without.server_tools = None;
+                without.server_tools = Some(Vec::new());
                 trusted.insert(without);
                 let why = format!("agent {:?} has no server tools until they are trusted ({part})", spec.id);
                 let finding = locate(SpecError::warning(why).about("server_tools"), spec, None);

@@ -34,6 +34,14 @@ pub(crate) struct Candidate<'a> {
     pub(crate) content: Option<Content<'a>>,
     pub(crate) finish_reason: Option<String>,
     pub(crate) finish_message: Option<String>,
+    pub(crate) grounding_metadata: Option<Grounding>,
+}
+
+/// What an answer is based on.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Grounding {
+    pub(crate) web_search_queries: Option<Vec<String>>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -104,6 +104,9 @@ impl Decoder {
     fn candidate(&mut self, candidate: Candidate<'_>, out: &mut Output<'_>) {
         let parts = candidate.content.and_then(|content| content.parts).unwrap_or_default();
         parts.into_iter().for_each(|part| self.content.part(part, out));
+        if let Some(queries) = candidate.grounding_metadata.and_then(|found| found.web_search_queries) {
+            self.content.searched(queries, out);
+        }
         if let Some(reason) = candidate.finish_reason.filter(|reason| !reason.is_empty()) {
             self.finish = Some(Finish { reason, message: candidate.finish_message, blocked: false });
         }

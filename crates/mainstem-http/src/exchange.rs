@@ -34,12 +34,18 @@ pub trait Decode: Send + Unpin + 'static {
     fn decode_whole(&mut self, body: &str, deltas: &mut Deltas) -> Result<(), ModelError>;
 
     /// Reads the state of a response that was streamed until a cut: adds what did not come before,
-    /// once the response is complete.
+    /// once the response is complete. Returns `false` for what is no state.
     ///
     /// # Errors
-    /// As for [`decode`](Self::decode).
-    fn decode_state(&mut self, _body: &str, _deltas: &mut Deltas) -> Result<(), ModelError> {
-        Ok(())
+    /// If the response has failed.
+    fn decode_state(&mut self, _body: &str, _deltas: &mut Deltas) -> Result<bool, ModelError> {
+        Ok(false)
+    }
+
+    /// Returns how far a response that outlives its connection has come, as a number that grows;
+    /// `None` for one that ends with its connection, and for one that is over.
+    fn position(&self) -> Option<u64> {
+        None
     }
 
     /// Returns where the response is read on after a cut; `None` for one that ends with its
@@ -65,6 +71,8 @@ pub(crate) struct Exchange<D: Decode> {
     decoder: D,
     server: Arc<Server>,
     resumer: Resumer,
+    /// How far the response had come at the last payload.
+    position: Option<u64>,
     /// The deltas of a payload that were not yielded yet.
     deltas: Deltas,
 }
@@ -88,7 +96,14 @@ impl<D: Decode> Exchange<D> {
         server: Arc<Server>,
         opening: impl Future<Output = Opened> + Send + 'static,
     ) -> Self {
-        Self { state: State::Opening(Box::pin(opening)), decoder, server, resumer, deltas: Deltas::new() }
+        Self {
+            state: State::Opening(Box::pin(opening)),
+            decoder,
+            server,
+            resumer,
+            position: None,
+            deltas: Deltas::new(),
+        }
     }
 
     /// Reads one payload; ready when it was decoded or the response is over.
@@ -139,7 +154,10 @@ impl<D: Decode> Exchange<D> {
         if self.decoder.is_done() {
             return self.finish();
         }
-        if self.decoder.resumption().is_some() {
+        // What came before, and what is no event, is no progress.
+        let position = self.decoder.position();
+        if position > self.position {
+            self.position = position;
             self.resumer.came();
         }
         Ok(())
@@ -167,14 +185,14 @@ impl<D: Decode> Exchange<D> {
                 self.state = State::Reading(payloads);
             }
             Found::State(body) => {
-                self.decoder.decode_state(&body, &mut self.deltas)?;
-                match self.decoder.resumption() {
-                    Some(from) => self.state = State::Resuming(self.resumer.go_on(from)),
-                    None => return self.finish(),
+                if !self.decoder.decode_state(&body, &mut self.deltas)? {
+                    return self.resume_again(&Failed::passing());
                 }
+                let Some(from) = self.decoder.resumption() else { return self.finish() };
+                self.state = State::Resuming(self.resumer.go_on(from)?);
+                self.deltas.push_back(ModelDelta::InProgress);
             }
         }
-        self.deltas.push_back(ModelDelta::InProgress);
         Ok(())
     }
 

@@ -4,7 +4,7 @@
 //! * [`Api`]: a vendor's API: paths, requests, settings
 //! * [`Service`]: a service that offers an API: address, headers, variables
 //! * [`Decode`]: the decoder of responses: a payload in, deltas out
-//! * [`Resumption`]: where a response that outlives its connection is read on
+//! * [`Resumption`]: where a response that outlives its connection is read on; [`cancels_sent`]
 //! * [`Template`], [`Output`]: what the payloads of a response have in common, parsed once
 //! * [`Dialect`]: deviations of a server from its API, learned from its [`ServerError`]s
 //! * [`Fields`], [`Arguments`]: parts of the bodies of requests
@@ -43,7 +43,7 @@ pub use fields::Fields;
 pub use mainstem_outbound::client;
 pub use model_list::{ListedModel, ModelPage};
 pub use reqwest::{Client, RequestBuilder, Response, Url};
-pub use resumption::Resumption;
+pub use resumption::{Resumption, cancels_sent};
 pub(crate) use retry_after::retry_after;
 pub use secrecy::SecretString;
 pub use server::{Auth, Server};

@@ -3,14 +3,17 @@
 use std::{
     mem,
     pin::Pin,
-    sync::Arc,
+    sync::{Arc, LazyLock},
     task::{Context, Poll},
     time::Duration,
 };
 
 use mainstem_model::{ErrorKind, ModelError};
 use reqwest::{StatusCode, Url};
-use tokio::time::{Instant, Sleep, sleep, timeout};
+use tokio::{
+    sync::watch,
+    time::{Instant, Sleep, sleep, timeout},
+};
 
 use crate::{
     HttpClient, Server,
@@ -18,7 +21,7 @@ use crate::{
 };
 
 /// How many requests in a row may bring nothing: for the stream, then for the state.
-const ATTEMPTS: u32 = 4;
+const ATTEMPTS: u32 = 5;
 
 /// The wait before the second request in a row; each further one is twice as long.
 const FIRST_WAIT: Duration = Duration::from_millis(250);
@@ -28,6 +31,9 @@ const POLL_WAIT: Duration = Duration::from_secs(2);
 
 /// The longest time for the head of a response, for its state, and for the request to cancel it.
 const TIME_LIMIT: Duration = Duration::from_secs(10);
+
+/// How long a response may be in progress, as its state shows, without anything new of it.
+const PATIENCE: Duration = Duration::from_secs(15 * 60);
 
 /// After a silence of this length, the rest is requested on another connection: this one may be cut
 /// without a sign.
@@ -67,8 +73,10 @@ pub(crate) struct Failed {
 pub(crate) struct Resumer {
     http: HttpClient,
     server: Arc<Server>,
-    /// Requests since something of the response came last.
+    /// Requests since something of the response came last, or its state showed progress.
     requests: u32,
+    /// Since when nothing new has come.
+    since: Instant,
     /// Whether its state is requested, because its stream brought nothing.
     is_polled: bool,
     /// Whether the server has refused to stream the rest.
@@ -80,12 +88,20 @@ pub(crate) struct Resumer {
     is_cancelled: bool,
 }
 
+impl Failed {
+    /// A failure that may pass.
+    pub(crate) fn passing() -> Self {
+        Self { is_refused: false }
+    }
+}
+
 impl Resumer {
     pub(crate) fn new(http: HttpClient, server: Arc<Server>) -> Self {
         Self {
             http,
             server,
             requests: 0,
+            since: Instant::now(),
             is_polled: false,
             has_no_stream: false,
             alarm: None,
@@ -97,6 +113,7 @@ impl Resumer {
     /// Notes that something of a response that outlives its connection came.
     pub(crate) fn came(&mut self) {
         self.requests = 0;
+        self.since = Instant::now();
         self.watch();
     }
 
@@ -120,21 +137,28 @@ impl Resumer {
         self.next(from)
     }
 
-    /// Begins to request the rest after a silence.
+    /// Begins to request the state after a silence, and the rest if that is in progress.
     ///
     /// # Errors
     /// As for [`resume`](Self::resume).
     pub(crate) fn resume_silent(&mut self, from: Resumption) -> Result<Resuming, ModelError> {
         let what = format!("has sent nothing for {} s", SILENCE.as_secs());
         let cut = self.server.error(ErrorKind::Timeout, &what);
+        self.is_polled = true;
         self.resume(from, cut)
     }
 
     /// Begins to request more of a response that is not complete yet, as its state shows.
-    pub(crate) fn go_on(&mut self, from: Resumption) -> Resuming {
+    ///
+    /// # Errors
+    /// The cut, if nothing new has come for long.
+    pub(crate) fn go_on(&mut self, from: Resumption) -> Result<Resuming, ModelError> {
+        if self.since.elapsed() > PATIENCE {
+            return Err(self.cut());
+        }
         self.requests = 0;
         self.is_polled = self.has_no_stream;
-        self.request(from, POLL_WAIT)
+        Ok(self.request(from, POLL_WAIT))
     }
 
     /// Begins the next request after a failed one.
@@ -164,9 +188,13 @@ impl Resumer {
     fn give_up(&mut self) -> Result<(), ModelError> {
         self.requests = 0;
         if mem::replace(&mut self.is_polled, true) {
-            return Err(self.cut.take().unwrap_or_else(|| self.server.unfinished()));
+            return Err(self.cut());
         }
         Ok(())
+    }
+
+    fn cut(&mut self) -> ModelError {
+        self.cut.take().unwrap_or_else(|| self.server.unfinished())
     }
 
     fn request(&mut self, from: Resumption, wait: Duration) -> Resuming {
@@ -189,24 +217,52 @@ impl Resumer {
             return;
         }
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        let (http, server) = (self.http.clone(), at(&self.server, from.cancel));
+        let (http, server, sending) = (self.http.clone(), at(&self.server, from.cancel), Sending::begin());
         runtime.spawn(async move {
             // The call has ended: what the server answers does not matter.
             let _ = timeout(TIME_LIMIT, http.post(&server, Vec::new())).await;
+            drop(sending);
         });
     }
 }
 
+/// The requests of this process that cancel responses and are not over.
+static CANCELS: LazyLock<watch::Sender<usize>> = LazyLock::new(|| watch::Sender::new(0));
+
+/// One of [`CANCELS`].
+struct Sending;
+
+impl Sending {
+    fn begin() -> Self {
+        CANCELS.send_modify(|count| *count += 1);
+        Self
+    }
+}
+
+impl Drop for Sending {
+    fn drop(&mut self) {
+        CANCELS.send_modify(|count| *count -= 1);
+    }
+}
+
+/// Waits until no request that cancels a response is being sent in this process, 10 s at most: a
+/// program that ends before is charged for what its vendors write on. Its runtime must still run.
+pub async fn cancels_sent() {
+    let mut cancels = CANCELS.subscribe();
+    // A sender that is static stays.
+    let _ = cancels.wait_for(|count| *count == 0).await;
+}
+
 async fn rest(http: &HttpClient, server: &Server) -> Result<Found, Failed> {
     let sent = timeout(TIME_LIMIT, stream(http, server)).await;
-    match sent.ok().and_then(Result::ok).ok_or(Failed { is_refused: false })? {
+    match sent.ok().and_then(Result::ok).ok_or_else(Failed::passing)? {
         Ok(payloads) => Ok(Found::Rest(payloads)),
         Err(status) => Err(Failed { is_refused: is_final(status) }),
     }
 }
 
 async fn state(http: &HttpClient, server: &Server) -> Result<Found, Failed> {
-    let passing = |_| Failed { is_refused: false };
+    let passing = |_| Failed::passing();
     let response = match get(http, server, TIME_LIMIT).await.map_err(passing)? {
         Ok(response) => response,
         Err(refusal) => return Err(Failed { is_refused: is_final(refusal.status) }),

@@ -91,7 +91,7 @@ pub struct ModelOptions {
     pub parallel_tool_calls: Option<bool>,
     /// Tools that the vendor has, and runs itself while the model answers: `web_search`,
     /// `code_execution`. A call of an API that lacks one fails.
-    pub server_tools: Vec<String>,
+    pub server_tools: Option<Vec<String>>,
     /// What happens when an answer is cut. By default the call is repeated.
     pub on_cut: Option<OnCut>,
     /// Further fields of the vendor's request, which override ours.
@@ -127,8 +127,7 @@ impl ModelOptions {
             thinking_budget: over.thinking_budget.or(self.thinking_budget),
             response_format: over.response_format.clone().or_else(|| self.response_format.clone()),
             parallel_tool_calls: over.parallel_tool_calls.or(self.parallel_tool_calls),
-            server_tools: if over.server_tools.is_empty() { &self.server_tools } else { &over.server_tools }
-                .clone(),
+            server_tools: over.server_tools.clone().or_else(|| self.server_tools.clone()),
             on_cut: over.on_cut.or(self.on_cut),
             extra,
         }
@@ -159,7 +158,7 @@ impl ModelOptions {
             let has = if names.is_empty() { "none".to_owned() } else { names.join(" and ") };
             found.ok_or_else(|| format!("has no server tool {tool:?}; this API has {has}"))
         };
-        self.server_tools.iter().map(known).collect()
+        self.server_tools.iter().flatten().map(known).collect()
     }
 
     /// Checks that a thinking budget leaves room for an answer.

@@ -65,10 +65,10 @@
 //! [background], and store them (`store: true`). When the connection is cut, or silent for 30 s,
 //! the rest is requested by the number of the last event; the vendor has that stream for minutes.
 //! After that, the response is requested every 2 s until it is complete. A call is repeated after
-//! eight requests in a row that brought nothing, or if the vendor does not have the response. A
-//! call that is dropped is cancelled, in a task of its own; one that is dropped before its first
-//! event, or whose process dies, is written to its end and paid for. Neither API has idempotency
-//! keys.
+//! ten requests in a row that brought nothing, after 15 minutes in progress without anything new,
+//! or if the vendor does not have the response. A call that is dropped is cancelled, in a task of
+//! its own (`mainstem_http::cancels_sent`); one that is dropped before its first event, or whose
+//! process dies, is written to its end and paid for. Neither API has idempotency keys.
 //!
 //! [background]: https://platform.openai.com/docs/guides/background
 //!

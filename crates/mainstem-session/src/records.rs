@@ -134,22 +134,23 @@ impl Records {
         Ok(keep.surplus(&journal.sessions().await?, bytes, now))
     }
 
-    /// Deletes the sessions that are not kept, permanently, with the records of their tasks.
-    /// Returns them. One that is open stays.
+    /// Deletes the sessions that are not kept, permanently, with the records of their tasks and
+    /// what they have beside. Returns them. One that is open stays.
     ///
     /// # Errors
-    /// If they can't be read; what was deleted before stays so.
+    /// If they can't be read; what was deleted before stays so. If the files of one can't be
+    /// deleted, the others are deleted first.
     pub async fn prune(&self, keep: Keep, now: Timestamp) -> Result<Vec<SessionId>, DeleteError> {
-        let mut deleted = Vec::new();
+        let (mut deleted, mut left) = (Vec::new(), None);
         for id in self.surplus(keep, now).await? {
             match self.delete(&id).await {
                 Ok(()) => deleted.push(id),
-                Err(DeleteError::Files { .. }) => deleted.push(id),
+                Err(error @ DeleteError::Files { .. }) => left = Some(error),
                 Err(DeleteError::Journal(JournalError::Busy { .. }) | DeleteError::InUse(_)) => {}
                 Err(error) => return Err(error),
             }
         }
-        Ok(deleted)
+        left.map_or(Ok(deleted), Err)
     }
 
     fn job_store(&self) -> Result<Arc<dyn JobStore>, Problem> {
@@ -191,7 +192,11 @@ impl Host for Records {
 
     async fn delete_session(&self, id: &SessionId) -> Result<(), Error> {
         if !self.has(id).await.map_err(|error| no_session(&error))? {
-            return Err(Problem::not_found("session", id.as_str()).into());
+            // Of a session that was deleted, files may be left.
+            return match &self.files {
+                Some(_) => Ok(self.delete_files(id).await.map_err(|error| not_deleted(&error))?),
+                None => Err(Problem::not_found("session", id.as_str()).into()),
+            };
         }
         Ok(self.delete(id).await.map_err(|error| not_deleted(&error))?)
     }

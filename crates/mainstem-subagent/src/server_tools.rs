@@ -1,16 +1,12 @@
 //! Which of a vendor's own tools an agent's model gets.
 
 use futures_util::future::BoxFuture;
-use mainstem_message::ToolCallId;
 use mainstem_model::{ModelOptions, ModelRequest};
-use mainstem_policy::Effect;
-use mainstem_react::{AgentError, Answer, Middleware, NextModel, Passing, RunContext};
+use mainstem_policy::{Effect, RuleSet, Rules};
+use mainstem_react::{AgentError, Answer, Middleware, NextModel, RunContext};
 use serde_json::json;
 
 use crate::member::Member;
-
-/// The server tools that only read.
-const READ_ONLY: [&str; 1] = ["web_search"];
 
 /// Leaves out the server tools that the agent may not call freely: the vendor runs a call while the
 /// model answers, so no person can approve it first.
@@ -30,10 +26,13 @@ impl Middleware for ServerTools {
         Self: 'async_trait,
     {
         if let Ok(member) = Member::of(cx)
-            && request.options.server_tools.iter().any(|tool| !member.may_call_freely(tool))
+            && let Some(tools) = &request.options.server_tools
+            && let free =
+                tools.iter().filter(|tool| member.may_call_freely(tool)).cloned().collect::<Vec<_>>()
+            && free.len() < tools.len()
         {
             let mut options = ModelOptions::clone(&request.options);
-            options.server_tools.retain(|tool| member.may_call_freely(tool));
+            options.server_tools = Some(free);
             request.options = options.into();
         }
         next.run(cx, request)
@@ -41,11 +40,16 @@ impl Middleware for ServerTools {
 }
 
 impl Member {
-    /// Returns `true` if the session's mode and all rules allow a call of a server tool.
+    /// Returns `true` if all rules allow every call of a server tool. It changes nothing on this
+    /// machine, so plan mode allows it, too. What its calls are about can't be checked: a rule
+    /// about some of them is about all.
     fn may_call_freely(&self, tool: &str) -> bool {
-        let (id, arguments) = (ToolCallId::new(tool), json!({}));
-        let is_read_only = READ_ONLY.contains(&tool);
-        let call = Passing { id: &id, name: tool, arguments: &arguments, is_read_only };
-        self.fleet.plan_mode().check(tool, is_read_only).is_ok() && self.verdict(call).0 == Effect::Allow
+        let is_free = |rules: &Rules| {
+            let of_tool =
+                rules.layers().flat_map(RuleSet::rules).filter(|rule| rule.pattern.is_about_tool(tool));
+            let is_narrowed = of_tool.into_iter().any(|rule| rule.effect != Effect::Allow);
+            !is_narrowed && rules.decide(tool, &json!({}), true).effect == Effect::Allow
+        };
+        self.rules().all(is_free)
     }
 }

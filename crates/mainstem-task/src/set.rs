@@ -9,7 +9,7 @@ pub use self::begin::Work;
 use std::{
     fmt,
     future::Future,
-    pin::pin,
+    pin::Pin,
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
@@ -253,9 +253,17 @@ impl TaskSet {
         work: impl Future<Output = ()> + Send + 'static,
         on_shutdown: impl FnOnce() + Send + 'static,
     ) {
+        self.drive_boxed(Box::pin(work), Box::new(on_shutdown));
+    }
+
+    /// Drives work of one type, whatever it is: the runtime's code for a task is not small.
+    fn drive_boxed(
+        &self,
+        mut work: Pin<Box<dyn Future<Output = ()> + Send>>,
+        on_shutdown: Box<dyn FnOnce() + Send>,
+    ) {
         let stop = self.0.stop.clone();
         let driven = async move {
-            let mut work = pin!(work);
             tokio::select! {
                 biased;
                 () = stop.cancelled() => on_shutdown(),

@@ -113,8 +113,7 @@ impl SessionFiles {
     /// # Errors
     /// If it can't be deleted; what is left is deleted by a further call.
     pub async fn delete(&self, root: &Workspace, session: &SessionId) -> Result<(), object_store::Error> {
-        self.sessions().remove(session);
-        self.objects(session).delete().await?;
+        self.delete_stored(session).await?;
         let folder = Folder::new(root, session);
         let removed = tokio::task::spawn_blocking(move || folder.remove()).await;
         let failed = |source: Box<dyn std::error::Error + Send + Sync>| object_store::Error::Generic {
@@ -122,6 +121,15 @@ impl SessionFiles {
             source,
         };
         removed.map_err(|error| failed(error.into()))?.map_err(|error| failed(error.into()))
+    }
+
+    /// Deletes what the store has of a session.
+    ///
+    /// # Errors
+    /// As for [`delete`](Self::delete).
+    pub async fn delete_stored(&self, session: &SessionId) -> Result<(), object_store::Error> {
+        self.sessions().remove(session);
+        self.objects(session).delete().await
     }
 
     /// Makes the directory of the calling agent's session what the store has, once a run.

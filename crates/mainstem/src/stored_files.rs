@@ -28,9 +28,11 @@ impl DeleteFiles for StoredFiles {
         let deleted = match session.as_str().split_once('/') {
             // The harness of all deletes a tenant's, too, whose id begins with the tenant.
             Some((tenant, own)) => {
-                let place = self.workspace.root().join("tenants").join(tenant);
-                let workspace = Workspace::create(place).map_err(|error| error.to_string())?;
-                self.files.of_tenant(tenant).delete(&workspace, &SessionId::from_lossy(own)).await
+                let (files, own) = (self.files.of_tenant(tenant), SessionId::from_lossy(own));
+                match Workspace::open(self.workspace.root().join("tenants").join(tenant)) {
+                    Ok(workspace) => files.delete(&workspace, &own).await,
+                    Err(_) => files.delete_stored(&own).await,
+                }
             }
             None => self.files.delete(&self.workspace, session).await,
         };

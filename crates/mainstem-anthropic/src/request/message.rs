@@ -1,7 +1,7 @@
 //! The conversation in the vendor's form: instructions, then alternating turns of the user and the
 //! model.
 
-use std::{borrow::Cow, mem, sync::Arc};
+use std::{borrow::Cow, collections::HashSet, mem, sync::Arc};
 
 use mainstem_message::{ContentBlock, Message, Role};
 use mainstem_model::ModelRequest;
@@ -56,6 +56,7 @@ pub(super) fn conversation(
         }
     }
     let mut turns = turns.finish();
+    drop_unanswered(&mut turns);
     mark(&mut turns, breakpoint);
     Ok(Conversation { system: instructions(request, leading), turns })
 }
@@ -67,6 +68,22 @@ fn mark(turns: &mut [Turn<'_>], breakpoint: Option<Breakpoint>) {
     for turn in turns.iter_mut().rev().filter(|turn| turn.role == Role::User).take(2) {
         turn.content.breakpoint = breakpoint;
     }
+}
+
+/// Drops calls of the vendor's own tools that have no result, as those of an answer that was cut
+/// have none: the API refuses them, but for those that it goes on with after this request.
+fn drop_unanswered(turns: &mut Vec<Turn<'_>>) {
+    let blocks = turns.iter().flat_map(|turn| &turn.content.blocks);
+    let answered: HashSet<_> = blocks.filter_map(Block::answers).map(str::to_owned).collect();
+    let is_results = |turn: &Turn<'_>| turn.content.blocks.iter().all(Block::is_result);
+    let results = turns.iter().rev().take_while(|turn| is_results(turn)).count();
+    // The last turn of the model's, if only results of our tools follow it.
+    let open = turns.len().checked_sub(results + 1).filter(|at| turns[*at].role == Role::Assistant);
+    for (_, turn) in turns.iter_mut().enumerate().filter(|(at, _)| Some(*at) != open) {
+        turn.content.blocks.retain(|block| block.server_call().is_none_or(|id| answered.contains(id)));
+        turn.trim();
+    }
+    turns.retain(|turn| !turn.content.blocks.is_empty());
 }
 
 /// Returns the instructions, with the system messages at the beginning of the conversation.
@@ -139,8 +156,11 @@ impl Turn<'_> {
     /// Returns the turn, unless it is empty. The API refuses a turn of the model's that ends in
     /// thinking, as one does that was cut off.
     fn finish(mut self) -> Option<Self> {
-        let blocks = &mut self.content.blocks;
-        while blocks.pop_if(|block| block.is_thinking()).is_some() {}
-        (!blocks.is_empty()).then_some(self)
+        self.trim();
+        (!self.content.blocks.is_empty()).then_some(self)
+    }
+
+    fn trim(&mut self) {
+        while self.content.blocks.pop_if(|block| block.is_thinking()).is_some() {}
     }
 }

@@ -48,6 +48,22 @@ impl Block<'_> {
     pub(super) fn is_thinking(&self) -> bool {
         matches!(self, Self::Thinking { .. } | Self::RedactedThinking { .. })
     }
+
+    pub(super) fn is_result(&self) -> bool {
+        matches!(self, Self::ToolResult { .. })
+    }
+
+    /// Returns the id of a call of one of the vendor's own tools.
+    pub(super) fn server_call(&self) -> Option<&str> {
+        let Self::Server(block) = self else { return None };
+        block.get("id")?.as_str().filter(|_| block.get("input").is_some())
+    }
+
+    /// Returns the id of the call that a result of one of the vendor's own tools answers.
+    pub(super) fn answers(&self) -> Option<&str> {
+        let Self::Server(block) = self else { return None };
+        block.get("tool_use_id")?.as_str()
+    }
 }
 
 #[derive(Debug, Serialize)]

@@ -484,6 +484,45 @@ fn blocks_of_the_vendors_own_tools_go_back_as_they_came() {
     );
 }
 
+/// The API refuses such a call, unless it goes on with it.
+#[test]
+fn a_call_of_the_vendors_own_tools_without_a_result_goes_back_only_at_the_end() {
+    let server = |block: &Value| thinking("", json!({ "anthropic": { "server": block.to_string() } }));
+    let search =
+        json!({ "type": "server_tool_use", "id": "s", "name": "web_search", "input": { "query": "x" } });
+    let said = || assistant(vec![ContentBlock::text("I search."), server(&search)]);
+    let text = json!({ "type": "text", "text": "I search." });
+    let paused = json!({ "role": "assistant", "content": [text, search] });
+    check(vec![said()], json!([paused]));
+    // An answer that was cut or cancelled, after which the user goes on.
+    let go_on = json!({ "role": "user", "content": [{ "type": "text", "text": "Well?" }] });
+    let cut = json!({ "role": "assistant", "content": [text] });
+    check(vec![said(), Message::user("Well?")], json!([cut, go_on]));
+    let alone = assistant(vec![signed("Hm."), server(&search)]);
+    check(vec![alone, Message::user("Well?")], json!([go_on]));
+    // Beside a call of ours, whose result the vendor waits for.
+    let mixed = || {
+        let blocks = vec![server(&search), call("c", "{}")];
+        [assistant(blocks), result("c", vec![ContentBlock::text("42")], ToolState::Success)]
+    };
+    let tool_use = json!({ "type": "tool_use", "id": "c", "name": "f", "input": {} });
+    let found = json!({ "type": "tool_result", "tool_use_id": "c", "content": "42" });
+    let answered = |more: Value| json!({ "role": "user", "content": more });
+    check(
+        mixed().into(),
+        json!([{ "role": "assistant", "content": [search, tool_use] }, answered(json!([found]))]),
+    );
+    let mut hinted = Vec::from(mixed());
+    hinted.push(Message::user("Well?"));
+    check(
+        hinted,
+        json!([
+            { "role": "assistant", "content": [tool_use] },
+            answered(json!([found, { "type": "text", "text": "Well?" }])),
+        ]),
+    );
+}
+
 #[test]
 fn thinking_goes_back_as_it_came_if_it_is_ours() {
     let redacted = thinking("", json!({ "anthropic": { "redacted": "d==" } }));

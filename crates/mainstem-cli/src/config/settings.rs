@@ -300,7 +300,8 @@ impl Settings {
         let mut options = ModelOptions::new();
         options.effort = value(&self.effort).map(|effort| effort.to_string());
         options.thinking_budget = value(&self.thinking_budget);
-        options.server_tools = self.server_tools.iter().map(ToString::to_string).collect();
+        let server_tools: Vec<_> = self.server_tools.iter().map(ToString::to_string).collect();
+        options.server_tools = Some(server_tools).filter(|tools| !tools.is_empty());
         options.on_cut = value(&self.on_cut);
         options.max_output_tokens = value(&self.max_output_tokens).map(NonZeroU32::get);
         let origin = self.thinking_budget.as_ref().map_or("", |budget| &*budget.origin);

@@ -96,8 +96,19 @@ fn a_journal_s_session_is_deleted_with_its_files() {
             let planned = delete(&["--dry-run", "--session-files", files.to_str().unwrap()]);
             assert_eq!((planned.code, walk(&files)), (Some(0), 2), "{planned:?}");
         }
+        // The files of a session that can't be deleted are left, and deleted by a further call.
+        let objects = files.join("sessions/s");
+        let hidden = files.join("hidden");
+        std::fs::rename(&objects, &hidden).unwrap();
+        std::fs::write(&objects, "no directory").unwrap();
         let deleted = delete(&["--session-files", files.to_str().unwrap()]);
-        assert_eq!((deleted.code, walk(&files)), (Some(0), 0), "{deleted:?}");
+        assert_eq!(deleted.code, Some(1), "{deleted:?}");
+        assert!(deleted.stderr.contains("but not its files"), "{deleted:?}");
+        std::fs::remove_file(&objects).unwrap();
+        std::fs::rename(&hidden, &objects).unwrap();
+        let again =
+            mainstem("sessions rm s --session-files").arg(&files).arg("--journal").arg(&journal).run();
+        assert_eq!((again.code, walk(&files)), (Some(0), 0), "{again:?}");
         assert!(mainstem("sessions list").arg("--journal").arg(&journal).run().stdout.lines().count() < 2);
     }
 }
@@ -109,6 +120,9 @@ fn files_of_a_session_that_can_t_be_deleted_are_named() {
     let none = wrong(&["--session-files", "s3:///path"]);
     assert_eq!(none.code, Some(3), "{none:?}");
     assert!(none.stderr.contains("--session-files: "), "{none:?}");
+    let mistyped = wrong(&["--session-files", "nowhere"]);
+    assert_eq!(mistyped.code, Some(3), "{mistyped:?}");
+    assert!(mistyped.stderr.contains("there is no directory nowhere"), "{mistyped:?}");
     let served = mainstem("sessions rm s --server http://127.0.0.1:1 --session-files d").run();
     assert_eq!(served.code, Some(2), "{served:?}");
     assert!(served.stderr.contains("--session-files is for a journal"), "{served:?}");

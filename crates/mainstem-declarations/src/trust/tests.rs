@@ -36,7 +36,7 @@ fn nothing_is_trusted_by_default() {
     check("seeks", &["server_tools"]);
     let (trusted, found) = trust.without_untrusted(&specs, &workspaces());
     assert_eq!(trusted.iter().map(|spec| &*spec.id).collect::<Vec<_>>(), ["docs", "here", "seeks"]);
-    assert_eq!(trusted.get("seeks").unwrap().server_tools, None);
+    assert_eq!(trusted.get("seeks").unwrap().server_tools, Some(vec![]));
     assert_eq!(found.iter().map(Diagnostic::code).collect::<Vec<_>>(), [Code::Untrusted; 2]);
     assert!(found[1].is_about(&specs.get("there").unwrap().origin));
     assert!(found[0].to_string().contains("until they are trusted"), "{}", found[0]);

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use mainstem_http::Output;
 use mainstem_message::Opaque;
 use mainstem_model::ModelDelta;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::{
     chunk::{Blob, FunctionCall, Part},
@@ -22,6 +22,8 @@ pub(super) struct Content {
     answered: bool,
     /// Whether there was a thought.
     thought: bool,
+    /// Whether a search of the service was reported.
+    searched: bool,
 }
 
 /// The open block.
@@ -98,6 +100,7 @@ impl Content {
         }
         let code = part.get("executableCode").map(|code| ("code_execution", code));
         let call = part.get("toolCall").map(|call| (call["toolType"].as_str().unwrap_or_default(), call));
+        self.searched |= call.is_some();
         if let Some((name, input)) = code.or(call) {
             let (name, input) = (name.to_lowercase(), input.clone());
             out.push_whole(ModelDelta::ServerToolCall { name, input });
@@ -105,6 +108,14 @@ impl Content {
         self.thought = true;
         let opaque = Stored { part, ..Stored::default() }.into_opaque();
         out.push_whole(ModelDelta::BlockEnd { opaque });
+    }
+
+    /// Reports the queries of a search that has no parts of its own, once.
+    pub(super) fn searched(&mut self, queries: Vec<String>, out: &mut Output<'_>) {
+        if !std::mem::replace(&mut self.searched, true) && !queries.is_empty() {
+            let (name, input) = ("google_search".to_owned(), json!({ "queries": queries }));
+            out.push_whole(ModelDelta::ServerToolCall { name, input });
+        }
     }
 
     /// Counts text that was added to the open block.

@@ -113,6 +113,13 @@ fn what_the_service_does_by_itself_is_reported_and_kept() {
 }
 
 #[test]
+fn a_search_without_parts_is_reported_by_its_queries() {
+    let grounded = r#"{"candidates":[{"content":{"parts":[{"text":"a"}]},"groundingMetadata":{"webSearchQueries":["x"]},"index":0}]}"#;
+    let told = [grounded.to_owned(), grounded.to_owned(), finish("STOP")];
+    assert_eq!(decode(&told), r#"a $google_search{"queries":["x"]} a |stop"#);
+}
+
+#[test]
 fn signatures() {
     let check = |chunks: &[&str], expected: &str| check(chunks, &format!("{expected} |stop"));
     // On the only part, on the last of several, on an empty one after them.

@@ -9,22 +9,33 @@ use mainstem_http::{Resumption, Url, extend};
 
 use super::event::Begun;
 
+/// The [part] of a reasoning item without which it can't be sent back.
+///
+/// [part]: https://platform.openai.com/docs/api-reference/responses/create#responses-create-include
+pub(super) const REASONING: &str = "reasoning.encrypted_content";
+
+/// The part of a call of the code interpreter with what its code has printed.
+pub(super) const OUTPUTS: &str = "code_interpreter_call.outputs";
+
 /// What is known of one background response.
 #[derive(Debug)]
 pub(super) struct Background {
     id: String,
     /// The number of the last event.
     last: Option<u64>,
-    /// Whether the model reasons, so that its encrypted reasoning is requested again.
-    reasons: bool,
+    /// What its items have only on request.
+    include: Vec<&'static str>,
 }
 
 impl Background {
     /// Returns the background response that begins; `None` for one that ends with its connection.
     pub(super) fn of(response: Begun) -> Option<Self> {
         let reasons = response.reasoning.and_then(|reasoning| reasoning.effort).is_some();
+        let runs_code = response.tools.iter().flatten().any(|tool| tool["type"] == "code_interpreter");
+        let include = [reasons.then_some(REASONING), runs_code.then_some(OUTPUTS)];
         let is_kept = response.background == Some(true) && !response.id.is_empty();
-        is_kept.then_some(Self { id: response.id, last: None, reasons })
+        let include = include.into_iter().flatten().collect();
+        is_kept.then_some(Self { id: response.id, last: None, include })
     }
 
     /// Returns `true` for the number of an event that came before.
@@ -32,9 +43,14 @@ impl Background {
         number.is_some_and(|number| self.last.is_some_and(|last| number <= last))
     }
 
-    /// Notes the number of an event.
-    pub(super) fn came(&mut self, number: Option<u64>) {
-        self.last = self.last.max(number);
+    /// Returns it after the event of this number.
+    pub(super) fn after(self, number: u64) -> Self {
+        Self { last: self.last.max(Some(number)), ..self }
+    }
+
+    /// Returns the number of the last event.
+    pub(super) fn last(&self) -> Option<u64> {
+        self.last
     }
 
     /// Returns where it is read on; `responses` is where it was requested.
@@ -43,8 +59,8 @@ impl Background {
         extend(&mut state, &[&self.id]);
         let mut cancel = state.clone();
         extend(&mut cancel, &["cancel"]);
-        if self.reasons {
-            state.query_pairs_mut().append_pair("include[]", "reasoning.encrypted_content");
+        for part in &self.include {
+            state.query_pairs_mut().append_pair("include[]", part);
         }
         let mut rest = state.clone();
         rest.query_pairs_mut().append_pair("stream", "true");

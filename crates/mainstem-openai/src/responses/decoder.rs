@@ -161,9 +161,9 @@ impl Decode for Decoder {
             Some(kind) => {
                 let mut out = Output::new(deltas);
                 self.event(&kind, data, &mut out)?;
-                if let Some(response) = &mut self.background {
-                    response.came(sequence_number);
-                }
+                // Without its number, the rest can't be told from what came.
+                self.background =
+                    self.background.take().and_then(|response| Some(response.after(sequence_number?)));
                 // What is complete is read once; of what may be read on, each number counts.
                 if kind.ends_with(".delta") && self.background.is_none() {
                     out.teach(&mut self.template, data);
@@ -187,14 +187,21 @@ impl Decode for Decoder {
         self.finish(deltas)
     }
 
-    fn decode_state(&mut self, body: &str, deltas: &mut Deltas) -> Result<(), ModelError> {
-        let mut response: Response = self.read(body)?;
-        if matches!(response.status.as_deref(), Some("queued" | "in_progress")) {
-            return Ok(());
+    fn decode_state(&mut self, body: &str, deltas: &mut Deltas) -> Result<bool, ModelError> {
+        let Ok(mut response) = serde_json::from_str::<Response>(body) else { return Ok(false) };
+        match response.status.as_deref() {
+            Some("queued" | "in_progress") => return Ok(true),
+            Some("completed" | "incomplete" | "failed" | "cancelled") => {}
+            _ => return Ok(false),
         }
         let mut out = Output::new(deltas);
         self.items.complete(response.output.take().unwrap_or_default(), &mut out);
-        self.conclude(response, body, &mut out)
+        self.conclude(response, body, &mut out)?;
+        Ok(true)
+    }
+
+    fn position(&self) -> Option<u64> {
+        self.background.as_ref().and_then(Background::last)
     }
 
     fn resumption(&self) -> Option<Resumption> {

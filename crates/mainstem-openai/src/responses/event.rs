@@ -33,6 +33,8 @@ pub(crate) struct Begun {
     pub(crate) background: Option<bool>,
     #[serde(default)]
     pub(crate) reasoning: Option<Reasoning>,
+    #[serde(default)]
+    pub(crate) tools: Option<Vec<Value>>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -17,7 +17,10 @@ use self::{
     input::{Item, input},
     tool::Either,
 };
-use super::dialect::Dialect;
+use super::{
+    background::{OUTPUTS, REASONING},
+    dialect::Dialect,
+};
 use crate::request::fits_strict;
 
 /// Writes the body of a request.
@@ -60,7 +63,7 @@ impl Serialize for Body<'_> {
         // Later requests do not name what the vendor stores, so they need the encrypted reasoning.
         body.field("store", Some(self.is_kept()))?;
         body.field("background", self.is_kept().then_some(true))?;
-        body.field("include", (!self.dialect.plain).then_some(["reasoning.encrypted_content"]))?;
+        body.field("include", Some(self.include()).filter(|include| !include.is_empty()))?;
         body.field("stream", Some(self.dialect.whole.is_none()))?;
         let is_plain = self.dialect.whole.is_none() && self.dialect.own_fields;
         body.field("stream_options", is_plain.then(|| json!({ "include_obfuscation": false })))?;
@@ -76,6 +79,13 @@ impl Serialize for Body<'_> {
 }
 
 impl<'a> Body<'a> {
+    /// Returns what items have only on request, and need in later requests.
+    fn include(&self) -> Vec<&'static str> {
+        let runs_code = self.server_tools.iter().any(|tool| tool["type"] == "code_interpreter");
+        let include = [(!self.dialect.plain).then_some(REASONING), runs_code.then_some(OUTPUTS)];
+        include.into_iter().flatten().collect()
+    }
+
     /// Returns `true` if the vendor goes on with the response after a cut.
     fn is_kept(&self) -> bool {
         let Dialect { own_fields, no_background, whole, .. } = self.dialect;

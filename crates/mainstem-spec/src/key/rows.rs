@@ -165,8 +165,7 @@ pub(super) static ROWS: [Key; 27] = [
     Key {
         name: "server_tools",
         form: "`web_search` and `code_execution`, a list or with commas in between",
-        default: "the parent's",
-        about: "The tools that the model's vendor has and runs itself: OpenAI's responses, Anthropic and Gemini have both. A rule that denies such a tool, or asks about it, leaves it out.",
+        about: "The tools that the model's vendor has and runs itself: OpenAI's responses, Anthropic and Gemini have both. Without the key they are those of the settings; `[]` is none. A rule that denies some of a tool's calls, or asks about them, leaves it out.",
         only_ours: &["server_tools"],
         read: |reader, entry| {
             reader.spec.server_tools = Some(entry.node.choices(&ServerTool::NAMES)?);

@@ -91,7 +91,7 @@ impl Member {
     }
 
     /// Returns the strictest verdict of all rules: rights only narrow.
-    pub(crate) fn verdict(&self, call: Passing<'_>) -> (Effect, String) {
+    fn verdict(&self, call: Passing<'_>) -> (Effect, String) {
         let mut worst = (Effect::Allow, String::new());
         let mut consider = |rules: &Rules| {
             let decision = rules.decide(call.name, call.arguments, call.is_read_only);

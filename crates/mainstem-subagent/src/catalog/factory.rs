@@ -12,7 +12,7 @@ use mainstem_policy::{Effect, RuleSet, Rules};
 use mainstem_react::{
     Agent, AgentBuilder, Compaction, Middleware, OutputSchema, RepetitionLimits, StructuredOutput,
 };
-use mainstem_spec::{AgentSpec, Origin, Permission, SpecSet, WorkspaceMode};
+use mainstem_spec::{AgentSpec, Origin, Permission, ServerTool, SpecSet, WorkspaceMode};
 use mainstem_tool::{Tool, ToolSet, ToolSource};
 
 use self::allowed::Allowed;
@@ -199,7 +199,8 @@ impl AgentFactory {
         let mut over = ModelOptions::default();
         (over.temperature, over.top_p) = (spec.temperature, spec.top_p);
         over.effort = spec.effort.map(|effort| effort.to_string());
-        over.server_tools = spec.server_tools.iter().flatten().map(ToString::to_string).collect();
+        let named = |tools: &Vec<ServerTool>| tools.iter().map(ToString::to_string).collect();
+        over.server_tools = spec.server_tools.as_ref().map(named);
         (over.thinking_budget, over.max_output_tokens) = (spec.thinking_budget, spec.max_output_tokens);
         let generate = fleet_tools.iter().any(|tool| tool == GENERATE).then(|| self.generate(model.clone()));
         let mut agent = Agent::builder(&*spec.id, model)

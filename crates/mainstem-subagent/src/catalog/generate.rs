@@ -54,12 +54,13 @@ impl Drafts {
     /// Creates a drafter with this model, inside this middleware as any other child.
     pub(crate) fn new(
         model: Arc<dyn Model>,
-        options: ModelOptions,
+        mut options: ModelOptions,
         middleware: &[Arc<dyn Middleware>],
         workspace: PathBuf,
         tools: Vec<String>,
         factory: AgentFactory,
     ) -> Self {
+        options.server_tools = None;
         let drafter = Agent::builder(GENERATE, model)
             .with_options(options)
             .with_max_iterations(1)

@@ -139,8 +139,9 @@ impl<'a> Input<'a> {
                 self.add_output_text(text, opaque::phase_of(opaque));
             }
             ContentBlock::Thinking { opaque, .. } => match opaque::server_tool_of(opaque) {
+                // The API refuses such an item without the reasoning before it.
+                _ if self.omits_reasoning => {}
                 Some(item) => self.push(Item::AsSent(item)),
-                None if self.omits_reasoning => {}
                 None => self.pending_reasoning.extend(opaque::reasoning_of(opaque)),
             },
             ContentBlock::ToolCall(ToolCall { id, name, arguments: written, .. }) => {
