@@ -98,6 +98,7 @@ fn show_says_where_each_value_comes_from() {
     effort            default   the parent's
     thinking_budget   default   the parent's
     max_output_tokens default   the parent's
+    server_tools      default   the settings'
     tools             line 5    read_file, grep_files
     disallowed_tools  line 6    shell
     skills            default   all of the parent's
@@ -136,6 +137,7 @@ fn show_says_what_a_file_of_another_product_means() {
     effort            default   the parent's
     thinking_budget   default   the parent's
     max_output_tokens default   the parent's
+    server_tools      default   the settings'
     tools             line 3    read_file
     disallowed_tools  default   none
     skills            default   all of the parent's

@@ -165,7 +165,8 @@ pub(super) static ROWS: [Key; 27] = [
     Key {
         name: "server_tools",
         form: "`web_search` and `code_execution`, a list or with commas in between",
-        about: "The tools that the model's vendor has and runs itself: OpenAI's responses, Anthropic and Gemini have both. Without the key they are those of the settings; `[]` is none. A rule that denies some of a tool's calls, or asks about them, leaves it out.",
+        default: "the settings'",
+        about: "The tools that the model's vendor has and runs itself: OpenAI's responses, Anthropic and Gemini have both. `[]` is none. A rule that denies some of a tool's calls, or asks about them, leaves it out.",
         only_ours: &["server_tools"],
         read: |reader, entry| {
             reader.spec.server_tools = Some(entry.node.choices(&ServerTool::NAMES)?);

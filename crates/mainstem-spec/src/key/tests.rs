@@ -23,7 +23,11 @@ fn a_default_is_what_a_new_spec_has() {
     for key in Key::all().filter(|key| !["name", "description"].contains(&key.name)) {
         match key.value(&spec) {
             Value::Null => {
-                assert!(["", "the parent's", "all of the parent's"].contains(&key.default), "{}", key.name)
+                assert!(
+                    ["", "the parent's", "all of the parent's", "the settings'"].contains(&key.default),
+                    "{}",
+                    key.name
+                )
             }
             Value::Array(none) => assert!(none.is_empty() && key.default == "none", "{}", key.name),
             Value::String(text) => assert_eq!(text, key.default, "{}", key.name),
