@@ -8,13 +8,13 @@ use std::{
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use mainstem::{
-    journal::{Journal, SqliteJournal, WHOLE},
+    journal::{Journal, MemoryJournal, SqliteJournal, WHOLE},
     message::{ContentBlock, DataSource, Message, Opaque, Role},
     model::{ModelRequest, ModelStream, scripted::Turn},
     prelude::*,
     session::data_id,
 };
-use mainstem_testing::{Recording, laws, render};
+use mainstem_testing::{FaultyJournal, Recording, laws, render};
 use serde_json::{Map, Value, json};
 
 use crate::support::{OpenNow, harness};
@@ -126,6 +126,36 @@ async fn data_is_stored_once_and_every_call_of_the_model_gets_it() {
     rig.journal.close().await.unwrap();
     let grown = std::fs::metadata(&path).unwrap().len() - before;
     assert!(grown < 40_000, "{grown}");
+}
+
+/// A cancel does not wait for the journal, and the session goes on.
+#[tokio::test]
+async fn a_run_is_cancelled_while_its_data_is_stored() {
+    let input = vec![ContentBlock::text("What is this?"), picture(vec![1; 60_000])];
+    for (input, turns) in
+        [(input, vec![]), (vec![ContentBlock::text("Look.")], vec![Turn::new().call("look", json!({}))])]
+    {
+        let journal = FaultyJournal::new(MemoryJournal::new());
+        let turns = turns.into_iter().chain([Turn::new().text("Seen.")]);
+        let model = ScriptedModel::new().agent("main", turns);
+        let harness = harness(model).with_tool(look()).with_journal(journal.clone()).build().unwrap();
+        let session = harness.open_session("s").await.unwrap();
+        journal.hold_data(true);
+        let run = session.run(Message::new(Role::User, input)).unwrap();
+        let handle = run.handle();
+        let stop = async {
+            while journal.held_data() == 0 {
+                tokio::task::yield_now().await;
+            }
+            handle.cancel();
+        };
+        let (events, ()) = tokio::join!(run.collect::<Vec<_>>(), stop);
+        laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
+        assert!(render(&events).contains("AGENT_END cancelled"), "{}", render(&events));
+        journal.hold_data(false);
+        let next: Vec<_> = session.run("And now?").unwrap().collect().await;
+        assert!(render(&next).contains("AGENT_RESULT \"Seen.\""), "{}", render(&next));
+    }
 }
 
 #[tokio::test(start_paused = true)]

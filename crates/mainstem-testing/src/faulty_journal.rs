@@ -39,17 +39,29 @@ const NO_FAULT: u64 = u64::MAX;
 pub struct FaultyJournal {
     inner: Arc<dyn Journal>,
     room: Arc<AtomicU64>,
-    gate: Arc<Gate>,
+    opens: Arc<Gate>,
+    data: Arc<Gate>,
     /// The number of the damaged event of each session.
     damaged: Arc<AtomicU64>,
     read: Arc<AtomicUsize>,
 }
 
-/// Holds back the opening of sessions until a test releases it.
+/// Holds back calls until a test releases them.
 #[derive(Default)]
 struct Gate {
     is_closed: watch::Sender<bool>,
     waiting: AtomicUsize,
+}
+
+impl Gate {
+    async fn pass(&self) {
+        let mut is_closed = self.is_closed.subscribe();
+        if *is_closed.borrow_and_update() {
+            self.waiting.fetch_add(1, Ordering::SeqCst);
+            // The sender is in the journal, which the caller holds.
+            let _ = is_closed.wait_for(|is_closed| !is_closed).await;
+        }
+    }
 }
 
 impl FaultyJournal {
@@ -58,7 +70,8 @@ impl FaultyJournal {
         Self {
             inner: Arc::new(inner),
             room: Arc::new(AtomicU64::new(NO_FAULT)),
-            gate: Arc::default(),
+            opens: Arc::default(),
+            data: Arc::default(),
             damaged: Arc::new(AtomicU64::new(UNDAMAGED)),
             read: Arc::default(),
         }
@@ -67,21 +80,23 @@ impl FaultyJournal {
     /// Sets whether opening a session waits from now on; openings that wait continue when this is
     /// reset.
     pub fn hold_opens(&self, holds: bool) {
-        self.gate.is_closed.send_replace(holds);
+        self.opens.is_closed.send_replace(holds);
     }
 
     /// Returns how many openings of a session have waited.
     pub fn held_opens(&self) -> usize {
-        self.gate.waiting.load(Ordering::SeqCst)
+        self.opens.waiting.load(Ordering::SeqCst)
     }
 
-    async fn pass_gate(&self) {
-        let mut is_closed = self.gate.is_closed.subscribe();
-        if *is_closed.borrow_and_update() {
-            self.gate.waiting.fetch_add(1, Ordering::SeqCst);
-            // The sender is in the journal, which `self` holds.
-            let _ = is_closed.wait_for(|is_closed| !is_closed).await;
-        }
+    /// Sets whether storing data of messages waits from now on; what waits continues when this is
+    /// reset.
+    pub fn hold_data(&self, holds: bool) {
+        self.data.is_closed.send_replace(holds);
+    }
+
+    /// Returns how many data have waited.
+    pub fn held_data(&self) -> usize {
+        self.data.waiting.load(Ordering::SeqCst)
     }
 
     /// Accepts this number of further events, of all sessions together; then the disk is full.
@@ -179,7 +194,7 @@ macro_rules! pass_on {
         #[async_trait]
         impl Journal for FaultyJournal {
             async fn open(&self, session: &SessionId) -> Result<Arc<dyn Record>, JournalError> {
-                self.pass_gate().await;
+                self.opens.pass().await;
                 self.check_room()?;
                 let (inner, room) = (self.inner.open(session).await?, self.room.clone());
                 Ok(Arc::new(FaultyRecord { inner, room, failure: OnceLock::new() }))
@@ -203,6 +218,7 @@ macro_rules! pass_on {
                 id: &DataId,
                 bytes: Bytes,
             ) -> Result<bool, JournalError> {
+                self.data.pass().await;
                 self.check_room()?;
                 self.inner.store_data(session, id, bytes).await
             }
