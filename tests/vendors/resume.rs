@@ -241,7 +241,7 @@ async fn a_stream_that_the_vendor_has_no_longer_is_polled() {
         complete(&events[..10]),
     ];
     check(cut(&frames(&events[..10])), [nothing.to_vec(), vec![state("completed")]].concat()).await;
-    // What is no state is requested again.
+    // A body that is not a state is requested again.
     let odd = |body: &str| whole("200 OK", "content-type: application/json\r\n", body);
     let later = vec![too_old(), odd("{}"), odd("<html>"), state("completed")];
     check(cut(&frames(&events[..10])), later).await;

@@ -33,8 +33,8 @@ pub trait Decode: Send + Unpin + 'static {
     /// As for [`decode`](Self::decode).
     fn decode_whole(&mut self, body: &str, deltas: &mut Deltas) -> Result<(), ModelError>;
 
-    /// Reads the state of a response that was streamed until a cut: adds what did not come before,
-    /// once the response is complete. Returns `false` for what is no state.
+    /// Reads the state of a response that was streamed until a cut: once the response is complete,
+    /// adds what did not come before. Returns `false` if the body is not a state.
     ///
     /// # Errors
     /// If the response has failed.
@@ -126,7 +126,7 @@ impl<D: Decode> Exchange<D> {
             },
             State::Resuming(resuming) => match ready!(resuming.as_mut().poll(cx)) {
                 Ok(found) => self.resumed(found),
-                Err(failed) => self.resume_again(&failed),
+                Err(failed) => self.resume_again(failed),
             },
             State::Over => Ok(()),
         })
@@ -154,7 +154,7 @@ impl<D: Decode> Exchange<D> {
         if self.decoder.is_done() {
             return self.finish();
         }
-        // What came before, and what is no event, is no progress.
+        // Repeated events, and payloads other than events, do not move the position.
         let position = self.decoder.position();
         if position > self.position {
             self.position = position;
@@ -186,7 +186,7 @@ impl<D: Decode> Exchange<D> {
             }
             Found::State(body) => {
                 if !self.decoder.decode_state(&body, &mut self.deltas)? {
-                    return self.resume_again(&Failed::passing());
+                    return self.resume_again(Failed::Passing);
                 }
                 let Some(from) = self.decoder.resumption() else { return self.finish() };
                 self.state = State::Resuming(self.resumer.go_on(from)?);
@@ -196,14 +196,14 @@ impl<D: Decode> Exchange<D> {
         Ok(())
     }
 
-    /// Ends a response that the server would go on with.
+    /// Cancels a response that the server would go on with.
     fn cancel(&mut self) {
         if let Some(from) = self.decoder.resumption() {
             self.resumer.cancel(from);
         }
     }
 
-    fn resume_again(&mut self, failed: &Failed) -> Result<(), ModelError> {
+    fn resume_again(&mut self, failed: Failed) -> Result<(), ModelError> {
         if let Some(from) = self.decoder.resumption() {
             self.state = State::Resuming(self.resumer.failed(from, failed)?);
         }

@@ -87,7 +87,7 @@ pub(crate) async fn get(
     server: &Server,
     limit: Duration,
 ) -> Result<Result<Response<Body>, Refusal>, ModelError> {
-    checked(http.get(server, limit).await?).await
+    checked(http.get(server, "application/json", Some(limit)).await?).await
 }
 
 /// Asks for a stream of server-sent events; the inner error is the status of a refusal.
@@ -98,7 +98,7 @@ pub(crate) async fn stream(
     http: &HttpClient,
     server: &Server,
 ) -> Result<Result<Payloads, StatusCode>, ModelError> {
-    let sent = checked(http.get_stream(server).await?).await?;
+    let sent = checked(http.get(server, Form::Events.media_type(), None).await?).await?;
     Ok(sent.map(Payloads::events).map_err(|refusal| refusal.status))
 }
 

@@ -64,9 +64,12 @@ pub(crate) enum Found {
 pub(crate) type Resuming = Pin<Box<dyn Future<Output = Result<Found, Failed>> + Send>>;
 
 /// Why a request for the rest has failed.
-pub(crate) struct Failed {
-    /// Whether the server has no stream of it now.
-    is_refused: bool,
+#[derive(Clone, Copy)]
+pub(crate) enum Failed {
+    /// For a reason that may pass.
+    Passing,
+    /// The server does not have what was requested.
+    Refused,
 }
 
 /// The requests for the rest of one response.
@@ -83,16 +86,9 @@ pub(crate) struct Resumer {
     has_no_stream: bool,
     /// Fires after a silence; `None` for a response that ends with its connection.
     alarm: Option<Pin<Box<Sleep>>>,
-    /// Why the connection is of no use; the error of the call if the rest can't be had.
+    /// Why the connection ended; the error of the call if the rest can't be read.
     cut: Option<ModelError>,
     is_cancelled: bool,
-}
-
-impl Failed {
-    /// A failure that may pass.
-    pub(crate) fn passing() -> Self {
-        Self { is_refused: false }
-    }
 }
 
 impl Resumer {
@@ -110,14 +106,14 @@ impl Resumer {
         }
     }
 
-    /// Notes that something of a response that outlives its connection came.
+    /// Resets the counts: the response has come further.
     pub(crate) fn came(&mut self) {
         self.requests = 0;
         self.since = Instant::now();
         self.watch();
     }
 
-    /// Begins to wait for a sign of a connection.
+    /// Restarts the alarm of a silent connection.
     pub(crate) fn watch(&mut self) {
         let alarm = self.alarm.get_or_insert_with(|| Box::pin(sleep(SILENCE)));
         alarm.as_mut().reset(Instant::now() + SILENCE);
@@ -165,8 +161,8 @@ impl Resumer {
     ///
     /// # Errors
     /// The cut, if too many requests brought nothing, or the server does not have the response.
-    pub(crate) fn failed(&mut self, from: Resumption, failed: &Failed) -> Result<Resuming, ModelError> {
-        if failed.is_refused {
+    pub(crate) fn failed(&mut self, from: Resumption, failed: Failed) -> Result<Resuming, ModelError> {
+        if let Failed::Refused = failed {
             self.has_no_stream = true;
             self.give_up()?;
         }
@@ -255,24 +251,28 @@ pub async fn cancels_sent() {
 
 async fn rest(http: &HttpClient, server: &Server) -> Result<Found, Failed> {
     let sent = timeout(TIME_LIMIT, stream(http, server)).await;
-    match sent.ok().and_then(Result::ok).ok_or_else(Failed::passing)? {
+    match sent.ok().and_then(Result::ok).ok_or(Failed::Passing)? {
         Ok(payloads) => Ok(Found::Rest(payloads)),
-        Err(status) => Err(Failed { is_refused: is_final(status) }),
+        Err(status) => Err(refused(status)),
     }
 }
 
 async fn state(http: &HttpClient, server: &Server) -> Result<Found, Failed> {
-    let passing = |_| Failed::passing();
+    let passing = |_| Failed::Passing;
     let response = match get(http, server, TIME_LIMIT).await.map_err(passing)? {
         Ok(response) => response,
-        Err(refusal) => return Err(Failed { is_refused: is_final(refusal.status) }),
+        Err(refusal) => return Err(refused(refusal.status)),
     };
     whole(server, response).await.map(Found::State).map_err(passing)
 }
 
-/// Returns `true` for a refusal that stays.
-fn is_final(status: StatusCode) -> bool {
-    status.is_client_error() && !matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS)
+/// Returns the failure of a request that got this status.
+fn refused(status: StatusCode) -> Failed {
+    match status {
+        StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => Failed::Passing,
+        status if status.is_client_error() => Failed::Refused,
+        _ => Failed::Passing,
+    }
 }
 
 /// Returns the server at another of its URLs.

@@ -76,21 +76,21 @@ impl HttpClient {
         sent.map_err(|error| failure(server, error))
     }
 
-    /// Asks for a document, whose body must have arrived within this time, and waits for the head
-    /// of the response.
-    pub(crate) async fn get(&self, server: &Server, limit: Duration) -> Result<Response<Body>, ModelError> {
-        let headers = headers(server, [(ACCEPT, "application/json")])?;
+    /// Asks for a body of this type and waits for the head of the response. With a limit, the whole
+    /// body must arrive within it.
+    pub(crate) async fn get(
+        &self,
+        server: &Server,
+        accept: &'static str,
+        limit: Option<Duration>,
+    ) -> Result<Response<Body>, ModelError> {
+        let headers = headers(server, [(ACCEPT, accept)])?;
         let url = server.url().clone();
-        let sent = self.way().send(|client| client.get(url).timeout(limit).headers(headers)).await;
-        sent.map_err(|error| failure(server, error))
-    }
-
-    /// Asks for a stream of server-sent events and waits for the head of the response.
-    pub(crate) async fn get_stream(&self, server: &Server) -> Result<Response<Body>, ModelError> {
-        let headers = headers(server, [(ACCEPT, "text/event-stream")])?;
-        let url = server.url().clone();
-        let sent = self.way().send(|client| client.get(url).headers(headers)).await;
-        sent.map_err(|error| failure(server, error))
+        let request = |client: &Client| {
+            let request = client.get(url).headers(headers);
+            limit.into_iter().fold(request, RequestBuilder::timeout)
+        };
+        self.way().send(request).await.map_err(|error| failure(server, error))
     }
 
     fn way(&self) -> Way {

@@ -5,7 +5,6 @@ use std::{iter, sync::Arc, time::Duration};
 use mainstem_event::{Discarded, EventKind, fold::BlockKind};
 use mainstem_message::{BlockId, Opaque, RateLimits, StopReason, ToolCallId, Usage};
 use mainstem_model::{ErrorKind, ModelDelta, ModelError};
-
 use serde_json::json;
 
 use crate::{AgentError, answer_limits::Length};

@@ -26,13 +26,8 @@ impl Middleware for ServerTools {
         Self: 'async_trait,
     {
         if let Ok(member) = Member::of(cx)
-            && let Some(tools) = &request.options.server_tools
-            && let free =
-                tools.iter().filter(|tool| member.may_call_freely(tool)).cloned().collect::<Vec<_>>()
-            && free.len() < tools.len()
+            && let Some(options) = member.narrowed(&request.options)
         {
-            let mut options = ModelOptions::clone(&request.options);
-            options.server_tools = Some(free);
             request.options = options.into();
         }
         next.run(cx, request)
@@ -40,6 +35,17 @@ impl Middleware for ServerTools {
 }
 
 impl Member {
+    /// Returns the options without the server tools that are left out; `None` if all stay.
+    fn narrowed(&self, options: &ModelOptions) -> Option<ModelOptions> {
+        let tools = options.server_tools.as_ref()?;
+        let free: Vec<_> = tools.iter().filter(|tool| self.may_call_freely(tool)).cloned().collect();
+        (free.len() < tools.len()).then(|| {
+            let mut options = options.clone();
+            options.server_tools = Some(free);
+            options
+        })
+    }
+
     /// Returns `true` if all rules allow every call of a server tool. It changes nothing on this
     /// machine, so plan mode allows it, too. What its calls are about can't be checked: a rule
     /// about some of them is about all.

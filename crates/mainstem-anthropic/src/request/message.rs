@@ -70,8 +70,8 @@ fn mark(turns: &mut [Turn<'_>], breakpoint: Option<Breakpoint>) {
     }
 }
 
-/// Drops calls of the vendor's own tools that have no result, as those of an answer that was cut
-/// have none: the API refuses them, but for those that it goes on with after this request.
+/// Drops calls of the vendor's own tools without results, which answers that were cut leave. The
+/// API refuses them, except at the end of the conversation, where it goes on with them.
 fn drop_unanswered(turns: &mut Vec<Turn<'_>>) {
     let blocks = turns.iter().flat_map(|turn| &turn.content.blocks);
     let answered: HashSet<_> = blocks.filter_map(Block::answers).map(str::to_owned).collect();

@@ -6,16 +6,19 @@
 //! [background response]: https://platform.openai.com/docs/guides/background
 
 use mainstem_http::{Resumption, Url, extend};
+use serde_json::Value;
 
 use super::event::Begun;
 
-/// The [part] of a reasoning item without which it can't be sent back.
+/// Returns the parts that items have only [on request], and need when they are sent back: of
+/// reasoning, and of calls of the code interpreter if the tools have it.
 ///
-/// [part]: https://platform.openai.com/docs/api-reference/responses/create#responses-create-include
-pub(super) const REASONING: &str = "reasoning.encrypted_content";
-
-/// The part of a call of the code interpreter with what its code has printed.
-pub(super) const OUTPUTS: &str = "code_interpreter_call.outputs";
+/// [on request]: https://platform.openai.com/docs/api-reference/responses/create#responses-create-include
+pub(super) fn include<'a>(reasons: bool, tools: impl IntoIterator<Item = &'a Value>) -> Vec<&'static str> {
+    let runs_code = tools.into_iter().any(|tool| tool["type"] == "code_interpreter");
+    let reasoning = reasons.then_some("reasoning.encrypted_content");
+    reasoning.into_iter().chain(runs_code.then_some("code_interpreter_call.outputs")).collect()
+}
 
 /// What is known of one background response.
 #[derive(Debug)]
@@ -31,11 +34,9 @@ impl Background {
     /// Returns the background response that begins; `None` for one that ends with its connection.
     pub(super) fn of(response: Begun) -> Option<Self> {
         let reasons = response.reasoning.and_then(|reasoning| reasoning.effort).is_some();
-        let runs_code = response.tools.iter().flatten().any(|tool| tool["type"] == "code_interpreter");
-        let include = [reasons.then_some(REASONING), runs_code.then_some(OUTPUTS)];
-        let is_kept = response.background == Some(true) && !response.id.is_empty();
-        let include = include.into_iter().flatten().collect();
-        is_kept.then_some(Self { id: response.id, last: None, include })
+        let include = include(reasons, response.tools.iter().flatten());
+        let is_background = response.background == Some(true) && !response.id.is_empty();
+        is_background.then_some(Self { id: response.id, last: None, include })
     }
 
     /// Returns `true` for the number of an event that came before.

@@ -17,10 +17,7 @@ use self::{
     input::{Item, input},
     tool::Either,
 };
-use super::{
-    background::{OUTPUTS, REASONING},
-    dialect::Dialect,
-};
+use super::{background::include, dialect::Dialect};
 use crate::request::fits_strict;
 
 /// Writes the body of a request.
@@ -61,9 +58,10 @@ impl Serialize for Body<'_> {
         body.field("reasoning", self.effort.map(|effort| self.reasoning(effort)))?;
         body.field("text", options.response_format.as_ref().map(|form| json!({ "format": format(form) })))?;
         // Later requests do not name what the vendor stores, so they need the encrypted reasoning.
-        body.field("store", Some(self.is_kept()))?;
-        body.field("background", self.is_kept().then_some(true))?;
-        body.field("include", Some(self.include()).filter(|include| !include.is_empty()))?;
+        body.field("store", Some(self.is_background()))?;
+        body.field("background", self.is_background().then_some(true))?;
+        let include = include(!self.dialect.plain, &self.server_tools);
+        body.field("include", Some(include).filter(|include| !include.is_empty()))?;
         body.field("stream", Some(self.dialect.whole.is_none()))?;
         let is_plain = self.dialect.whole.is_none() && self.dialect.own_fields;
         body.field("stream_options", is_plain.then(|| json!({ "include_obfuscation": false })))?;
@@ -79,15 +77,8 @@ impl Serialize for Body<'_> {
 }
 
 impl<'a> Body<'a> {
-    /// Returns what items have only on request, and need in later requests.
-    fn include(&self) -> Vec<&'static str> {
-        let runs_code = self.server_tools.iter().any(|tool| tool["type"] == "code_interpreter");
-        let include = [(!self.dialect.plain).then_some(REASONING), runs_code.then_some(OUTPUTS)];
-        include.into_iter().flatten().collect()
-    }
-
     /// Returns `true` if the vendor goes on with the response after a cut.
-    fn is_kept(&self) -> bool {
+    fn is_background(&self) -> bool {
         let Dialect { own_fields, no_background, whole, .. } = self.dialect;
         let can = *own_fields && !no_background && whole.is_none();
         can && self.request.options.on_cut == Some(OnCut::Resume)
