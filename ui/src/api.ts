@@ -2425,7 +2425,10 @@ export interface operations {
                 /** @description The [`next`](Page::next) of the page before. */
                 cursor?: string | null;
             };
-            header?: never;
+            header?: {
+                /** @description The tenant whose request it is; for a token that is of no tenant, the operator's. */
+                "Mainstem-Tenant"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -2446,7 +2449,10 @@ export interface operations {
     get_sessions_session: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The tenant whose request it is; for a token that is of no tenant, the operator's. */
+                "Mainstem-Tenant"?: string;
+            };
             path: {
                 session: string;
             };
@@ -2469,7 +2475,10 @@ export interface operations {
     delete_sessions_session: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The tenant whose request it is; for a token that is of no tenant, the operator's. */
+                "Mainstem-Tenant"?: string;
+            };
             path: {
                 session: string;
             };
@@ -2490,7 +2499,10 @@ export interface operations {
     get_sessions_session_runs: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The tenant whose request it is; for a token that is of no tenant, the operator's. */
+                "Mainstem-Tenant"?: string;
+            };
             path: {
                 session: string;
             };
@@ -2518,6 +2530,8 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description `wait=30` waits this many seconds for the reply, 60 at most. */
                 Prefer?: string;
+                /** @description The tenant whose request it is; for a token that is of no tenant, the operator's. */
+                "Mainstem-Tenant"?: string;
             };
             path: {
                 session: string;
@@ -2584,6 +2598,8 @@ export interface operations {
             header?: {
                 /** @description The number of the last event that was received. */
                 "Last-Event-ID"?: number;
+                /** @description The tenant whose request it is; for a token that is of no tenant, the operator's. */
+                "Mainstem-Tenant"?: string;
             };
             path: {
                 session: string;
@@ -2615,7 +2631,10 @@ export interface operations {
     get_sessions_session_events_seq: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The tenant whose request it is; for a token that is of no tenant, the operator's. */
+                "Mainstem-Tenant"?: string;
+            };
             path: {
                 session: string;
                 seq: string;
@@ -2645,6 +2664,8 @@ export interface operations {
             header?: {
                 /** @description The `ETag` of a known state. */
                 "If-None-Match"?: string;
+                /** @description The tenant whose request it is; for a token that is of no tenant, the operator's. */
+                "Mainstem-Tenant"?: string;
             };
             path: {
                 session: string;
@@ -2681,7 +2702,10 @@ export interface operations {
                  */
                 all?: boolean;
             };
-            header?: never;
+            header?: {
+                /** @description The tenant whose request it is; for a token that is of no tenant, the operator's. */
+                "Mainstem-Tenant"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -2703,7 +2727,10 @@ export interface operations {
     get_sessions_session_links: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The tenant whose request it is; for a token that is of no tenant, the operator's. */
+                "Mainstem-Tenant"?: string;
+            };
             path: {
                 session: string;
             };
@@ -2726,7 +2753,10 @@ export interface operations {
     post_sessions_session_links: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The tenant whose request it is; for a token that is of no tenant, the operator's. */
+                "Mainstem-Tenant"?: string;
+            };
             path: {
                 session: string;
             };
@@ -2753,7 +2783,10 @@ export interface operations {
     delete_sessions_session_links_link: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The tenant whose request it is; for a token that is of no tenant, the operator's. */
+                "Mainstem-Tenant"?: string;
+            };
             path: {
                 session: string;
                 link: string;
@@ -2775,7 +2808,10 @@ export interface operations {
     get_link: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The tenant whose request it is; for a token that is of no tenant, the operator's. */
+                "Mainstem-Tenant"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -2796,7 +2832,10 @@ export interface operations {
     post_sessions_session_data: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The tenant whose request it is; for a token that is of no tenant, the operator's. */
+                "Mainstem-Tenant"?: string;
+            };
             path: {
                 session: string;
             };
@@ -2823,7 +2862,10 @@ export interface operations {
     get_sessions_session_data_data: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The tenant whose request it is; for a token that is of no tenant, the operator's. */
+                "Mainstem-Tenant"?: string;
+            };
             path: {
                 session: string;
                 data: string;
@@ -2847,7 +2889,10 @@ export interface operations {
     get_sessions_session_agents: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The tenant whose request it is; for a token that is of no tenant, the operator's. */
+                "Mainstem-Tenant"?: string;
+            };
             path: {
                 session: string;
             };
@@ -2870,7 +2915,10 @@ export interface operations {
     get_sessions_session_agents_key: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The tenant whose request it is; for a token that is of no tenant, the operator's. */
+                "Mainstem-Tenant"?: string;
+            };
             path: {
                 session: string;
                 key: string;
@@ -2894,7 +2942,10 @@ export interface operations {
     get_sessions_session_agents_key_transcript: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The tenant whose request it is; for a token that is of no tenant, the operator's. */
+                "Mainstem-Tenant"?: string;
+            };
             path: {
                 session: string;
                 key: string;
@@ -2921,6 +2972,8 @@ export interface operations {
             header?: {
                 /** @description A request with the key and body of an earlier one, within a day, returns the run of that one. */
                 "Idempotency-Key"?: string;
+                /** @description The tenant whose request it is; for a token that is of no tenant, the operator's. */
+                "Mainstem-Tenant"?: string;
             };
             path: {
                 session: string;
@@ -2947,7 +3000,10 @@ export interface operations {
     post_sessions_session_agents_key_cancel: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The tenant whose request it is; for a token that is of no tenant, the operator's. */
+                "Mainstem-Tenant"?: string;
+            };
             path: {
                 session: string;
                 key: string;
@@ -2971,7 +3027,10 @@ export interface operations {
     post_sessions_session_confirmations_confirm: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The tenant whose request it is; for a token that is of no tenant, the operator's. */
+                "Mainstem-Tenant"?: string;
+            };
             path: {
                 session: string;
                 confirm: string;
@@ -2999,7 +3058,10 @@ export interface operations {
     post_sessions_session_calls_call_result: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The tenant whose request it is; for a token that is of no tenant, the operator's. */
+                "Mainstem-Tenant"?: string;
+            };
             path: {
                 session: string;
                 call: string;
@@ -3025,7 +3087,10 @@ export interface operations {
     get_runs_run: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The tenant whose request it is; for a token that is of no tenant, the operator's. */
+                "Mainstem-Tenant"?: string;
+            };
             path: {
                 run: string;
             };
@@ -3056,7 +3121,10 @@ export interface operations {
                  */
                 after_ms?: number | null;
             };
-            header?: never;
+            header?: {
+                /** @description The tenant whose request it is; for a token that is of no tenant, the operator's. */
+                "Mainstem-Tenant"?: string;
+            };
             path: {
                 run: string;
             };
@@ -3084,7 +3152,10 @@ export interface operations {
                 /** @description Only tasks of this status. */
                 status?: ("pending" | "running" | "waiting_confirm" | "completed" | "failed" | "cancelled") | null;
             };
-            header?: never;
+            header?: {
+                /** @description The tenant whose request it is; for a token that is of no tenant, the operator's. */
+                "Mainstem-Tenant"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -3105,7 +3176,10 @@ export interface operations {
     get_tasks_task: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The tenant whose request it is; for a token that is of no tenant, the operator's. */
+                "Mainstem-Tenant"?: string;
+            };
             path: {
                 task: string;
             };
@@ -3156,6 +3230,8 @@ export interface operations {
             header?: {
                 /** @description The number of the last event that was received. */
                 "Last-Event-ID"?: number;
+                /** @description The tenant whose request it is; for a token that is of no tenant, the operator's. */
+                "Mainstem-Tenant"?: string;
             };
             path: {
                 task: string;
@@ -3190,7 +3266,10 @@ export interface operations {
                 /** @description In seconds: 30 by default, 60 at most. */
                 timeout?: number | null;
             };
-            header?: never;
+            header?: {
+                /** @description The tenant whose request it is; for a token that is of no tenant, the operator's. */
+                "Mainstem-Tenant"?: string;
+            };
             path: {
                 task: string;
             };
@@ -3222,7 +3301,10 @@ export interface operations {
     post_tasks_task_cancel: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The tenant whose request it is; for a token that is of no tenant, the operator's. */
+                "Mainstem-Tenant"?: string;
+            };
             path: {
                 task: string;
             };
@@ -3252,7 +3334,10 @@ export interface operations {
                 /** @description The [`next`](crate::Page::next) of the page before. */
                 cursor?: string | null;
             };
-            header?: never;
+            header?: {
+                /** @description The tenant whose request it is; for a token that is of no tenant, the operator's. */
+                "Mainstem-Tenant"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -3273,7 +3358,10 @@ export interface operations {
     post_jobs: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The tenant whose request it is; for a token that is of no tenant, the operator's. */
+                "Mainstem-Tenant"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -3298,7 +3386,10 @@ export interface operations {
     get_jobs_job: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The tenant whose request it is; for a token that is of no tenant, the operator's. */
+                "Mainstem-Tenant"?: string;
+            };
             path: {
                 job: string;
             };
@@ -3321,7 +3412,10 @@ export interface operations {
     post_jobs_job_cancel: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The tenant whose request it is; for a token that is of no tenant, the operator's. */
+                "Mainstem-Tenant"?: string;
+            };
             path: {
                 job: string;
             };
@@ -3344,7 +3438,10 @@ export interface operations {
     get_agents: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The tenant whose request it is; for a token that is of no tenant, the operator's. */
+                "Mainstem-Tenant"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -3365,7 +3462,10 @@ export interface operations {
     get_models: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The tenant whose request it is; for a token that is of no tenant, the operator's. */
+                "Mainstem-Tenant"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -3386,7 +3486,10 @@ export interface operations {
     get_tools: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The tenant whose request it is; for a token that is of no tenant, the operator's. */
+                "Mainstem-Tenant"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -3491,7 +3594,10 @@ export interface operations {
     get_metrics: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The tenant whose request it is; for a token that is of no tenant, the operator's. */
+                "Mainstem-Tenant"?: string;
+            };
             path?: never;
             cookie?: never;
         };

@@ -1,5 +1,5 @@
 // The address of a moment: `#session/agent@seq?…`, of which the later parts may be absent. Behind
-// the question mark are the token of a link, the filter and the runs that are compared. `#?live` is
+// the question mark are the tenant, the token of a link, the filter and the runs that are compared. `#?live` is
 // the address of all sessions that are active.
 import type { Filter, PartKind } from "./fleet/filter";
 import { PART_KINDS } from "./fleet/filter";
@@ -15,6 +15,8 @@ export interface Route {
   /** All active sessions, and not one of them. */
   isLive?: boolean | undefined;
   session?: string | undefined;
+  /** The tenant of the session, if the token is the operator's. */
+  tenant?: string | undefined;
   /** The token of a link, with which the session is only read. */
   link?: string | undefined;
   agent?: string | undefined;
@@ -35,7 +37,8 @@ export function readRoute(hash: string): Route {
 
 function readQuery(query: URLSearchParams, route: Route): void {
   if (query.has("live")) route.isLive = true;
-  const link = query.get("link");
+  const [tenant, link] = [query.get("tenant"), query.get("link")];
+  if (tenant) route.tenant = tenant;
   if (link) route.link = link;
   const filter: Filter = {};
   const [id, within, depth, kinds] = ["id", "in", "depth", "kind"].map((name) => query.get(name) || undefined);
@@ -50,17 +53,17 @@ function readQuery(query: URLSearchParams, route: Route): void {
   route.compare = { ...(a && { a }), ...(b && { b }), ...(session && { session }) };
 }
 
-export function writeRoute({ isLive, session, link, agent, seq, filter, compare }: Route): string {
+export function writeRoute({ isLive, session, tenant, link, agent, seq, filter, compare }: Route): string {
   if (isLive) return "#?live";
   if (session === undefined) return "#";
   const of = agent === undefined ? "" : `/${encodeURIComponent(agent)}`;
   const at = seq === undefined ? "" : `@${seq}`;
-  const query = writeQuery(link, filter ?? {}, compare);
+  const query = writeQuery({ tenant, link }, filter ?? {}, compare);
   return `#${encodeURIComponent(session)}${of}${at}${query && `?${query}`}`;
 }
 
-function writeQuery(link: string | undefined, { id, within, depth, kinds }: Filter, compare: Pair | undefined): string {
-  const fields = { link, id, in: within, depth, kind: kinds?.join(",") };
+function writeQuery(access: Pick<Route, "tenant" | "link">, { id, within, depth, kinds }: Filter, compare: Pair | undefined): string {
+  const fields = { ...access, id, in: within, depth, kind: kinds?.join(",") };
   const pair = compare && { compare: "", a: compare.a, b: compare.b, of: compare.session };
   const present = Object.entries({ ...fields, ...pair }).filter(([, value]) => value !== undefined);
   return new URLSearchParams(present.map(([name, value]) => [name, String(value)])).toString();

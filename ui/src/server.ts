@@ -47,13 +47,17 @@ type Send = (path: string, request: Request) => Promise<Response>;
 export class Server {
   readonly #send: Send;
 
-  private constructor(send: Send) {
+  private constructor(
+    send: Send,
+    /** The tenant as which the operator's token sends requests. */
+    readonly tenant?: string,
+  ) {
     this.#send = send;
   }
 
   /** A server at an address; the token is read for each request. */
-  static at(base: URL, token: () => string | null): Server {
-    return new Server((path, request) => send(new URL(`v1/${path}`, base), token(), request));
+  static at(base: URL, token: () => string | null, tenant?: string): Server {
+    return new Server((path, request) => send(new URL(`v1/${path}`, base), { token: token(), tenant }, request), tenant);
   }
 
   /** Stands for the server where there is none: every request fails. */
@@ -114,10 +118,17 @@ function framesOf({ body }: Response): ReadableStream<Frame> {
   return body.pipeThrough(new TextDecoderStream() as never).pipeThrough(new EventSourceParserStream());
 }
 
-async function send(url: URL, bearer: string | null, { method = "GET", accept = "application/json", after = 0, body, bytes, signal }: Request): Promise<Response> {
+/** Who sends a request. */
+interface Caller {
+  token: string | null;
+  tenant: string | undefined;
+}
+
+async function send(url: URL, { token, tenant }: Caller, { method = "GET", accept = "application/json", after = 0, body, bytes, signal }: Request): Promise<Response> {
   const headers: Record<string, string> = { accept };
   if (after > 0) headers["last-event-id"] = String(after);
-  if (bearer) headers.authorization = `Bearer ${bearer}`;
+  if (token) headers.authorization = `Bearer ${token}`;
+  if (tenant) headers["mainstem-tenant"] = tenant;
   if (body !== undefined) headers["content-type"] = "application/json";
   if (bytes) headers["content-type"] = "application/octet-stream";
   const request: RequestInit = { method, headers, cache: "no-store" };

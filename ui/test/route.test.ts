@@ -10,6 +10,7 @@ test.each<[string, Route]>([
   ["#one/agent%3Aworker%3A1@17", { session: "one", agent: "agent:worker:1", seq: 17 }],
   ["#one?link=msl0a", { session: "one", link: "msl0a" }],
   ["#one/agent%3Aworker%3A1@17?link=msl0a&depth=1&compare=", { session: "one", link: "msl0a", agent: "agent:worker:1", seq: 17, filter: { depth: 1 }, compare: {} }],
+  ["#one/root?tenant=acme&kind=text", { session: "one", tenant: "acme", agent: "root", filter: { kinds: ["text"] } }],
   ["#acme%2Fone/root", { session: "acme/one", agent: "root" }],
   ["#one/root@17?id=reviewer&depth=1", { session: "one", agent: "root", seq: 17, filter: { id: "reviewer", depth: 1 } }],
   ["#one?in=agent%3Aworker%3A1&kind=text%2Ctools", { session: "one", filter: { within: "agent:worker:1", kinds: ["text", "tools"] } }],

@@ -36,7 +36,7 @@ pub use host::{AnyRun, AnySession, Begun, Events, Host};
 pub use job::{JobQuery, JobRunView, JobState, JobView, NewJob};
 pub use link::{LinkView, NewLink, NewLinkView};
 pub use live::{LiveFrame, LiveQuery, ServerView, Use};
-pub use openapi::{COOKIE, openapi};
+pub use openapi::{COOKIE, TENANT_HEADER, openapi};
 pub use operation::{Method, Operation};
 pub use page::{MAX_LIMIT, Page, SessionQuery};
 pub use problem::{Code, Problem};

@@ -3,7 +3,7 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 
-use crate::StreamForm;
+use crate::{StreamForm, TENANT_HEADER};
 
 type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 
@@ -197,6 +197,7 @@ impl Operation {
         parameters.extend(self.headers.iter().map(|(name, description, schema)| {
             json!({ "name": name, "in": "header", "required": false, "description": description, "schema": schema })
         }));
+        parameters.extend((!self.is_open).then(of_tenant));
         let mut responses = Map::new();
         for response in &self.responses {
             responses.insert(response.status.to_string(), response.describe(generator));
@@ -233,6 +234,12 @@ impl Operation {
         let path = self.path.trim_start_matches("/v1").replace(['{', '}'], "").replace(['/', '.'], "_");
         format!("{}{path}", self.method_key())
     }
+}
+
+/// Describes the header that each request with a token can have.
+fn of_tenant() -> Value {
+    let description = "The tenant whose request it is; for a token that is of no tenant, the operator's.";
+    json!({ "name": TENANT_HEADER, "in": "header", "required": false, "description": description, "schema": { "type": "string" } })
 }
 
 impl Response {

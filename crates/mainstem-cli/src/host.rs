@@ -25,6 +25,9 @@ use crate::{
 /// The variable that holds the token.
 const TOKEN: &str = "MAINSTEM_TOKEN";
 
+/// The variable that names the tenant as which the operator's token sends requests.
+const TENANT: &str = "MAINSTEM_TENANT";
+
 /// How long a server may take to accept a cancel: one that does not respond must not delay the end
 /// of this process.
 pub(crate) const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
@@ -35,11 +38,14 @@ pub(crate) const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 /// The text is not an address.
 pub(crate) fn server(address: Option<&str>) -> anyhow::Result<Option<Server>> {
     let Some(address) = address else { return Ok(None) };
-    let server = Server::at(address).map_err(|error| anyhow!("--server {error}"))?;
-    Ok(Some(match var(TOKEN) {
-        Some(token) => server.with_token(&token),
-        None => server,
-    }))
+    let mut server = Server::at(address).map_err(|error| anyhow!("--server {error}"))?;
+    if let Some(token) = var(TOKEN) {
+        server = server.with_token(&token);
+    }
+    if let Some(tenant) = var(TENANT) {
+        server = server.with_tenant(&tenant).map_err(|_| anyhow!("{TENANT} is not a tenant's name"))?;
+    }
+    Ok(Some(server))
 }
 
 /// Returns the server that the command names, or the sessions of the journal.

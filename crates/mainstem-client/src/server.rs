@@ -9,7 +9,7 @@ use std::{
 use async_trait::async_trait;
 use mainstem_api::{
     Agents, AnySession, Endpoint, Error, Host, Items, JobQuery, JobView, ModelView, NewJob, Page,
-    SessionQuery, SessionView, TaskQuery, WaitQuery,
+    SessionQuery, SessionView, TENANT_HEADER, TaskQuery, WaitQuery,
 };
 use mainstem_message::{IdError, JobId, SessionId, TaskId, ToolSpec};
 use mainstem_outbound::Reach;
@@ -76,6 +76,14 @@ impl Server {
     #[must_use]
     pub fn with_token(self, token: &str) -> Self {
         Self(self.0.with_token(token))
+    }
+
+    /// Sends requests as this tenant, with a token that is of none, the operator's.
+    ///
+    /// # Errors
+    /// If the name is not valid in a header.
+    pub fn with_tenant(self, tenant: &str) -> Result<Self, Error> {
+        self.with_header(TENANT_HEADER, tenant)
     }
 
     /// Sets the bound of a response, in bytes; 256 MiB by default. Lines of event streams are

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use axum::{
     extract::FromRequestParts,
-    http::{HeaderMap, header, request::Parts},
+    http::{HeaderMap, Method, header, request::Parts},
     response::{IntoResponse, Response},
 };
 use mainstem::{Harness, journal::Link, message::SessionId, policy::Tenant};
-use mainstem_api::{COOKIE, Code};
+use mainstem_api::{COOKIE, Code, TENANT_HEADER};
 
 use crate::{
     app::App,
@@ -166,11 +166,38 @@ pub(crate) struct Identified {
 fn identify(app: &App, parts: &Parts) -> Result<Caller, Problem> {
     let known = parts.extensions.get::<Relayed>().map(|Relayed(tenant)| tenant);
     let known = known.or_else(|| parts.extensions.get::<OfJob>().map(|OfJob(tenant)| tenant));
-    let tenant = match known {
-        Some(tenant) => tenant,
-        None => tenant(app, &parts.headers)?,
-    };
-    Caller::of(app, tenant.clone())
+    if let Some(tenant) = known {
+        return Caller::of(app, tenant.clone());
+    }
+    let own = tenant(app, &parts.headers)?;
+    let tenant = named_tenant(app, own, &parts.headers)?;
+    if let (None, Some(tenant)) = (own, &tenant)
+        && parts.method != Method::GET
+    {
+        let (method, path) = (&parts.method, parts.uri.path());
+        tracing::info!(%tenant, %method, path, "the operator sends a request as a tenant");
+    }
+    Caller::of(app, tenant)
+}
+
+/// Returns the tenant that a request names in its header, by default that of its token.
+fn named_tenant(app: &App, own: &Tenant, headers: &HeaderMap) -> Result<Tenant, Problem> {
+    let Some(name) = headers.get(TENANT_HEADER) else { return Ok(own.clone()) };
+    let name = String::from_utf8_lossy(name.as_bytes());
+    match own {
+        Some(own) if own.as_str() == name => Ok(Some(own.clone())),
+        Some(_) => Err(Problem::new(
+            Code::OperatorOnly,
+            format!(
+                "only the operator's token sends requests as another tenant; leave out `{TENANT_HEADER}`"
+            ),
+        )),
+        None => {
+            let tenant: Tenant = name.parse().ok();
+            let is_served = tenant.is_some() && app.serves(&tenant);
+            is_served.then_some(tenant).ok_or_else(|| Problem::not_found("tenant", &name))
+        }
+    }
 }
 
 /// Returns the tenant whose token the request has.

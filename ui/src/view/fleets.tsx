@@ -100,14 +100,10 @@ function Session({ entry: { id, tenant, node, fleet, hasLeft } }: { entry: Entry
   const active = fleet.agents.filter((agent) => agent.outcome === undefined);
   const state = needsYou({ name: "", id, fleet, hasLeft }) ? NEEDS_YOU : hasLeft && root ? stateOf(root) : ACTIVE;
   const tasks = Object.values(fleet.tasks).filter((status) => status === "running" || status === "pending").length;
-  // Another tenant's session can't be opened with the operator's token.
-  const name = tenant === undefined
-    ? <a class="who" href={`${location.pathname}${writeRoute({ session: id })}`}>{visible(id)}</a>
-    : <span class="who">{visible(id)}</span>;
   return (
     <section class={`card ${state.tone}`} aria-label={tenant === undefined ? `session ${id}` : `session ${id} of ${tenant}`}>
       <header>
-        {name}
+        <a class="who" href={`${location.pathname}${writeRoute({ session: id, tenant })}`}>{visible(id)}</a>
         <StateChip state={state} />
         {tenant !== undefined && <span class="chip">{visible(tenant)}</span>}
         {node !== undefined && <span class="chip">{visible(node)}</span>}

@@ -36,6 +36,7 @@ export function Head() {
       <h1>Mainstem</h1>
       <span class="who">{visible(session.id)}</span>
       <ConnectionChip />
+      {session.server.tenant !== undefined && <span class="chip">{visible(session.server.tenant)}</span>}
       {run && <Elapsed from={run.startedAt} to={run.endedAt} until={until} />}
       <span>{fleet.agents.length} {fleet.agents.length === 1 ? "agent" : "agents"}{running > 0 && `, ${running} running`}</span>
       <span>{tokens(totalTokens(fleet.usage))}</span>

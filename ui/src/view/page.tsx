@@ -15,8 +15,8 @@ import { latest } from "./sessions";
 /** The page of the server at an address. */
 export function Page({ base }: { base: URL }) {
   const route = useRoute();
-  const { link } = route;
-  const server = useMemo(() => Server.at(base, link === undefined ? token : () => link), [base, link]);
+  const { link, tenant } = route;
+  const server = useMemo(() => (link === undefined ? Server.at(base, token, tenant) : Server.at(base, () => link)), [base, link, tenant]);
   return link === undefined ? <Guarded server={server} route={route} /> : <Shared key={link} server={server} route={route} />;
 }
 
@@ -118,7 +118,7 @@ function Open({ server, route, onUnauthorised }: Routed & { onUnauthorised: () =
   const session = useMemo(() => (id === undefined || isLive ? undefined : new LiveSession(id, server)), [id, isLive, server]);
   useEffect(() => () => session?.close(), [session]);
   useEffect(() => {
-    if (id === undefined && !isLive) void latest(server).then((first) => goTo({ session: first }));
+    if (id === undefined && !isLive) void latest(server).then((first) => goTo({ session: first, tenant: server.tenant }));
   }, [id, isLive, server]);
   if (isLive) return <Fleets server={server} onUnauthorised={onUnauthorised} />;
   if (!session) return <p class="pad" role="status">Connecting.</p>;
@@ -132,5 +132,5 @@ export function Recorded({ session }: { session: Session }) {
 
 function Addressed({ session, route, onUnauthorised }: { session: Session; route: Route; onUnauthorised: () => void }) {
   const go = useCallback((change: Partial<Route>) => goTo({ ...readRoute(location.hash), session: session.id, ...change }), [session]);
-  return <Desk key={session.id} session={session} route={route} go={go} isPage onUnauthorised={onUnauthorised} />;
+  return <Desk key={`${session.server.tenant ?? ""}/${session.id}`} session={session} route={route} go={go} isPage onUnauthorised={onUnauthorised} />;
 }

@@ -44,19 +44,20 @@ const newName = (): string => `page-${new Date().toISOString().slice(0, 19).repl
 export function Sessions() {
   const { id: current, server } = useDesk().session;
   const [search, setSearch] = useState("");
+  const addressOf = (session: string) => writeRoute({ session, tenant: server.tenant });
   const sessions = useSessions(server, search.trim());
   const found = sessions?.items ?? [];
   return (
     <>
       <div class="row pad">
         <input type="search" aria-label="find a session" placeholder="Find a session" maxLength={200} value={search} onInput={(event) => setSearch(event.currentTarget.value)} />
-        <button type="button" onClick={() => (location.hash = writeRoute({ session: newName() }))}>New</button>
+        <button type="button" onClick={() => (location.hash = addressOf(newName()))}>New</button>
         <a href={`${location.pathname}${writeRoute({ isLive: true })}`}>Live</a>
       </div>
       <ul class="sessions" aria-label="sessions">
         {found.map(({ id, state, runs }) => (
           <li key={id}>
-            <a href={`${location.pathname}${writeRoute({ session: id })}`} aria-current={id === current ? "page" : undefined}>
+            <a href={`${location.pathname}${addressOf(id)}`} aria-current={id === current ? "page" : undefined}>
               <span class="who">{visible(id)}</span> <span class="muted">{state} · {runs} {runs === 1 ? "run" : "runs"}</span>
             </a>
           </li>

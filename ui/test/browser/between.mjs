@@ -43,6 +43,11 @@ export class Between {
     this.#random = random(seed);
   }
 
+  /** Cuts the streams of a session that is played. */
+  drop(id) {
+    for (const stream of this.sessions.get(id).streams ?? []) stream.destroy();
+  }
+
   /** Cuts the live streams that are open. */
   dropLive() {
     for (const stream of this.#liveStreams) stream.destroy();
@@ -108,8 +113,12 @@ export class Between {
     if (rest === "/fleet") return json(response, session.fleet);
     if (rest === "/events" && request.headers.accept === "application/x-ndjson") return response.end(session.record.map((event) => `${JSON.stringify(event)}\n`).join(""));
     if (rest !== "/events") return json(response, { id: "played", state: "running", queued_runs: [], runs: 1 });
-    response.setMaxListeners(0).writeHead(200, { "content-type": "text/event-stream" });
     const after = Number(request.headers["last-event-id"] ?? 0);
+    // A session that is over has no newer events.
+    if (session.end !== undefined && after >= session.end) return response.writeHead(204).end();
+    (session.streams ??= new Set()).add(response);
+    response.on("close", () => session.streams.delete(response));
+    response.setMaxListeners(0).writeHead(200, { "content-type": "text/event-stream" });
     for await (const event of session.events(after)) {
       if (response.destroyed) return;
       if (!response.write(`id: ${event.seq}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)) await new Promise((done) => response.once("drain", done).once("close", done));

@@ -13,7 +13,9 @@ import { Between } from "./between.mjs";
 
 export const [binary, pictures] = process.argv.slice(2);
 export const AXE = fs.readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+/** The operator's token. */
 export const TOKEN = "a-token-of-the-test-with-enough-characters";
+export const TOKEN_OF_ACME = "a-token-of-the-tenant-acme";
 export const folder = fs.mkdtempSync(path.join(os.tmpdir(), "mainstem-page-"));
 export const patience = { timeout: 30_000 };
 /** What is random follows from it; `SEED` repeats a run. */
@@ -22,7 +24,7 @@ console.log(`seed ${seed}`);
 /** Long tests run only where they are asked for. */
 export const isSlow = process.env.RUN_SLOW_TESTS === "1";
 
-fs.writeFileSync(path.join(folder, "tokens"), `${TOKEN}\n`);
+fs.writeFileSync(path.join(folder, "tokens"), `${TOKEN}\nacme ${TOKEN_OF_ACME}\n`);
 
 /** Starts the server with a record, and returns its address. */
 export async function serve(port) {
@@ -37,8 +39,8 @@ export async function serve(port) {
 }
 
 /** Asks the server itself. */
-export const api = async (way, method = "GET", body) => {
-  const headers = { authorization: `Bearer ${TOKEN}`, "content-type": "application/json", accept: "application/json" };
+export const api = async (way, method = "GET", body, token = TOKEN) => {
+  const headers = { authorization: `Bearer ${token}`, "content-type": "application/json", accept: "application/json" };
   const response = await fetch(`${stage.server.url}/v1/${way}`, { method, headers, body: body && JSON.stringify(body) });
   assert.ok(response.ok, `${method} ${way}: ${response.status} ${await response.clone().text()}`);
   return response.json();

@@ -1,6 +1,6 @@
 // All active sessions, on one screen.
 import assert from "node:assert/strict";
-import { accessibleInBoth, api, between, open, patience, picture, tabTo } from "./harness.mjs";
+import { accessibleInBoth, api, between, card, open, patience, picture, tabTo, TOKEN_OF_ACME } from "./harness.mjs";
 
 /** Followed from no session to two that have ended, also after the connection was lost. */
 export async function liveSessionsAreOnOneScreen() {
@@ -50,5 +50,28 @@ export async function liveSessionsAreOnOneScreen() {
   await session("live-three", group("Active")).waitFor(patience);
   await session("live-three", group("Ended")).getByText("done").waitFor(patience);
   await api(`runs/${run}/cancel`, "POST");
+  await page.context().close();
+}
+
+/** The operator opens a tenant's session from the live screen, answers what it asks, and stays with the tenant. */
+export async function theOperatorOpensSessionsOfTenants() {
+  const page = await open("#?live");
+  const begun = { input: "Review it", options: { permissions: [{ ask: ["read_diff"] }] } };
+  await api("sessions/of-acme/runs", "POST", begun, TOKEN_OF_ACME);
+  const session = page.locator('section.card[aria-label="session of-acme of acme"]');
+  await session.getByRole("link", { name: "of-acme" }).press("Enter");
+  await page.waitForURL(/#of-acme\?tenant=acme$/);
+  await card(page, "reviewer · correctness").waitFor(patience);
+  await page.locator(".head .chip", { hasText: /^acme$/ }).waitFor(patience);
+  await page.locator("article.ask").first().getByRole("button", { name: "Deny" }).first().press("Enter");
+  await picture(page, "of-a-tenant");
+  // The list has the tenant's sessions, and each address names the tenant.
+  const listed = page.getByRole("list", { name: "sessions" }).getByRole("link");
+  await listed.first().waitFor(patience);
+  assert.deepEqual(await listed.evaluateAll((links) => links.map((link) => link.getAttribute("href"))), ["/#of-acme?tenant=acme"]);
+  await page.getByRole("button", { name: "New", exact: true }).press("Enter");
+  await page.waitForURL(/#page-[^?]+\?tenant=acme$/);
+  const { items } = await api("sessions");
+  assert.ok(items.every(({ id }) => id !== "of-acme"), "the operator's own sessions are others");
   await page.context().close();
 }

@@ -7,11 +7,11 @@ import { close, timed, trouble } from "./harness.mjs";
 import { showsAttachedPictures } from "./attach.mjs";
 import { runsAreCompared, runsAreTabsOnSmallScreens, runsOfOtherSessionsAreCompared } from "./compare.mjs";
 import { isFiltered } from "./filter.mjs";
-import { liveSessionsAreOnOneScreen } from "./live.mjs";
-import { keepsUpWithFiftyAgents, opensLargeSessions } from "./load.mjs";
+import { liveSessionsAreOnOneScreen, theOperatorOpensSessionsOfTenants } from "./live.mjs";
+import { keepsUpWithFiftyAgents, needsNoMoreMemoryWithTime, opensLargeSessions } from "./load.mjs";
 import { beginsWhereTheRecordDoes, findsSessionsOfLaterPages, forgetsWhatTheServerHasForgotten, showsHostileText } from "./odd.mjs";
 import { isInstalledAndUsed } from "./packages.mjs";
-import { isSharedUntilTheLinkIsRevoked, isSharedUpToAnEvent } from "./share.mjs";
+import { isSharedUntilTheLinkIsRevoked, isSharedUpToAnEvent, linksEndByTime, sharesWithinLimits } from "./share.mjs";
 import { opensWithoutAServer, savesExcerpts } from "./saved.mjs";
 import { movesOnlyWhereItMay, screensAreAsAccepted } from "./screens.mjs";
 import { isWalkedThrough } from "./walk.mjs";
@@ -31,7 +31,7 @@ try {
     inOrder(screensAreAsAccepted),
     inOrder(movesOnlyWhereItMay, opensWithoutAServer, savesExcerpts, beginsWhereTheRecordDoes, forgetsWhatTheServerHasForgotten),
   ]);
-  await inOrder(liveSessionsAreOnOneScreen, isSharedUntilTheLinkIsRevoked, isSharedUpToAnEvent, survivesARestart, showsHostileText, showsAttachedPictures, findsSessionsOfLaterPages, keepsUpWithFiftyAgents, opensLargeSessions);
+  await inOrder(liveSessionsAreOnOneScreen, theOperatorOpensSessionsOfTenants, isSharedUntilTheLinkIsRevoked, isSharedUpToAnEvent, sharesWithinLimits, linksEndByTime, survivesARestart, showsHostileText, showsAttachedPictures, findsSessionsOfLaterPages, keepsUpWithFiftyAgents, needsNoMoreMemoryWithTime, opensLargeSessions);
   assert.deepEqual(trouble, []);
 } finally {
   await close();

@@ -25,14 +25,15 @@ function hostile() {
   return events;
 }
 
-/** Plays events as a session of a server, which stays open. */
-export function play(id, events) {
+/** Plays events as a session of a server, which stays open unless it is over. */
+export function play(id, events, { isOver = false } = {}) {
   between.sessions.set(id, {
     fleet: snapshot(0, 0),
     record: events,
+    end: isOver ? events.at(-1).seq : undefined,
     async *events(after) {
       yield* events.filter((event) => event.seq > after);
-      await new Promise(() => undefined);
+      if (!isOver) await new Promise(() => undefined);
     },
   });
 }

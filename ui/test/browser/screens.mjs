@@ -111,14 +111,36 @@ async function share(page) {
   await page.getByRole("button", { name: "close the message" }).click();
 }
 
+/** Cuts the connection; the next one fails, and the one after it is not answered. */
+async function disconnect(page) {
+  let failures = 1;
+  await page.route(`${between.url}v1/sessions/state-reconnecting/events`, (route) => {
+    failures -= 1;
+    if (failures >= 0) void route.abort();
+  });
+  between.drop("state-reconnecting");
+  await page.locator(".banner", { hasText: "Trying again, attempt 2;" }).waitFor(patience);
+}
+
+/** The server does not accept the token that is typed. */
+async function refuseToken(page) {
+  await page.getByLabel("Token").fill("a token of another server");
+  await page.getByRole("button", { name: "Open" }).click();
+  await page.getByRole("alert").waitFor(patience);
+}
+
 /**
  * Each state: its events, where the page is, and what is shown once it is there; `link` is what the
- * server answers for the token in the address, and `act` is done on the page.
+ * server answers for the token in the address, `guarded` what it answers for that of the tab, and
+ * `act` is done on the page.
  */
 const STATES = {
   empty: { hash: "", shows: ".empty dl" },
   running: { events: () => timeline("demo").slice(0, 200), hash: "", shows: ".card .said.open" },
   "needs-you": { events: () => until(timeline("steered"), ({ type }) => type === "REQUIRE_USER_CONFIRM"), hash: "", shows: "article.ask" },
+  login: { guarded: { status: 401, json: { code: "bad_token", detail: "invalid token" } }, hash: "", shows: "#token", act: refuseToken },
+  done: { events: () => timeline("demo"), hash: "", shows: ".head .chip:text-is('idle')" },
+  reconnecting: { events: () => timeline("demo").slice(0, 200), hash: "", shows: ".card .said.open", act: disconnect },
   failed: { events: failed, hash: "", shows: ".lane > div > .parts > .ended" },
   cancelled: { events: () => until(timeline("steered"), ({ outcome }) => outcome === "cancelled"), hash: "", shows: ".lane .ended" },
   limited: { events: limited, hash: "", shows: ".lane .card.calm" },
@@ -127,19 +149,20 @@ const STATES = {
   live: { frames: live, shows: ".fleets .card.good" },
   share: { events: () => timeline("demo"), hash: "", shows: ".said", act: share },
   shared: { events: () => timeline("demo").slice(0, 200), hash: `?link=${TOKEN}`, link: { json: link("shared") }, shows: ".card .said.open" },
+  frozen: { events: () => timeline("demo").slice(0, 120), isOver: true, hash: `?link=${TOKEN}`, link: { json: link("frozen", { through: 120 }) }, shows: ".head .chip:text-is('over')" },
   ended: { hash: `?link=${TOKEN}`, link: { status: 401, json: { code: "link_over", detail: "this link has ended" } }, shows: "main.login" },
   compare: { events: () => withRetry(timeline("demo")), hash: "?compare=", shows: ".lanes .mark" },
 };
 
 /** Opens a state with a fixed clock, and with lists that do not depend on the server. */
 async function openState(name, look) {
-  const { events, frames, hash, link: answered, shows, act } = STATES[name];
+  const { events, isOver, frames, hash, link: answered, guarded, shows, act } = STATES[name];
   const record = events?.() ?? [];
-  if (events) play(`state-${name}`, record);
+  if (events) play(`state-${name}`, record, { isOver });
   const page = await open("page/icon.svg", { locale: "en-GB", timezoneId: "UTC", viewport: { width: 1440, height: 900 }, ...look });
   await page.clock.setFixedTime((frames ? timeline("demo") : record).at(-1)?.createdAt ?? "2026-11-26T18:00:00Z");
   const answer = (way, body) => page.route(`${between.url}v1/${way}`, (route) => route.fulfill({ json: body }));
-  await answer("agents", AGENTS);
+  await page.route(`${between.url}v1/agents`, (route) => route.fulfill(guarded ?? { json: AGENTS }));
   await answer("sessions", { items: [{ id: `state-${name}`, state: "idle", runs: 1, queued_runs: [], updated_at: "2026-11-26T18:00:00Z" }] });
   if (answered) await page.route(`${between.url}v1/link`, (route) => route.fulfill(answered));
   if (frames) between.live = frames();

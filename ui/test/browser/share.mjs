@@ -1,7 +1,7 @@
 // A session that is read with a link: live until the link is revoked, or up to an event.
 import assert from "node:assert/strict";
 import fs from "node:fs";
-import { accessible, accessibleInBoth, api, between, browser, card, open, patience, picture, saved, tabTo, watched } from "./harness.mjs";
+import { accessible, accessibleInBoth, api, between, browser, card, isSlow, open, patience, picture, saved, tabTo, TOKEN_OF_ACME, watched } from "./harness.mjs";
 
 const OVER = "This link has ended or was revoked.";
 
@@ -144,4 +144,48 @@ export async function isSharedUpToAnEvent() {
   assert.deepEqual(refused, [], "no request is refused");
   await page.context().close();
   await owner.context().close();
+}
+
+/** The operator shares a tenant's session; no more links than a session may have; without the clipboard. */
+export async function sharesWithinLimits() {
+  const links = "sessions/shared-of-acme/links";
+  await api("sessions/shared-of-acme/runs", "POST", { input: "Review the discount change" }, TOKEN_OF_ACME);
+  const owner = await open("#shared-of-acme?tenant=acme");
+  // Without a certificate, a page has no clipboard.
+  await owner.evaluate(() => Object.defineProperty(navigator, "clipboard", { value: undefined }));
+  await ended(owner);
+  const panel = await openPanel(owner);
+  const address = await create(owner, panel);
+  assert.match(address, new RegExp(`^${between.url}#shared-of-acme\\?link=msl[0-9a-f]{64}$`));
+  await panel.getByRole("button", { name: "Copy" }).press("Enter");
+  await owner.getByText("The address is selected; copy it by keyboard.").waitFor(patience);
+  assert.equal(await owner.evaluate(() => getSelection().toString() || document.activeElement.value), address);
+
+  const { page, refused } = await openShared(address);
+  await card(page, "reviewer · correctness").waitFor(patience);
+  await page.locator(".banner", { hasText: "Shared session, read only" }).waitFor(patience);
+  assert.deepEqual(refused, [], "no request is refused");
+  await page.context().close();
+
+  for (let count = 1; count < 100; count += 1) await api(links, "POST", {}, TOKEN_OF_ACME);
+  await panel.getByRole("button", { name: "Create link" }).press("Enter");
+  await owner.getByText("this session has 100 links; revoke some (too_many_links)").waitFor(patience);
+  await owner.getByRole("button", { name: "close the panel" }).press("Enter");
+  await openPanel(owner);
+  await panel.getByRole("listitem").nth(99).waitFor(patience);
+  await picture(owner, "share-many");
+  await accessible(owner, "a hundred links");
+  await owner.context().close();
+}
+
+/** A page that is open when its link ends says so. The shortest link lasts a minute. */
+export async function linksEndByTime() {
+  if (!isSlow) return;
+  await api("sessions/shared-shortly/runs", "POST", { input: "Review the discount change" });
+  const { token } = await api("sessions/shared-shortly/links", "POST", { expires_in: 60 });
+  const { page } = await openShared(`${between.url}#shared-shortly?link=${token}`);
+  await card(page, "reviewer · correctness").waitFor(patience);
+  await page.getByText(OVER).waitFor({ timeout: 75_000 });
+  await accessible(page, "a link that has ended");
+  await page.context().close();
 }

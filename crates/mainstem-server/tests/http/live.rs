@@ -215,6 +215,44 @@ async fn a_tenant_sees_its_own_sessions_and_the_operator_all() {
 }
 
 #[tokio::test]
+async fn the_operator_sends_requests_as_a_tenant() {
+    let tokens = Tokens::new().with_token(TOKEN, None).unwrap().with_token(ACME, Some("acme")).unwrap();
+    let harness = fleet(model());
+    let rig = Rig::start(harness, |builder| builder.with_tokens(tokens.clone())).await;
+    begin(&rig, ACME, "theirs").await;
+    let sent = async |method: Method, path: &str, token: &str, tenant: &str| {
+        let request = rig.stranger(method, path).bearer_auth(token).header("mainstem-tenant", tenant);
+        let response = request.send().await.unwrap();
+        (response.status().as_u16(), response.json::<Value>().await.unwrap_or_default())
+    };
+    let get = async |path, token, tenant| sent(Method::GET, path, token, tenant).await;
+    // Without the header, the operator has its own sessions alone.
+    assert_eq!(rig.get("/v1/sessions/theirs").await.status(), 404);
+    let (status, session) = get("/v1/sessions/theirs", TOKEN, "acme").await;
+    assert_eq!((status, &session["id"]), (200, &json!("theirs")), "{session}");
+    let (_, sessions) = get("/v1/sessions", TOKEN, "acme").await;
+    assert_eq!(sessions["items"].as_array().map(Vec::len), Some(1), "{sessions}");
+    let run = session["active_run"].as_str().unwrap();
+    let (status, _) = sent(Method::POST, &format!("/v1/runs/{run}/cancel"), TOKEN, "acme").await;
+    assert_eq!(status, 202);
+    // A tenant may name itself, and no other.
+    assert_eq!(get("/v1/sessions/theirs", ACME, "acme").await.0, 200);
+    for (token, tenant, status, code) in [
+        (ACME, "globex", 403, "operator_only"),
+        (ACME, "", 403, "operator_only"),
+        (TOKEN, "globex", 404, "not_found"),
+        (TOKEN, "", 404, "not_found"),
+        (TOKEN, "../acme", 404, "not_found"),
+        ("wrong", "acme", 401, "bad_token"),
+    ] {
+        let (got, problem) = get("/v1/sessions/theirs", token, tenant).await;
+        assert_eq!((got, &problem["code"]), (status, &json!(code)), "{tenant}: {problem}");
+    }
+    let (status, problem) = get("/v1/live?all=true", TOKEN, "acme").await;
+    assert_eq!((status, &problem["code"]), (403, &json!("operator_only")));
+}
+
+#[tokio::test]
 async fn it_is_server_sent_events_that_a_stop_cuts() {
     let rig = Rig::of(model()).await;
     begin(&rig, TOKEN, "s").await;
