@@ -2174,6 +2174,8 @@ export interface components {
              * @description How many of its runs have ended.
              */
             runs: number;
+            /** @description Its run that has begun and has not ended. */
+            run_id?: components["schemas"]["RunId"] | null;
             /** @description The last of its runs that has ended. */
             last_run?: components["schemas"]["JobRunView"] | null;
             /** @description Why its next run could not begin yet, although it was due. */

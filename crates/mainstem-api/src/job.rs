@@ -108,6 +108,9 @@ pub struct JobView {
     pub due_at: Timestamp,
     /// How many of its runs have ended.
     pub runs: u64,
+    /// Its run that has begun and has not ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<RunId>,
     /// The last of its runs that has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_run: Option<JobRunView>,

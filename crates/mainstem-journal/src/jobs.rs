@@ -92,6 +92,9 @@ pub trait JobStore: fmt::Debug + Send + Sync {
     }
 }
 
+/// How many processes in a row may end after they have taken a job, and before its run has begun.
+pub const MAX_LOSSES: u32 = 5;
+
 /// How long a job is kept after its end.
 pub const JOB_KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
 

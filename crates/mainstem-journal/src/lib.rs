@@ -29,7 +29,7 @@ pub use error::JournalError;
 pub use figures::Figures;
 pub use jobs::{
     Candidate, Cron, CronError, JOB_KEPT, JOB_LEASE, Job, JobChange, JobFault, JobRun, JobStatus, JobStore,
-    ScopedJobs, Take, choose,
+    MAX_LOSSES, ScopedJobs, Take, choose,
 };
 pub use journal::{ActiveSession, Changes, Checkpoint, Journal, RunPlace, SessionSummary};
 pub use link::Link;

@@ -124,6 +124,7 @@ fn view(job: &Job) -> Result<JobView, Problem> {
         status: state(job),
         due_at: job.due_at,
         runs: job.runs,
+        run_id: job.run_id.clone(),
         last_run: job.last_run.as_ref().map(run_view),
         postponed: job.postponed.clone().filter(|_| !job.status.is_over()),
         created_at: job.created_at,

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Cron, CronError};
+use super::{Cron, CronError, MAX_LOSSES};
 use crate::Place;
 
 /// A request for a run at a time, or again and again.
@@ -51,6 +51,12 @@ pub struct Job {
     /// Whether it is to be cancelled while it is active.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_cancelling: bool,
+    /// Its run that has begun and has not ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<RunId>,
+    /// How many processes in a row have ended after they had taken it, before its next run began.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub losses: u32,
     /// The last of its runs that has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_run: Option<JobRun>,
@@ -64,6 +70,11 @@ pub struct Job {
     pub created_at: Timestamp,
     /// When it last changed.
     pub updated_at: Timestamp,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// The status of a job.
@@ -127,8 +138,16 @@ pub enum JobChange {
     Cancel,
     /// A process takes it.
     Take,
-    /// The process that took it has ended.
+    /// The process that took it has ended. After [`MAX_LOSSES`] in a row before a run began, the
+    /// run counts as failed: a job that ends its process is not tried without end.
     Lose,
+    /// Its run has begun.
+    Begin {
+        /// The attempt.
+        attempt: u64,
+        /// The run.
+        run: RunId,
+    },
     /// The process of this attempt gives it back.
     Postpone {
         /// The attempt.
@@ -162,7 +181,7 @@ pub enum JobFault {
 impl Job {
     /// Creates a job that is due at a time.
     pub fn new(id: JobId, run: Value, due_at: Timestamp) -> Self {
-        let (session_id, cron, last_run) = Default::default();
+        let (session_id, cron, run_id, last_run) = Default::default();
         Self {
             id,
             session_id,
@@ -173,6 +192,8 @@ impl Job {
             status: JobStatus::Waiting,
             runs: 0,
             is_cancelling: false,
+            run_id,
+            losses: 0,
             last_run,
             postponed: None,
             attempt: 0,
@@ -259,11 +280,15 @@ impl Job {
                 self.attempt += 1;
             }
             JobChange::Take => return Err(JobFault::Overtaken),
-            JobChange::Lose => self.status = JobStatus::Waiting,
+            JobChange::Lose => self.lose(now),
+            JobChange::Begin { attempt, run } => {
+                self.check(attempt)?;
+                (self.run_id, self.losses) = (Some(run), 0);
+            }
             JobChange::Postpone { attempt, until, why } => {
                 self.check(attempt)?;
                 self.status = if self.is_cancelling { JobStatus::Cancelled } else { JobStatus::Waiting };
-                (self.due_at, self.postponed) = (until, Some(why));
+                (self.due_at, self.postponed, self.losses) = (until, Some(why), 0);
             }
             JobChange::Finish { attempt, run } => {
                 self.check(attempt)?;
@@ -279,9 +304,25 @@ impl Job {
         is_held.then_some(()).ok_or(JobFault::Overtaken)
     }
 
+    fn lose(&mut self, now: Timestamp) {
+        self.status = JobStatus::Waiting;
+        if self.run_id.is_some() {
+            return;
+        }
+        self.losses += 1;
+        if self.losses >= MAX_LOSSES {
+            let why = format!("{MAX_LOSSES} processes that took the job ended before its run began");
+            let error = Some(Failure::new("job_lost", why));
+            let session_id = self.next_session();
+            let run = JobRun { session_id, run_id: None, outcome: Outcome::Error, error, ended_at: now };
+            self.finish(run, now);
+        }
+    }
+
     /// What was missed meanwhile is not made up for: the next run is the next one from now on.
     fn finish(&mut self, run: JobRun, now: Timestamp) {
         self.runs += 1;
+        (self.run_id, self.losses) = (None, 0);
         (self.last_run, self.postponed) = (Some(run), None);
         let cron = self.cron.as_ref().and_then(|text| text.parse::<Cron>().ok());
         let next = cron.and_then(|cron| cron.next_after(now));
@@ -320,7 +361,7 @@ mod tests {
 
     #[test]
     fn changes_lead_from_status_to_status() {
-        use JobChange::{Cancel, Finish, Lose, Postpone, Take};
+        use JobChange::{Begin, Cancel, Finish, Lose, Postpone, Take};
         #[track_caller]
         fn check(cron: Option<&str>, changes: &[JobChange], expected: Result<JobStatus, JobFault>) {
             let mut job = job(cron);
@@ -343,6 +384,17 @@ mod tests {
         check(once, &[Take, Lose, Take, finish(1)], Err(JobFault::Overtaken));
         check(once, &[Take, Lose, Take, finish(2)], Ok(JobStatus::Ended));
         check(once, &[Take, Lose, finish(1)], Err(JobFault::Overtaken));
+        let lost = vec![[Take, Lose]; MAX_LOSSES as usize].concat();
+        check(once, &lost[2..], Ok(JobStatus::Waiting));
+        check(once, &lost, Ok(JobStatus::Ended));
+        check(hourly, &lost, Ok(JobStatus::Waiting));
+        check(hourly, &[&lost[..], &lost[2..]].concat(), Ok(JobStatus::Waiting));
+        check(once, &[&[Take, Cancel, Lose], &lost[2..]].concat(), Ok(JobStatus::Cancelled));
+        let begin = |attempt| Begin { attempt, run: "run-1".parse().unwrap() };
+        check(once, &[&[Take, begin(1), Lose], &lost[..]].concat(), Ok(JobStatus::Waiting));
+        check(once, &[Take, begin(2)], Err(JobFault::Overtaken));
+        check(once, &[begin(0)], Err(JobFault::Overtaken));
+        check(once, &[Take, begin(1), finish(1)], Ok(JobStatus::Ended));
         check(once, &[finish(0)], Err(JobFault::Overtaken));
         check(once, &[Take, postpone(1)], Ok(JobStatus::Waiting));
         check(once, &[Take, Cancel, postpone(1)], Ok(JobStatus::Cancelled));
@@ -352,6 +404,18 @@ mod tests {
         check(hourly, &[Take, Cancel, finish(1)], Ok(JobStatus::Cancelled));
         check(hourly, &[Take, finish(1), Take, finish(2), Cancel], Ok(JobStatus::Cancelled));
         check(once, &[Take, finish(1), Cancel], Err(JobFault::Over));
+    }
+
+    #[test]
+    fn a_job_that_ends_its_processes_fails_and_is_tried_again_at_its_next_time() {
+        let mut job = job(Some("0 * * * *"));
+        for _ in 0..MAX_LOSSES {
+            job.apply(JobChange::Take, at(3600)).unwrap();
+            job.apply(JobChange::Lose, at(3600)).unwrap();
+        }
+        let run = job.last_run.clone().unwrap();
+        assert_eq!((run.outcome, run.error.unwrap().code.as_str()), (Outcome::Error, "job_lost"));
+        assert_eq!((job.runs, job.losses, job.due_at), (1, 0, at(7200)));
     }
 
     #[test]

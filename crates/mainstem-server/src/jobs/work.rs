@@ -45,6 +45,10 @@ const POSTPONED: Duration = Duration::from_secs(5);
 /// How long a request waits for the end of a run.
 const WAIT: u64 = 30;
 
+/// How long the run of a job is waited for by its key, in milliseconds; the server forgets a key
+/// after a day.
+const KEYED: u64 = 12 * 3600 * 1000;
+
 /// The code of the end of a run whose process has ended.
 const RESTARTED: &str = "restarted";
 
@@ -132,7 +136,11 @@ impl Work<'_> {
     async fn attempt(&self, job: &Job, tenant: &Tenant, cancel: &CancellationToken) -> JobChange {
         let own = job.clone().without_tenant();
         let session = own.next_session();
-        let begun = match self.begin(&own, &session, tenant, None).await {
+        let asked = match &own.run_id {
+            Some(run) => self.get(Endpoint::GetRun, run.as_str(), tenant).await,
+            None => self.begin(&own, &session, tenant, None).await,
+        };
+        let begun = match asked {
             Answer::Ok(run) => run,
             Answer::Later(problem) => {
                 tracing::info!(job = %job.id, why = problem.detail, "a job is postponed");
@@ -143,12 +151,24 @@ impl Work<'_> {
                 return finish(job, None, Outcome::Error, Some(failure));
             }
         };
+        self.record(job, &begun).await;
         let run = select! {
             run = self.ended(&own, &session, tenant, &begun) => run,
             () = self.cancelled(&begun.id, tenant, cancel) => self.ended(&own, &session, tenant, &begun).await,
         };
         let outcome = run.status.outcome().unwrap_or(Outcome::Cancelled);
         finish(job, Some(run.id), outcome, run.error)
+    }
+
+    /// Records which run has begun, so that another process finds it after its key is forgotten.
+    async fn record(&self, job: &Job, begun: &RunView) {
+        if job.run_id.is_some() {
+            return;
+        }
+        let change = JobChange::Begin { attempt: job.attempt, run: begun.id.clone() };
+        if let Err(error) = self.jobs.change(&job.id, change).await {
+            tracing::warn!(job = %job.id, %error, "the run of a job can't be recorded; its key finds it for a day");
+        }
     }
 
     async fn begin(
@@ -175,7 +195,17 @@ impl Work<'_> {
     async fn ended(&self, job: &Job, session: &SessionId, tenant: &Tenant, begun: &RunView) -> RunView {
         let mut last = begun.clone();
         loop {
-            let asked = match last.id == begun.id {
+            if last.status.is_over() {
+                let was_cut = last.error.as_ref().is_some_and(|error| error.code == RESTARTED);
+                let next = if was_cut { self.after(session, tenant, &last.id).await } else { None };
+                match next {
+                    Some(next) => last = next,
+                    None => return last,
+                }
+                continue;
+            }
+            let is_keyed = last.id == begun.id && SystemClock.now().millis_since(begun.created_at) < KEYED;
+            let asked = match is_keyed {
                 // The same key finds the same run, and waits.
                 true => self.begin(job, session, tenant, Some(WAIT)).await,
                 false => {
@@ -187,16 +217,6 @@ impl Work<'_> {
                 Answer::Ok(run) => last = run,
                 Answer::Later(_) => sleep(INTERVAL).await,
                 Answer::Refused(problem) => return lost(last, &problem),
-            }
-            if !last.status.is_over() {
-                continue;
-            }
-            if last.error.as_ref().is_none_or(|error| error.code != RESTARTED) {
-                return last;
-            }
-            match self.after(session, tenant, &last.id).await {
-                Some(next) => last = next,
-                None => return last,
             }
         }
     }

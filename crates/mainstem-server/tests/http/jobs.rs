@@ -106,12 +106,15 @@ async fn a_job_that_is_cancelled_ends_its_run() {
     let rig = rig(slow, &Arc::default(), 2).await;
     let job = add(&rig, json!({ "session_id": "s", "run": { "input": "go" } })).await;
     until(&rig, &job, "active").await;
+    let path = format!("/v1/jobs/{}", job["id"].as_str().unwrap());
     for _ in 0..500 {
-        if rig.live_runs() == 1 {
+        if rig.get_json(&path).await["run_id"].is_string() {
             break;
         }
         tokio::time::sleep(ms(10)).await;
     }
+    let runs = rig.get_json("/v1/sessions/s/runs").await;
+    assert_eq!(rig.get_json(&path).await["run_id"], runs["items"][0]["id"]);
     let cancelled = rig.post(&format!("/v1/jobs/{}/cancel", job["id"].as_str().unwrap()), json!({})).await;
     assert_eq!(cancelled.json::<Value>().await.unwrap()["status"], "cancelling");
     let job = until(&rig, &job, "cancelled").await;
@@ -182,6 +185,28 @@ async fn a_job_whose_server_has_ended_has_one_run() {
     assert_eq!(job["last_run"]["status"], "cancelled", "{job}");
     let runs = second.get_json("/v1/sessions/s/runs").await;
     assert_eq!(runs["items"].as_array().unwrap().len(), 1, "{runs}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_whose_run_has_begun_waits_for_it_and_begins_no_other() {
+    // It is changed in a journal that the test has.
+    if SERVERS > 1 {
+        return;
+    }
+    let (journal, now) = (Arc::<MemoryJournal>::default(), SystemClock.now());
+    let idle = rig(says(1), &journal, 0).await;
+    let run = idle.run("s", "go").await;
+    // The key of this run is forgotten, as after a day: it never had one.
+    let job = Job::new("report".parse().unwrap(), json!({ "input": "go" }), now);
+    let mut job = job.with_session("s".parse().unwrap());
+    job.run_id = Some(run["id"].as_str().unwrap().parse().unwrap());
+    assert!(journal.jobs().unwrap().add(job).await.unwrap());
+    idle.stop_now().await;
+    let rig = rig(says(0), &journal, 1).await;
+    let job = until(&rig, &json!({ "id": "report" }), "ended").await;
+    assert_eq!((&job["last_run"]["run_id"], &job["last_run"]["status"]), (&run["id"], &json!("success")));
+    assert_eq!(job.get("run_id"), None, "{job}");
+    assert_eq!(rig.get_json("/v1/sessions/s").await["runs"], 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -5,7 +5,8 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use futures_util::future::join_all;
 use mainstem_event::{Clock, Outcome, SystemClock};
 use mainstem_journal::{
-    Job, JobChange, JobFault, JobListing, JobRun, JobStatus, JobStore, Journal, Part, Scoped, Take,
+    Job, JobChange, JobFault, JobListing, JobRun, JobStatus, JobStore, Journal, MAX_LOSSES, Part, Scoped,
+    Take,
 };
 use mainstem_message::JobId;
 use serde_json::json;
@@ -21,6 +22,7 @@ pub async fn check(journal: &Arc<dyn Journal>) {
     a_job_that_repeats_is_due_again(&*jobs).await;
     what_is_cancelled_is_not_run(&*jobs).await;
     what_was_taken_and_is_not_held_is_taken_again(&*jobs).await;
+    what_ends_its_processes_is_not_taken_without_end(&*jobs).await;
     tenants_take_turns_and_see_their_own(journal).await;
     each_job_is_taken_by_one_of_many(&jobs).await;
 }
@@ -152,6 +154,30 @@ async fn what_was_taken_and_is_not_held_is_taken_again(jobs: &dyn JobStore) {
     let late = jobs.change(&id("lost"), finish(&first[0])).await.unwrap();
     assert_eq!(late, Some(Err(JobFault::Overtaken)));
     end(jobs, &second).await;
+}
+
+async fn what_ends_its_processes_is_not_taken_without_end(jobs: &dyn JobStore) {
+    assert!(jobs.add(due("deadly")).await.unwrap());
+    for attempt in 1..=MAX_LOSSES {
+        let taken = jobs.take(take(1)).await.unwrap();
+        assert_eq!((names(&taken), taken[0].attempt), (["deadly"].into(), attempt.into()));
+    }
+    assert_eq!(jobs.take(take(1)).await.unwrap(), []);
+    let job = jobs.job(&id("deadly")).await.unwrap().unwrap();
+    assert_eq!(
+        (job.status, job.last_run.unwrap().error.unwrap().code.as_str()),
+        (JobStatus::Ended, "job_lost")
+    );
+    // A run that has begun is found by each process that takes the job.
+    assert!(jobs.add(due("long")).await.unwrap());
+    let taken = jobs.take(take(1)).await.unwrap();
+    let begin = JobChange::Begin { attempt: 1, run: "run-1".parse().unwrap() };
+    jobs.change(&taken[0].id, begin).await.unwrap().unwrap().unwrap();
+    for _ in 0..=MAX_LOSSES {
+        let taken = jobs.take(take(1)).await.unwrap();
+        assert_eq!(taken[0].run_id, Some("run-1".parse().unwrap()));
+    }
+    end(jobs, &[jobs.job(&id("long")).await.unwrap().unwrap()]).await;
 }
 
 async fn each_is_on_one_page(acme: &dyn JobStore, whole: &dyn JobStore) {
