@@ -631,6 +631,44 @@ async fn the_leading_agent_reads_a_message_within_its_turn() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_message_that_a_cancelled_turn_has_not_read_comes_before_the_next_question() {
+    let root = AgentKey::from_lossy(ROOT);
+    let check = async |resumes: bool, expected: &str| {
+        let model = ScriptedModel::new().agent(
+            "main",
+            [
+                Turn::new().text("I ").wait(ms(5000)).text("paint"),
+                Turn::new().text("4."),
+                Turn::new().text("5."),
+            ],
+        );
+        let session = fleet(model).build().unwrap().session("s");
+        let mut run = session.run("go").unwrap();
+        let handle = run.handle();
+        let mut events = Vec::new();
+        while let Some(event) = run.next().await {
+            if matches!(&event.kind, EventKind::TextBlockDelta { .. }) {
+                handle.send(&root, "hurry", SendMode::Steer).unwrap();
+                handle.cancel();
+            }
+            events.push(event);
+        }
+        if resumes {
+            events.extend(read(session.resume(RunOptions::new()).unwrap()).await);
+        }
+        events.extend(read(session.run("2 + 2?").unwrap()).await);
+        laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
+        assert_eq!(talk(&events, "main"), expected, "{}", render(&events));
+        let texts: Vec<_> = session.history().iter().map(|message| message.text()).collect();
+        let order = ["go", "hurry", "2 + 2?"].map(|said| texts.iter().position(|text| text == said).unwrap());
+        assert!(order.is_sorted(), "{texts:?}");
+        assert_eq!(texts.iter().filter(|text| *text == "hurry").count(), 1, "{texts:?}");
+    };
+    check(false, "<go\n>I \n<hurry\n>4.\n").await;
+    check(true, "<go\n>I \n<hurry\n>4.\n<2 + 2?\n>5.\n").await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_message_with_the_leading_agents_last_word_is_answered_in_the_same_run() {
     let model = ScriptedModel::new()
         .agent("main", [Turn::new().pace(ms(10)).say("I paint it red"), Turn::new().text("Blue, then.")]);

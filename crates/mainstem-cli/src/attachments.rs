@@ -61,23 +61,31 @@ impl Attachments {
     }
 }
 
-/// Returns the files that a text mentions as `@FILE`, `@"MY FILE"` or `@MY\ FILE`; a word that
+/// Returns the files that a text mentions as `@FILE`, `@"MY FILE"` or `@MY\ FILE`, and the names
+/// that look like those of files and are of none: they have a dot or a slash. Any other word that
 /// names no file is only a word.
-pub(crate) fn mentioned(text: &str) -> Vec<PathBuf> {
+pub(crate) fn mentioned(text: &str) -> (Vec<PathBuf>, Vec<String>) {
     const CLOSING: [char; 9] = ['.', ',', ';', ':', '!', '?', ')', '"', '\''];
-    let mut files = Vec::new();
+    let (mut files, mut missing) = (Vec::new(), Vec::new());
     let mut before = ' ';
     for (at, c) in text.char_indices() {
         if c == '@' && (before.is_whitespace() || matches!(before, '(' | '"' | '\'')) {
             let name = name(&text[at + 1..]);
             // Marks that end a sentence are a part of the name only if there is such a file.
-            let names = successors(Some(&*name), |name: &&str| (*name).strip_suffix(CLOSING));
-            files.extend(names.map(PathBuf::from).find(|path| path.is_file()));
+            let mut names = successors(Some(&*name), |name: &&str| (*name).strip_suffix(CLOSING));
+            match names.clone().map(PathBuf::from).find(|path| path.is_file()) {
+                Some(path) => files.push(path),
+                None => {
+                    let bare = names.by_ref().last().unwrap_or_default();
+                    let is_like_a_file = bare.contains(['.', '/']) && !Path::new(bare).exists();
+                    missing.extend(is_like_a_file.then(|| bare.to_owned()));
+                }
+            }
         }
         before = c;
     }
     files.dedup();
-    files
+    (files, missing)
 }
 
 /// Returns the name that a text begins with: in quotes, or up to a blank without a backslash.

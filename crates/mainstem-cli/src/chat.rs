@@ -257,7 +257,11 @@ impl Dialog<'_> {
     /// A file can't be attached.
     fn message(&self, input: &str) -> anyhow::Result<Message> {
         let mut attachments = self.attachments.clone();
-        for path in mentioned(input) {
+        let (files, missing) = mentioned(input);
+        for name in missing {
+            self.say(&format!("there is no file {name:?}, so @{name} stays a word"));
+        }
+        for path in files {
             attachments.add(&path).with_context(|| format!("@{}", path.display()))?;
             self.say(&format!("{} goes with it", path.display()));
         }

@@ -1,7 +1,7 @@
 //! `mainstem init`: the first files of a folder with agents.
 
 use std::{
-    fs::{self, File},
+    fs,
     io::{self, ErrorKind, Write},
     path::Path,
 };
@@ -57,20 +57,27 @@ pub(crate) fn run(args: &Init) -> Result<Exit, Fault> {
     Ok(Exit::Reply)
 }
 
-/// Creates a file with its folders; returns `false` if it exists, also as a link.
+/// Creates a file with its folders, whole or not at all; returns `false` if it exists, also as a
+/// link.
 fn create(path: &Path, content: &str) -> io::Result<bool> {
-    if let Some(parent) = path.parent() {
-        fs::create_dir_all(parent)?;
+    let parent = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(parent)?;
+    if path.symlink_metadata().is_ok() {
+        return Ok(false);
     }
-    let mut file = match File::create_new(path) {
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(false),
-        file => file?,
-    };
-    file.write_all(content.as_bytes())?;
+    let mut builder = tempfile::Builder::new();
     #[cfg(unix)]
-    if content.starts_with("#!") {
+    {
         use std::os::unix::fs::PermissionsExt;
-        file.set_permissions(fs::Permissions::from_mode(0o755))?;
+        let mode = if content.starts_with("#!") { 0o777 } else { 0o666 };
+        // The user's mask applies.
+        builder.permissions(fs::Permissions::from_mode(mode));
     }
-    Ok(true)
+    let mut file = builder.prefix(".mainstem-init-").tempfile_in(parent)?;
+    file.write_all(content.as_bytes())?;
+    file.as_file().sync_all()?;
+    match file.persist_noclobber(path) {
+        Err(error) if error.error.kind() == ErrorKind::AlreadyExists => Ok(false),
+        persisted => persisted.map(|_| true).map_err(|error| error.error),
+    }
 }

@@ -59,10 +59,14 @@ pub(crate) fn run(args: &args::Run, source: &Source, terminal: Terminal) -> Resu
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
     let args = &continued(args, &runtime)?;
+    let keyboard = prompt::keyboard(args, terminal);
+    let person =
+        Person { can_answer: keyboard.is_some() || terminal.has_person() && args.prompt != ["-"], terminal };
     let plan = match host::server(args.at.server.as_deref()).or_exit(Exit::Usage)? {
-        Some(server) => on_server(args, &server, terminal)?,
-        None => here(args, source, terminal, &runtime)?,
+        Some(server) => on_server(args, &server, person)?,
+        None => here(args, source, person, &runtime)?,
     };
+    let terminal = keyboard.map_or(terminal, |keyboard| keyboard.replace_stdin(terminal));
     let exit = drive(args, plan, terminal, &runtime);
     shut_down(runtime);
     exit
@@ -78,15 +82,23 @@ fn continued(args: &args::Run, runtime: &Runtime) -> Result<args::Run, Fault> {
     Ok(args)
 }
 
-fn here(args: &args::Run, source: &Source, terminal: Terminal, runtime: &Runtime) -> Result<Plan, Fault> {
+/// Who may answer questions, and where.
+#[derive(Clone, Copy)]
+struct Person {
+    can_answer: bool,
+    terminal: Terminal,
+}
+
+fn here(args: &args::Run, source: &Source, person: Person, runtime: &Runtime) -> Result<Plan, Fault> {
+    let terminal = person.terminal;
     let reads = Reads::agents(args.foreign);
     let mut config = trust::settle(args.settings(), source, reads, terminal).or_exit(Exit::Config)?;
     check_background(args).or_exit(Exit::Usage)?;
     let project = canonical(&workspace(&config.settings).value).display().to_string();
-    let approval = approval(args, Some(&mut config), project, terminal).or_exit(Exit::Usage)?;
+    let approval = approval(args, Some(&mut config), project, person).or_exit(Exit::Usage)?;
     let options = request::options(args, &config.settings.budget).or_exit(Exit::Usage)?;
     let options = approval.options(options);
-    let Setup { harness, prompt, mut notes } = setup::setup(args, &config, terminal)?;
+    let Setup { harness, prompt, mut notes, is_demo } = setup::setup(args, &config, terminal)?;
     let session = match &args.session {
         None => harness.new_session(),
         Some(id) => {
@@ -97,7 +109,7 @@ fn here(args: &args::Run, source: &Source, terminal: Terminal, runtime: &Runtime
     if session.plan_mode() == PlanMode::On && request::plan_mode(args).is_none() {
         notes.push("the session is in plan mode; --no-plan leaves it".to_owned());
     }
-    notes.extend(approval.warning());
+    notes.extend(approval.warning().filter(|_| !is_demo));
     let run = request::new_run(args, &prompt, options).or_exit(Exit::Usage)?;
     Ok(Plan {
         session: Arc::new(session),
@@ -109,12 +121,12 @@ fn here(args: &args::Run, source: &Source, terminal: Terminal, runtime: &Runtime
     })
 }
 
-fn on_server(args: &args::Run, server: &Server, terminal: Terminal) -> Result<Plan, Fault> {
+fn on_server(args: &args::Run, server: &Server, person: Person) -> Result<Plan, Fault> {
     let options = request::options(args, &args.budget).or_exit(Exit::Usage)?;
     let project = args.at.server.clone().unwrap_or_default();
-    let approval = approval(args, None, project, terminal).or_exit(Exit::Usage)?;
+    let approval = approval(args, None, project, person).or_exit(Exit::Usage)?;
     let options = approval.options(options);
-    let prompt = prompt::prompt(args, false, terminal).or_exit(Exit::Usage)?;
+    let prompt = prompt::prompt(args, false, person.terminal).or_exit(Exit::Usage)?;
     let id = args.session.clone().unwrap_or_else(new_session);
     let mut session = server.open(id).or_exit(Exit::Usage)?;
     if let Some(agent) = &args.agent {
@@ -131,14 +143,16 @@ fn on_server(args: &args::Run, server: &Server, terminal: Terminal) -> Result<Pl
     })
 }
 
-/// Returns how calls are approved. A prompt from stdin leaves no answers there.
+/// Returns how calls are approved.
 fn approval(
     args: &args::Run,
     config: Option<&mut Config>,
     project: String,
-    terminal: Terminal,
+    Person { can_answer, terminal }: Person,
 ) -> anyhow::Result<Approval> {
-    Approval::new(args.approve, config, project, terminal.has_person() && args.prompt != ["-"])
+    let approval = Approval::new(args.approve, config, project, can_answer)?;
+    let is_near = terminal.stdin || terminal.stdout || terminal.stderr;
+    Ok(if is_near { approval.with_warning_of_changes() } else { approval })
 }
 
 /// Checks `--background`: tasks of this process end with it.

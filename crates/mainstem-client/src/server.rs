@@ -111,10 +111,15 @@ impl Server {
     /// Returns once the server has said that runs can begin, without a token.
     ///
     /// # Errors
-    /// The server can't be reached, or can't begin runs at present; the error has its reason.
+    /// The server can't be reached, is another program, or can't begin runs at present; the error
+    /// has its reason.
     pub async fn ready(&self) -> Result<(), Error> {
         let request = self.0.request(&Request { endpoint: Endpoint::Ready, path: &[] });
-        self.0.fetch(request, Retry::Never).await.map(drop)
+        let said = self.0.fetch(request, Retry::Never).await?;
+        if said.trim_ascii() != b"ready" {
+            return Err(Error::invalid(self.address(), "another program answers there"));
+        }
+        Ok(())
     }
 
     /// Returns the agents of the server.

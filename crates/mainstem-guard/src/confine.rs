@@ -1,32 +1,31 @@
 //! Confinement of a command by the kernel.
 
-use std::io;
+use std::{
+    fs, io,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+};
 
 use landlock::{
     ABI, Access, AccessFs, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetStatus,
     Scope, path_beneath_rules,
 };
-use rustix::thread::{
-    CapabilitySet, CapabilitySets, capabilities, remove_capability_from_bounding_set, set_capabilities,
+use rustix::{
+    process::geteuid,
+    thread::{
+        CapabilitySet, CapabilitySets, capabilities, remove_capability_from_bounding_set, set_capabilities,
+    },
 };
 
 use crate::{Files, Rules};
 
 /// The directories of programs, libraries and their data.
-const READABLE: [&str; 12] = [
-    "/usr",
-    "/bin",
-    "/sbin",
-    "/lib",
-    "/lib32",
-    "/lib64",
-    "/etc",
-    "/opt",
-    "/nix",
-    "/proc",
-    "/sys",
-    "/run/systemd/resolve",
-];
+const READABLE: [&str; 10] =
+    ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix", "/proc", "/sys", "/run/systemd/resolve"];
+
+/// The directories that also have secrets of the machine, such as hashes of passwords and private
+/// keys. Only root could read these.
+const MIXED: [&str; 2] = ["/etc", "/opt"];
 
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
@@ -49,17 +48,71 @@ fn landlock(rules: &Rules) -> Result<RulesetStatus, Box<dyn std::error::Error + 
     let abi = ABI::V6;
     let (read, all) = (AccessFs::from_read(abi), AccessFs::from_all(abi));
     let no_devices = all & !(AccessFs::MakeChar | AccessFs::MakeBlock);
+    let public = Public::of(MIXED.map(PathBuf::from), geteuid().is_root());
     let status = Ruleset::default()
         .handle_access(all)?
         .scope(Scope::from_all(abi))?
         .create()?
         .add_rule(PathBeneath::new(PathFd::new(".")?, if rules.is_read_only { read } else { no_devices }))?
         .add_rules(path_beneath_rules(READABLE, read))?
+        .add_rules(path_beneath_rules(&public.whole, read))?
+        .add_rules(path_beneath_rules(&public.listed, AccessFs::ReadDir))?
         .add_rules(path_beneath_rules(&rules.readable, read))?
         .add_rules(path_beneath_rules(DEVICES, AccessFs::ReadFile | AccessFs::WriteFile))?
         .add_rules(path_beneath_rules(&rules.writable, no_devices))?
         .restrict_self()?;
     Ok(status.ruleset)
+}
+
+/// What every user of the machine may read.
+#[derive(Debug, Default, PartialEq)]
+struct Public {
+    /// Files, and directories with all that is below them.
+    whole: Vec<PathBuf>,
+    /// Directories of which a part is readable: their names can be listed.
+    listed: Vec<PathBuf>,
+}
+
+impl Public {
+    /// Finds it in directories. Only root can read more than every user, so for others it is all.
+    fn of(directories: impl IntoIterator<Item = PathBuf>, is_root: bool) -> Self {
+        let mut public = Self::default();
+        for directory in directories {
+            if !is_root || public.is_whole(&directory) {
+                public.whole.push(directory);
+            }
+        }
+        public
+    }
+
+    /// Returns `true` if every user may read a path and all below it; if only a part of it, adds
+    /// that.
+    fn is_whole(&mut self, path: &Path) -> bool {
+        let Ok(about) = path.symlink_metadata() else { return false };
+        // What a link leads to has rules of its own.
+        if about.is_symlink() {
+            return true;
+        }
+        if !about.is_dir() {
+            return about.mode() & 0o004 != 0;
+        }
+        if about.mode() & 0o005 != 0o005 {
+            return false;
+        }
+        let Ok(entries) = fs::read_dir(path) else { return false };
+        let (mut whole, mut is_whole) = (Vec::new(), true);
+        for entry in entries {
+            match entry {
+                Ok(entry) if self.is_whole(&entry.path()) => whole.push(entry.path()),
+                _ => is_whole = false,
+            }
+        }
+        if !is_whole {
+            self.whole.extend(whole.into_iter().filter(|path| !path.is_symlink()));
+            self.listed.push(path.to_owned());
+        }
+        is_whole
+    }
 }
 
 /// Drops most of root's capabilities for the processes that the calling thread starts; files of
@@ -86,4 +139,39 @@ fn drop_capabilities() -> io::Result<()> {
         inheritable: CapabilitySet::empty(),
     };
     Ok(set_capabilities(None, left)?)
+}
+
+#[cfg(test)]
+mod tests {
+    //! What root's commands may read of the machine's settings.
+
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn roots_commands_read_what_every_user_may_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |path: &str| dir.path().join(path);
+        for (path, mode) in
+            [("a/passwd", 0o644), ("a/shadow", 0o640), ("a/ssl/certs/x", 0o644), ("a/ssl/private/key", 0o644)]
+        {
+            fs::create_dir_all(at(path).parent().unwrap()).unwrap();
+            fs::write(at(path), "").unwrap();
+            fs::set_permissions(at(path), fs::Permissions::from_mode(mode)).unwrap();
+        }
+        for (path, mode) in [("a", 0o755), ("a/ssl", 0o755), ("a/ssl/certs", 0o755), ("a/ssl/private", 0o710)]
+        {
+            fs::set_permissions(at(path), fs::Permissions::from_mode(mode)).unwrap();
+        }
+        std::os::unix::fs::symlink(at("a/shadow"), at("a/link")).unwrap();
+        let mut public = Public::of([at("a")], true);
+        public.whole.sort();
+        let expected =
+            Public { whole: vec![at("a/passwd"), at("a/ssl/certs")], listed: vec![at("a/ssl"), at("a")] };
+        assert_eq!(public, expected);
+        assert_eq!(Public::of([at("a/ssl/certs")], true).whole, [at("a/ssl/certs")]);
+        assert_eq!(Public::of([at("none")], true), Public::default());
+        assert_eq!(Public::of([at("a")], false).whole, [at("a")]);
+    }
 }

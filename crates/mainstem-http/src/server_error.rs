@@ -125,7 +125,9 @@ impl ServerError {
 
     /// Returns the failure of a call that got this status.
     pub(crate) fn refusal(&self, server: &Server, status: StatusCode) -> ModelError {
-        let mut what = format!("answered {status}");
+        // Some statuses of vendors, such as 529, have no name.
+        let name = status.canonical_reason().map(|name| format!(" {name}")).unwrap_or_default();
+        let mut what = format!("answered {}{name}", status.as_u16());
         if !self.message.is_empty() {
             what = format!("{what}: {}", server.quote(&self.message));
         }

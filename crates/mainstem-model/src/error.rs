@@ -26,6 +26,7 @@ pub struct ModelError {
     retry_after: Option<Duration>,
     /// Small, because errors are large enough.
     context_window: Option<NonZeroU32>,
+    is_repeated: bool,
     source: Option<Arc<dyn Error + Send + Sync>>,
 }
 
@@ -88,6 +89,7 @@ impl ModelError {
             status: None,
             retry_after: None,
             context_window: None,
+            is_repeated: false,
             source: None,
         }
     }
@@ -118,6 +120,14 @@ impl ModelError {
     #[must_use]
     pub fn with_retry_after(mut self, wait: Duration) -> Self {
         self.retry_after = Some(wait);
+        self
+    }
+
+    /// Notes how often the call was sent: [`Retry`](crate::Retry) does not repeat it once more.
+    #[must_use]
+    pub fn with_repeats(mut self, sent: u32) -> Self {
+        self.message = format!("{} (refused {sent} times)", self.message).into();
+        self.is_repeated = true;
         self
     }
 
@@ -161,6 +171,11 @@ impl ModelError {
     /// Returns the model's context window in tokens, if the service named it.
     pub fn context_window(&self) -> Option<u64> {
         self.context_window.map(|tokens| tokens.get().into())
+    }
+
+    /// Returns `true` if the call was repeated already, until that seemed in vain.
+    pub fn is_repeated(&self) -> bool {
+        self.is_repeated
     }
 
     /// Returns `true` if the same request may succeed a moment later.

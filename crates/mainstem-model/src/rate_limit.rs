@@ -85,8 +85,9 @@ impl<M: Model> Model for RateLimited<M> {
     }
 }
 
-/// How often a call waits again after a refusal, before the refusal is its failure.
-const REFUSALS: u32 = 8;
+/// How often a call waits again after a refusal, before the refusal is its failure: with a service
+/// that asks for no longer waits, for about a minute and a half.
+const REFUSALS: u32 = 10;
 
 /// How often it does so at its former place in the queue. After that it goes to the end: a call
 /// that is never accepted must not hold back others.
@@ -163,9 +164,13 @@ impl<M: Model> Call<M> {
                 let waiting = sent.permit.wait_again(&request.session, self.refusals <= REFUSALS_AT_PLACE);
                 self.begin(request, waiting, Some(&error), cx)
             }
-            (end, _) => {
+            (end, request) => {
                 sent.permit.end(sent.usage);
-                ControlFlow::Break(end)
+                let is_in_vain = |error: &ModelError| request.is_some() && is_refusal(error);
+                ControlFlow::Break(match end {
+                    Some(Err(error)) if is_in_vain(&error) => Some(Err(error.with_repeats(REFUSALS + 1))),
+                    end => end,
+                })
             }
         }
     }

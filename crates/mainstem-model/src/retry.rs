@@ -131,7 +131,7 @@ impl<M: Model> Attempts<M> {
     /// Returns how long to wait before the next attempt, or `None` if the error is final.
     fn next_wait(&mut self, error: &ModelError) -> Option<Duration> {
         let can_succeed = if self.has_begun { error.is_cut() } else { error.is_retryable() };
-        if self.request.is_none() || !can_succeed {
+        if self.request.is_none() || !can_succeed || error.is_repeated() {
             return None;
         }
         let wait = self.waits.next()?;

@@ -6,8 +6,10 @@
 mod coerce;
 mod graph;
 mod limits;
+mod misread;
 mod schema;
 mod words;
 
 pub use limits::SchemaLimit;
+pub use misread::misread;
 pub use schema::{Schema, SchemaError};

@@ -8,7 +8,7 @@ use axum::{
     http::{StatusCode, header, request::Parts},
     response::{IntoResponse, Response},
 };
-use mainstem::policy::Share;
+use mainstem::{policy::Share, schema::misread};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_path_to_error::{Path as JsonPath, Segment};
@@ -224,7 +224,7 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let (pointer, error) = (shortened(pointer(error.path())), error.into_inner());
         if error.is_data() {
-            let why = shortened(error.to_string());
+            let why = shortened(misread(&error.to_string(), "key"));
             Problem::misfit(&pointer, &why)
         } else {
             Problem::new(Code::BadJson, format!("the body is not JSON: {error}"))
@@ -262,9 +262,22 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Response> {
         let query = axum::extract::Query::<T>::try_from_uri(&parts.uri);
         let refused = |error: axum::extract::rejection::QueryRejection| {
-            Problem::new(Code::BadQuery, error.body_text()).into_response()
+            Problem::new(Code::BadQuery, shortened(query_error(&error.body_text()))).into_response()
         };
         query.map(|query| Self(query.0)).map_err(refused)
+    }
+}
+
+/// Says what is wrong with a query, and with which parameter.
+fn query_error(message: &str) -> String {
+    let message = message.strip_prefix("Failed to deserialize query string: ").unwrap_or(message);
+    let (name, why) = message.split_once(": ").unwrap_or(("", message));
+    let why = misread(why, "parameter");
+    // It has the name already.
+    if name.is_empty() || why.starts_with("unknown parameter") {
+        why
+    } else {
+        format!("parameter `{name}`: {why}")
     }
 }
 
@@ -301,8 +314,8 @@ mod tests {
         }
         check("{", "the body is not JSON: EOF while parsing an object at line 1 column 1");
         check("{} x", "the body is not JSON: trailing characters at line 1 column 4");
-        check(r#"{"a": [1, 300]}"#, r#"at \"/a/1\": invalid value: integer `300`"#);
-        check(r#"{"a/b": "x"}"#, r#"at \"/a~1b\": invalid type: string"#);
+        check(r#"{"a": [1, 300]}"#, r#"at \"/a/1\": expected a whole number from 0 to 255, got 300""#);
+        check(r#"{"a/b": "x"}"#, r#"at \"/a~1b\": expected a list, got \"x\"""#);
         let long = format!(r#"{{"{0}": "{0}"}}"#, "y".repeat(100_000));
         let problem = parse::<BTreeMap<String, Vec<u8>>>(long.as_bytes()).unwrap_err();
         assert!(format!("{problem:?}").len() < 6 * MAX_DETAIL, "{problem:?}");

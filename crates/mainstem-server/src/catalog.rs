@@ -29,7 +29,11 @@ pub(crate) async fn models(caller: Caller) -> Json<Items<ModelView>> {
     let listed = agents.catalog().iter().filter(|entry| entry.spec.is_listed());
     let mut asked = BTreeMap::<String, Vec<String>>::new();
     for agent in std::iter::once(agents.root()).chain(listed.filter_map(|entry| entry.agent.local())) {
-        asked.entry(agent.model().name().to_owned()).or_default().push(agent.id().to_string());
+        let agents = asked.entry(agent.model().name().to_owned()).or_default();
+        // The leading agent may be declared as others are.
+        if !agents.iter().any(|known| known[..] == **agent.id()) {
+            agents.push(agent.id().to_string());
+        }
     }
     Json(Items { items: asked.into_iter().map(|(id, agents)| ModelView { id, agents }).collect() })
 }

@@ -261,6 +261,11 @@ impl Start {
         let cx = session.context(&agents, run_id.clone(), &options, settings, cancel);
         let cx = session.fleet_of().with_deadline(cx);
         let time = session.fleet_of().time_run(cx.clone()).map(|time| Box::pin(time) as _);
+        let input = match input.is_empty() {
+            // A turn that goes on reads what was sent to it.
+            true => input,
+            false => session.fleet_of().take_unread(None).into_iter().chain(input).collect(),
+        };
         let span = options.span.unwrap_or_else(Span::current);
         let stream = span.in_scope(|| agents.root().stream_in(cx.clone(), session.history(), input));
         Ok(Active {

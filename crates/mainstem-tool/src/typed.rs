@@ -9,6 +9,7 @@ use std::{
 use async_trait::async_trait;
 use futures_util::{FutureExt, future::BoxFuture};
 use mainstem_message::ToolSpec;
+use mainstem_schema::misread;
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -180,7 +181,7 @@ impl<A: DeserializeOwned, F> TypedTool<A, F> {
             ToolError::new(format!(
                 "the arguments of {} can't be read: {place}: {}",
                 self.spec.name,
-                error.inner()
+                misread(&error.inner().to_string(), "key")
             ))
         })
     }

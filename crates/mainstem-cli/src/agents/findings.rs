@@ -22,6 +22,8 @@ use crate::{
 pub(crate) fn harness(config: &Config, workspace: &Path, foreign: bool) -> anyhow::Result<HarnessBuilder> {
     let harness = Harness::builder("main", ScriptedModel::new())
         .with_registry(model::registry(&config.settings, 0.0, var)?)
+        .with_permissions(config.settings.permissions.own())
+        .with_workspace_permissions(config.settings.permissions.project())
         .with_workspace(workspace);
     add_tools(if foreign { harness.with_foreign_agents(true) } else { harness }, config)
 }

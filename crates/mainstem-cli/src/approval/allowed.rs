@@ -33,6 +33,8 @@ pub(crate) struct Allowed {
 #[derive(Debug)]
 pub(crate) struct Approval {
     approve: Approve,
+    /// Whether neither a flag nor a rule has chosen it.
+    is_by_default: bool,
     has_person: bool,
     allowed: Allowed,
     warning: Option<String>,
@@ -66,7 +68,18 @@ impl Approval {
         let warning =
             patterns.as_ref().err().map(|error| format!("warning: nothing is always allowed: {error:#}"));
         let allowed = Allowed { patterns: patterns.unwrap_or_default(), project };
-        Ok(Self { approve, has_person, allowed, warning })
+        let is_by_default = flag.is_none() && !has_rule;
+        Ok(Self { approve, is_by_default, has_person, allowed, warning })
+    }
+
+    /// Warns the person at the terminal of changes about which no question can be put to them.
+    pub(crate) fn with_warning_of_changes(mut self) -> Self {
+        if self.is_by_default && !self.has_person {
+            let warning = "warning: you are not asked before a tool changes something, because stdin or stderr is not your \
+                           terminal; `--approve never` refuses such calls, `--approve auto` accepts them";
+            self.warning = Some(warning.to_owned());
+        }
+        self
     }
 
     /// Adds what a run asks about to its options.

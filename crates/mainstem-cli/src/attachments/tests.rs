@@ -74,12 +74,15 @@ fn files_are_mentioned() {
     ["a.txt", "b", "c.", "my file"].iter().for_each(|name| fs::write(path(name), "x").unwrap());
     let at = |name: &str| format!("@{}", path(name).display());
     let check = |text: &str, expected: &[&str]| {
-        assert_eq!(mentioned(text), expected.iter().map(|name| path(name)).collect::<Vec<_>>(), "{text}");
+        let (files, missing) = mentioned(text);
+        assert_eq!(files, expected.iter().map(|name| path(name)).collect::<Vec<_>>(), "{text}");
+        missing
     };
     check(&format!("Compare {} and {}.", at("a.txt"), at("b")), &["a.txt", "b"]);
     check(&format!("({}, {})", at("b"), at("c.")), &["b", "c."]);
     check(&format!("{} {}", at("b"), at("b")), &["b"]);
-    check(&format!("@someone {} me@b", at("missing")), &[]);
+    let missing = check(&format!("@someone {} me@b.example @a/b?", at("missing.txt")), &[]);
+    assert_eq!(missing, [path("missing.txt").display().to_string(), "a/b".to_owned()]);
     check(&format!("@{}", dir.path().display()), &[]);
     check(&format!("See @\"{}\".", path("my file").display()), &["my file"]);
     #[cfg(unix)]

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
-use mainstem::policy::Part;
+use mainstem::{policy::Part, schema::misread};
 
 use super::{
     Settings,
@@ -69,8 +69,7 @@ fn place(text: &str, offset: usize) -> String {
     format!("{line}:{column}:")
 }
 
-/// Returns the message of an error at this place of the text in words of our own: with the nearest
-/// known name, or all of them if none is near.
+/// Returns the message of an error at this place of the text in words of our own.
 fn meant(message: &str, rest: &str) -> String {
     let message = message.trim_end();
     if rest.lines().next().unwrap_or_default().split('#').next().unwrap_or_default().trim().is_empty()
@@ -78,18 +77,5 @@ fn meant(message: &str, rest: &str) -> String {
     {
         return "a value is missing".to_owned();
     }
-    let what = match message {
-        message if message.starts_with("unknown field") => "key",
-        message if message.starts_with("unknown variant") => "value",
-        message => return message.to_owned(),
-    };
-    let quoted: Vec<_> = message.split('`').skip(1).step_by(2).collect();
-    let Some((wrong, known)) = quoted.split_first() else { return message.to_owned() };
-    let near = known.iter().map(|known| (strsim::jaro_winkler(wrong, known), known));
-    match near.max_by(|a, b| a.0.total_cmp(&b.0)) {
-        Some((likeness, near)) if likeness > 0.8 => {
-            format!("unknown {what} `{wrong}`; did you mean `{near}`?")
-        }
-        _ => format!("unknown {what} `{wrong}`; known: {}", known.join(", ")),
-    }
+    misread(message, "key").replace("an object", "a table")
 }

@@ -175,7 +175,7 @@ table! {
         #[serde(deserialize_with = "remote_hosts::read")]
         remote_hosts: Vec<Host> {
             project: chooses,
-            trust: ToSet("lets agents run at these hosts", remote_hosts::does),
+            trust: ToSet("lets remote agents be at these hosts", remote_hosts::does),
         }
 
         /// How each provider's models are reached: `base_url`, `api_key_env` (the name of a

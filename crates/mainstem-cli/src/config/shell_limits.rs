@@ -86,7 +86,7 @@ fn limit(text: &str) -> Result<(String, String), String> {
 }
 
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a number, or a text such as \"512MiB\"")]
 enum Value {
     Number(u64),
     Text(String),

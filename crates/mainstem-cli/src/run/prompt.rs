@@ -71,6 +71,39 @@ fn is_piped() -> bool {
     !io::stdin().is_terminal()
 }
 
+/// Returns the keyboard of the terminal if stdin is read for the prompt, so that questions can be
+/// answered although something is piped in. A process in the background gets none: reading would
+/// stop it.
+#[cfg(unix)]
+pub(super) fn keyboard(args: &args::Run, terminal: Terminal) -> Option<Keyboard> {
+    use rustix::{process::getpgrp, termios::tcgetpgrp};
+    if terminal.stdin || !terminal.stderr || args.resume || !is_piped() {
+        return None;
+    }
+    let file = std::fs::File::open("/dev/tty").ok()?;
+    let is_in_front = tcgetpgrp(&file).is_ok_and(|group| group == getpgrp());
+    is_in_front.then_some(Keyboard(file))
+}
+
+#[cfg(not(unix))]
+pub(super) fn keyboard(_: &args::Run, _: Terminal) -> Option<Keyboard> {
+    None
+}
+
+/// The keyboard of the terminal.
+pub(super) struct Keyboard(#[cfg(unix)] std::fs::File);
+
+impl Keyboard {
+    /// Makes it stdin, once that has been read to its end.
+    pub(super) fn replace_stdin(self, terminal: Terminal) -> Terminal {
+        #[cfg(unix)]
+        let is_replaced = rustix::stdio::dup2_stdin(self.0).is_ok();
+        #[cfg(not(unix))]
+        let is_replaced = false;
+        Terminal { stdin: terminal.stdin || is_replaced, ..terminal }
+    }
+}
+
 /// Reads stdin to its end.
 fn stdin(terminal: Terminal) -> anyhow::Result<String> {
     let (sender, read) = channel();

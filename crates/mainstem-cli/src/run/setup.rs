@@ -21,6 +21,8 @@ pub(super) struct Setup {
     pub(super) prompt: String,
     /// Notes to show before the run.
     pub(super) notes: Vec<String>,
+    /// Whether the model is the demo, whose tools change nothing.
+    pub(super) is_demo: bool,
 }
 
 pub(super) fn setup(args: &args::Run, config: &Config, terminal: Terminal) -> Result<Setup, Fault> {
@@ -48,7 +50,7 @@ pub(super) fn setup(args: &args::Run, config: &Config, terminal: Terminal) -> Re
         check_agent(&harness, id).or_exit(Exit::Usage)?;
     }
     let prompt = prompt(args, is_demo, terminal).or_exit(Exit::Usage)?;
-    Ok(Setup { harness, prompt, notes })
+    Ok(Setup { harness, prompt, notes, is_demo })
 }
 
 /// Returns the model of the settings, or the demo if none is configured, with a note.

@@ -34,10 +34,13 @@ pub(super) async fn follow(
 ) -> Result<(), Fault> {
     let query = LiveQuery { all };
     let mut frames = server.live(query).await.advise().or_exit(Exit::Failed)?;
+    let mut sessions = Sessions::default();
     loop {
-        let error = print_all(&mut frames, output).await?;
+        let error = print_all(&mut frames, &mut sessions, output).await?;
         progress::say(&format!("{error}; connecting again"), terminal);
         frames = again(server, query).await?;
+        sessions.begin_again();
+        progress::say("connected again", terminal);
     }
 }
 
@@ -53,8 +56,7 @@ async fn again(server: &Server, query: LiveQuery) -> Result<LiveFrames, Fault> {
 }
 
 /// Prints frames until there are no more; returns why.
-async fn print_all(frames: &mut LiveFrames, output: Form) -> Result<Error, Fault> {
-    let mut sessions = Sessions::default();
+async fn print_all(frames: &mut LiveFrames, sessions: &mut Sessions, output: Form) -> Result<Error, Fault> {
     loop {
         let frame = match frames.try_next().await {
             Ok(Some(frame)) => frame,
@@ -63,44 +65,81 @@ async fn print_all(frames: &mut LiveFrames, output: Form) -> Result<Error, Fault
         };
         match output {
             Form::Json => print_json(&json!(frame).to_string())?,
-            Form::Text => sessions.apply(frame).map_or(Ok(()), |line| print(&line))?,
+            Form::Text => {
+                let lines: String = sessions.apply(frame).into_iter().chain(sessions.missing()).collect();
+                print(&lines)?;
+            }
         }
     }
 }
 
 type Key = (Option<TenantName>, SessionId);
 
-/// The sessions that are active, and the last line about each.
+/// The sessions that are active.
 #[derive(Default)]
-struct Sessions(BTreeMap<Key, (FleetState, String)>);
+struct Sessions {
+    /// Each with the last line about it.
+    active: BTreeMap<Key, (FleetState, String)>,
+    /// Those that were active before the connection was lost, until the server has named all that
+    /// are active now.
+    before: BTreeMap<Key, (FleetState, String)>,
+    /// How many of these it has still to name; unknown until its summary.
+    to_come: Option<usize>,
+}
 
 impl Sessions {
+    /// Begins anew after the connection was lost.
+    fn begin_again(&mut self) {
+        self.before.append(&mut self.active);
+        self.to_come = None;
+    }
+
+    /// Returns lines about the sessions that are no longer active, once the server has named all
+    /// that are.
+    fn missing(&mut self) -> Vec<String> {
+        if self.to_come != Some(0) {
+            return Vec::new();
+        }
+        let gone = std::mem::take(&mut self.before);
+        gone.keys().map(|key| line(key, SystemClock.now(), "not active any longer")).collect()
+    }
+
     /// Applies a frame; returns a line if the session has changed.
     fn apply(&mut self, frame: LiveFrame) -> Option<String> {
         match frame {
             LiveFrame::Session { tenant, session, fleet, .. } => {
                 let key = (tenant, session.id.clone());
-                let known = self.0.entry(key.clone()).or_default();
+                self.to_come = self.to_come.map(|count| count.saturating_sub(1));
+                let before = self.before.remove(&key).unwrap_or_default();
+                let known = self.active.entry(key.clone()).or_insert(before);
                 known.0 = *fleet;
                 let at = known.0.at;
                 self.line(&key, at)
             }
             LiveFrame::Event { tenant, event } => {
                 let key = (tenant, event.session_id().clone());
-                self.0.get_mut(&key)?.0.apply(&event);
+                self.active.get_mut(&key)?.0.apply(&event);
                 self.line(&key, event.at)
             }
             LiveFrame::Left { tenant, session_id } => {
                 let key = (tenant, session_id);
-                self.0.remove(&key)?;
+                self.active.remove(&key)?;
                 Some(line(&key, SystemClock.now(), "idle"))
+            }
+            LiveFrame::Summary { live, shown, .. } => {
+                self.to_come.get_or_insert(shown);
+                // Of those that are not named, any may be active.
+                if live > shown {
+                    self.before.clear();
+                }
+                None
             }
             _ => None,
         }
     }
 
     fn line(&mut self, key: &Key, at: Timestamp) -> Option<String> {
-        let (fleet, last) = self.0.get_mut(key)?;
+        let (fleet, last) = self.active.get_mut(key)?;
         let now = describe(fleet);
         let has_changed = *last != now;
         last.clone_from(&now);

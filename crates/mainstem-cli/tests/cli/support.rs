@@ -28,10 +28,16 @@ pub(crate) struct Done {
 
 /// `mainstem` with these arguments, separated by spaces.
 pub(crate) fn mainstem(arguments: &str) -> Cli {
+    let arguments: Vec<_> = arguments.split_whitespace().collect();
+    program(env!("CARGO_BIN_EXE_mainstem"), &arguments)
+}
+
+/// A program with these arguments.
+pub(crate) fn program(name: &str, arguments: &[&str]) -> Cli {
     let dir = tempfile::tempdir().unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_mainstem"));
+    let mut command = Command::new(name);
     command.env_clear().env("LANG", "C.UTF-8").env("TERM", "xterm").env("HOME", dir.path());
-    command.current_dir(dir.path()).stdin(Stdio::null()).args(arguments.split_whitespace());
+    command.current_dir(dir.path()).stdin(Stdio::null()).args(arguments);
     Cli { dir, command }
 }
 

@@ -18,7 +18,7 @@ use serde_json::json;
 
 use crate::{
     server::{Server, Step},
-    support::{Cli, Running, mainstem},
+    support::{Cli, Running, mainstem, program},
 };
 
 /// A terminal, by default of 80 by 24.
@@ -267,6 +267,36 @@ fn a_change_is_asked_about_once_and_what_is_always_allowed_never_again() {
     assert_eq!(code, Some(0), "{screen}");
     assert!(!screen.contains("wants to write") && !screen.contains("wants to run"), "{screen}");
     assert_eq!(std::fs::read_to_string(folder.path().join("a.txt")).unwrap(), "one\n2\n");
+}
+
+#[test]
+fn a_person_is_asked_although_something_is_piped_in() {
+    let server = changing();
+    let terminal = Terminal::new();
+    let folder = tempfile::tempdir().unwrap();
+    let script = "echo context | exec \"$MAINSTEM\" run --shell Go";
+    // In a session whose terminal this is.
+    let cli =
+        program("setsid", &["--ctty", "--wait", "sh", "-c", script]).env("OPENAI_BASE_URL", &server.url());
+    let cli = cli.env("MAINSTEM", env!("CARGO_BIN_EXE_mainstem")).within(folder.path());
+    let mut running = on(&terminal, cli.stdin(terminal.line()));
+    terminal.until("main wants to write a.txt:");
+    terminal.type_in("n not there\r");
+    terminal.until("  cat a.txt");
+    terminal.type_in("n\r");
+    terminal.until("main wants to change a.txt:");
+    terminal.type_in("n\r");
+    let (code, screen) = terminal.end(&mut running);
+    assert!(code == Some(0) && screen.contains("8 bytes of stdin follow the PROMPT"), "{screen}");
+    assert!(!folder.path().join("a.txt").exists(), "{screen}");
+
+    // Where no question can be put, that is said, and by default tools run.
+    let terminal = Terminal::new();
+    let cli = mainstem("run --shell Go").env("OPENAI_BASE_URL", &server.url()).within(folder.path());
+    let mut running = on(&terminal, cli.stdin(std::process::Stdio::null()));
+    terminal.until("you are not asked before a tool changes something");
+    let (code, screen) = terminal.end(&mut running);
+    assert_eq!(code, Some(0), "{screen}");
 }
 
 #[test]

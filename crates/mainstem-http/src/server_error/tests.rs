@@ -63,11 +63,7 @@ fn anthropic() {
             r#"{{"type":"error","error":{{"type":"{kind}","message":"{message}"}},"request_id":"req_011"}}"#
         )
     };
-    check(
-        529,
-        &body("overloaded_error", "Overloaded"),
-        "overloaded 529, retry: 529 <unknown status code>: Overloaded",
-    );
+    check(529, &body("overloaded_error", "Overloaded"), "overloaded 529, retry: 529: Overloaded");
     check(
         400,
         &body("invalid_request_error", "prompt is too long: 207310 tokens > 200000 maximum"),

@@ -129,7 +129,8 @@ const WITH_RUN: &str = "CREATE INDEX IF NOT EXISTS sessions_with_run ON sessions
 
 /// Opens a file for writing, and creates what is missing.
 pub(super) fn open(path: &Path, max_bytes: Option<u64>) -> Result<Connection, JournalError> {
-    create(path).map_err(JournalError::store("create", path))?;
+    let verb = if path.exists() { "open" } else { "create" };
+    create(path).map_err(JournalError::store(verb, path))?;
     let mut connection = open_again(path, None)?;
     prepare(&mut connection, max_bytes).map_err(JournalError::store("open", path))?;
     match standing(&connection).map_err(JournalError::store("read", path))? {

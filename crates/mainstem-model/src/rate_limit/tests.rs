@@ -6,7 +6,7 @@ use futures_util::{StreamExt, future::join_all};
 use mainstem_message::{Allowance, RateLimits};
 
 use super::*;
-use crate::{ScriptedModel, scripted::Turn};
+use crate::{Retry, ScriptedModel, scripted::Turn};
 
 fn request(session: &str) -> ModelRequest {
     ModelRequest { session: session.into(), ..ModelRequest::default() }
@@ -95,7 +95,17 @@ async fn a_call_that_is_refused_again_and_again_fails() {
     let script = ScriptedModel::new().agent("", [Turn::new().fail_first(1_000, refusal).text("a")]);
     let told = told(RateLimited::new(script, RateLimiter::default()).stream(request(""))).await;
     assert_eq!(told.iter().filter(|told| told.starts_with("wait")).count(), REFUSALS as usize);
-    assert_eq!(told.last().unwrap(), "error RateLimited: slow down");
+    assert_eq!(told.last().unwrap(), "error RateLimited: slow down (refused 11 times)");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_refused_for_its_rate_without_end_fails_within_two_minutes() {
+    let refusal = ModelError::from_status(429, "slow down").with_retry_after(Duration::from_secs(1));
+    let script = ScriptedModel::new().agent("", [Turn::new().fail_first(1_000, refusal).text("a")]);
+    let begun = Instant::now();
+    let told = told(Retry::new(RateLimited::new(script, RateLimiter::default())).stream(request(""))).await;
+    assert_eq!(told.last().unwrap(), "error RateLimited: slow down (refused 11 times)");
+    assert!((60..120).contains(&begun.elapsed().as_secs()), "{:?}", begun.elapsed());
 }
 
 /// A service that refuses calls while this many are in progress.
@@ -136,8 +146,8 @@ async fn a_fleet_recovers_from_refusals() {
     };
     let service = || Service { most: 4, ..Service::default() };
     let (bare, limited) = (service(), service());
-    let many = failed(&crate::Retry::new(bare.clone())).await;
-    let few = failed(&crate::Retry::new(RateLimited::new(limited.clone(), RateLimiter::default()))).await;
+    let many = failed(&Retry::new(bare.clone())).await;
+    let few = failed(&Retry::new(RateLimited::new(limited.clone(), RateLimiter::default()))).await;
     let refused = |service: &Service| service.refused.load(Ordering::SeqCst);
     assert_eq!((few, many > 20), (0, true), "{many} failed without a limiter");
     assert!(refused(&limited) < refused(&bare), "{} {}", refused(&limited), refused(&bare));

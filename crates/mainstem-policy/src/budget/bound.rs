@@ -71,7 +71,9 @@ pub enum Exceeded {
         limit_seconds: u64,
     },
     /// The account has a cost budget, and the cost of the call is unknown.
-    #[error("the cost budget of {budget} has {left} left, and the model's price is unknown; give it one")]
+    #[error(
+        "the cost budget of {budget} has {left} left, and the model's price is unknown: set it in `[prices]`, or with `Prices`"
+    )]
     #[non_exhaustive]
     Unpriced {
         /// The label of the account.

@@ -50,7 +50,7 @@ fn what_fits_is_reserved_and_what_does_not_says_why() {
         half,
         unpriced(0),
         0,
-        "the cost budget of session has $0.50 left, and the model's price is unknown; give it one",
+        "the cost budget of session has $0.50 left, and the model's price is unknown: set it in `[prices]`, or with `Prices`",
     );
     check(half, Amount::spawn(), 0, "ok");
     check(none.with_time_seconds(60), Amount::tokens(1), 59, "ok");

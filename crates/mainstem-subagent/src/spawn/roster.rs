@@ -325,7 +325,8 @@ impl Roster {
 
     fn unknown(&self, name: &str, parent: Option<&SessionId>) -> SpawnError {
         let names = |child: ChildSummary| child.label.unwrap_or_else(|| child.agent_key.to_string());
-        let known = self.list(parent).into_iter().map(names).collect();
+        let open = self.list(parent).into_iter().filter(|child| child.status != ChildStatus::Closed);
+        let known = open.map(names).collect();
         SpawnError::UnknownChild { name: name.to_owned(), known }
     }
 }

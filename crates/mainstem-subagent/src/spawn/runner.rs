@@ -163,7 +163,10 @@ impl Fleet {
 
 impl Runner for Agent {
     fn run_turn(&self, input: TurnInput) -> RunningTurn {
-        let message = vec![Arc::new(Message::user(input.task))];
+        // What was sent into an earlier turn comes before what this one is about.
+        let unread = Member::of(&input.cx).map(|member| member.fleet.take_unread(input.cx.agent_key()));
+        let mut message = unread.unwrap_or_default();
+        message.push(Arc::new(Message::user(input.task)));
         Box::pin(self.run_beside(input.cx, input.history, message, input.watchdog))
     }
 

@@ -87,11 +87,18 @@ impl Fleet {
     }
 
     /// Sends a message into the root's running turn, which reads it before its next model call, or
-    /// at once with [`SendMode::Interrupt`]. If the turn ends before that, the next one reads it.
+    /// at once with [`SendMode::Interrupt`]. If the turn ends before that, the turn that resumes it
+    /// reads it, or the next one, before its own input.
     pub fn tell_root(&self, log: &SessionLog, message: String, mode: SendMode) {
         let message = Arc::new(Message::user(message));
         log.emit(EventKind::message_sent(AgentKey::from_lossy(ROOT), message.clone(), mode));
         self.roster.inbox(None).put(message, mode == SendMode::Interrupt);
+    }
+
+    /// Takes the messages that were sent to an agent, by default the root, and that it has not
+    /// read: its turn had ended before.
+    pub fn take_unread(&self, key: Option<&AgentKey>) -> Vec<Arc<Message>> {
+        self.roster.inbox(key).take()
     }
 
     /// Returns what the run that spawned a child gave it; `None` if the child does not exist.

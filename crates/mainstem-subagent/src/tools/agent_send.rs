@@ -21,7 +21,8 @@ struct Send {
     /// The message.
     message: String,
     /// When it reads the message, if it is running: `queue` (default) after its present turn, in a
-    /// turn of its own; `steer` before its next step; `interrupt` at once.
+    /// turn of its own, and not at all if that turn does not end within timeout_seconds; `steer`
+    /// before its next step; `interrupt` at once.
     #[serde(default)]
     mode: SendMode,
     /// How many seconds to wait for the reply: 30 by default, 600 at most; then the child goes on

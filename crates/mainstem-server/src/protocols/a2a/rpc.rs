@@ -4,6 +4,7 @@ use axum::{
     Json,
     response::{IntoResponse, Response},
 };
+use mainstem::schema::misread;
 use mainstem_a2a::{
     Framing,
     sdk::{
@@ -83,7 +84,8 @@ impl Params {
     fn read<T: DeserializeOwned>(self) -> Result<T, Refusal> {
         serde_path_to_error::deserialize(self.0).map_err(|error| {
             let (path, error) = (error.path().to_string(), error.into_inner());
-            Refusal::invalid(format!("the parameters do not fit, at {path:?}: {error}"))
+            let why = misread(&error.to_string(), "key");
+            Refusal::invalid(format!("the parameters do not fit, at {path:?}: {why}"))
         })
     }
 

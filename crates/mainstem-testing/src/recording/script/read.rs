@@ -12,7 +12,7 @@ use mainstem_event::{
     AgentEvent, ConfirmResult, Decision, EventKind, Outcome, RunSettings, SendMode, Timestamp,
 };
 use mainstem_message::{
-    ContentBlock, Failure, Message, Opaque, StopReason, TaskId, ToolCallId, ToolState, Usage,
+    AgentKey, ContentBlock, Failure, Message, Opaque, StopReason, TaskId, ToolCallId, ToolState, Usage,
 };
 use mainstem_model::ModelDelta;
 use serde_json::Value;
@@ -76,6 +76,8 @@ struct Reader {
     asked: HashMap<Caller, String>,
     /// The inputs of the running `agent_send` calls.
     sending: HashMap<Caller, Value>,
+    /// The texts that were sent to the leading agent, and that it has not read.
+    unread: Vec<String>,
     /// When the present cancel began.
     cancelled_at: Option<Timestamp>,
 }
@@ -108,6 +110,7 @@ impl Reader {
             found: HashMap::new(),
             asked: HashMap::new(),
             sending: HashMap::new(),
+            unread: Vec::new(),
             cancelled_at: None,
         }
     }
@@ -157,11 +160,11 @@ impl Reader {
                     return Err("its answer had to fit a schema, which is not in the record".into());
                 }
             }
+            Kind::HintBlock { hint_source, hint, .. } if hint_source == "message" => {
+                self.unread.retain(|text| event.source().is_some() || text != hint);
+            }
             Kind::MessageSent { agent_key, message, mode, .. } => {
-                let text = message.text();
-                if !self.was_sent_by_agent(&text) {
-                    self.act(event.at, Act::Send { to: agent_key.clone(), text, mode: *mode });
-                }
+                self.sent(event.at, agent_key, message.text(), *mode);
             }
             Kind::PlanModeChanged { .. } => return Err("plan mode".into()),
             Kind::Gap { .. } => return Err("events are missing".into()),
@@ -230,7 +233,11 @@ impl Reader {
         if settings.as_ref().is_some_and(|settings| settings.compacts) {
             return Err("the run only compacts the conversation".into());
         }
-        let [input] = input else {
+        // What was sent into an earlier turn is sent again.
+        let unread =
+            input.iter().zip(self.unread.drain(..)).take_while(|(message, text)| message.text() == *text);
+        let unread = unread.count();
+        let [input] = &input[unread..] else {
             return Err("the turn began without an input, as after a restart or the end of a task".into());
         };
         self.act(event.at, Act::Run { input: input.clone(), settings });
@@ -394,6 +401,15 @@ impl Reader {
         let is_it = |input: &Value| input.get("message").and_then(Value::as_str) == Some(text);
         let call = self.sending.iter().find(|(_, input)| is_it(input)).map(|(call, _)| call.clone());
         call.and_then(|call| self.sending.remove(&call)).is_some()
+    }
+
+    fn sent(&mut self, at: Timestamp, to: &AgentKey, text: String, mode: SendMode) {
+        if to.as_str() == ROOT {
+            self.unread.push(text.clone());
+        }
+        if !self.was_sent_by_agent(&text) {
+            self.act(at, Act::Send { to: to.clone(), text, mode });
+        }
     }
 
     fn act(&mut self, at: Timestamp, act: Act) {

@@ -45,6 +45,7 @@ impl HarnessBuilder {
         let (offers, mut found) = scope.servers.renew(specs, |spec| self.trust.untrusted(spec, workspaces));
         factory.servers = offers;
         found.extend(examine(&factory.catalog(specs).1, specs));
+        found.extend(self.misspelt_rules(&factory));
         Ok(found)
     }
 }

@@ -112,7 +112,7 @@ impl HarnessBuilder {
     }
 
     /// Returns a warning for each rule of the harness that names a tool with a typing error.
-    fn misspelt_rules(&self, factory: &AgentFactory) -> Vec<Diagnostic> {
+    pub(super) fn misspelt_rules(&self, factory: &AgentFactory) -> Vec<Diagnostic> {
         let layers = self.permissions.layers().chain(self.workspace_permissions.layers());
         let warning = |rule: &Rule| {
             let (tool, near) = factory.misspelt(&rule.pattern)?;
