@@ -438,7 +438,7 @@ async fn a_closed_child_is_stopped_and_forgotten() {
     0 main TOOL_RESULT_TEXT_DELTA "agent:kid:1 was closed; start another with agent_spawn" (call-3)
     0 main TOOL_RESULT_END agent_send error (call-3)
     0 main TOOL_RESULT_START agent_close {"label":"painter"} (call-4)
-    0 main TOOL_RESULT_TEXT_DELTA "there is no child \"painter\"; known: agent:kid:1" (call-4)
+    0 main TOOL_RESULT_TEXT_DELTA "there is no child \"painter\"; known: none" (call-4)
     0 main TOOL_RESULT_END agent_close error (call-4)
     0 main MODEL_CALL_START scripted #4
     0 main TOOL_CALL_START agent_spawn (call-5)

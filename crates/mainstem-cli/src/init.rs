@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Init) -> Result<Exit, Fault> {
 /// Creates a file with its folders, whole or not at all; returns `false` if it exists, also as a
 /// link.
 fn create(path: &Path, content: &str) -> io::Result<bool> {
-    let parent = path.parent().unwrap_or(Path::new("."));
+    let parent = path.parent().unwrap_or_else(|| Path::new("."));
     fs::create_dir_all(parent)?;
     if path.symlink_metadata().is_ok() {
         return Ok(false);

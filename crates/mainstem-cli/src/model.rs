@@ -32,6 +32,11 @@ impl fmt::Display for Advice {
     }
 }
 
+/// Says that the demo plays because no model is configured.
+pub(crate) fn demo_instead() -> String {
+    format!("no model is configured, so this is the demo; set {}, or see --help", variables())
+}
+
 /// Returns the configured model, or the default of the first provider that has a key or a server;
 /// `None` if nothing is configured.
 pub(crate) fn choose(settings: &Settings, var: impl Fn(&str) -> Option<String>) -> Option<Setting<String>> {

@@ -102,7 +102,7 @@ pub(crate) fn url(url: &str) -> Verdict {
 pub(crate) fn workspace_path(path: &str) -> Verdict {
     let inside = |part| matches!(part, Component::Normal(_) | Component::CurDir);
     require(!path.is_empty() && Path::new(path).components().all(inside), || {
-        format!("the path {path:?} leaves the workspace: it is relative and has no \"..\"")
+        format!("the path {path:?} leaves the workspace: write a relative path without \"..\"")
     })
 }
 

@@ -113,7 +113,7 @@ async fn every_refusal_has_its_kind() {
         assert_eq!((error.kind(), error.is_retryable()), (expected, retryable), "{status}");
         let number = status.split(' ').next().unwrap();
         assert_eq!(error.status(), number.parse().ok());
-        assert!(error.to_string().contains(&format!(" answered {number} ")), "{error}");
+        assert!(error.to_string().contains(&format!(" answered {number}")), "{error}");
         assert!(error.to_string().contains(": No."), "{error}");
     };
     // https://platform.claude.com/docs/en/api/errors

@@ -86,7 +86,11 @@ impl ChatSession {
         let project = canonical(&workspace(&config.settings).value).display().to_string();
         let approval = Approval::new(args.approve, Some(&mut config), project, terminal.has_person());
         let approval = approval.or_exit(Exit::Usage)?;
-        let model = model::choose(&config.settings, var)
+        let chosen = model::choose(&config.settings, var);
+        if chosen.is_none() && terminal.stdin {
+            progress::say(&model::demo_instead(), terminal);
+        }
+        let model = chosen
             .or_else(|| terminal.stdin.then(|| Setting::new(demo::NAME.to_owned(), "the default")))
             .ok_or_else(|| anyhow!("a chat needs a model, and none is configured: {}", model::ADVICE))
             .or_exit(Exit::Config)?;

@@ -1,7 +1,7 @@
 //! Builds the harness and the prompt of a run from its settings.
 
 use anyhow::ensure;
-use mainstem::{Harness, provider};
+use mainstem::Harness;
 
 use super::prompt::prompt;
 use crate::{
@@ -71,8 +71,7 @@ fn choose_model(
         "no model is configured\n{}\nor play the demo: `mainstem run -m demo`",
         model::ADVICE
     );
-    let variables = provider::variables();
-    notes.push(format!("no model is configured, so this is the demo; set {variables}, or see --help"));
+    notes.push(model::demo_instead());
     Ok(Setting::new(demo::NAME.to_owned(), "the default"))
 }
 

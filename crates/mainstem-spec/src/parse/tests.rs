@@ -197,11 +197,11 @@ fn a_malformed_value_is_an_error_at_its_place() {
 fn sections_report_each_of_their_entries() {
     assert_snapshot!(report("description: a\nworkspace:\n  mode: share\n  path: ../other\n  root: x"), @r#"
     subagents/reviewer.md:4:9: error: expected "isolated" or "shared", got "share"; did you mean "shared"?
-    subagents/reviewer.md:5:9: error: the path "../other" leaves the workspace: it is relative and has no ".."
+    subagents/reviewer.md:5:9: error: the path "../other" leaves the workspace: write a relative path without ".."
     subagents/reviewer.md:6:3: warning: unknown key "workspace.root"
     "#);
     assert_snapshot!(report("description: a\nworkspace: shared"), @r#"subagents/reviewer.md:3:12: error: expected a mapping of `key: value` lines, got "shared""#);
-    assert_snapshot!(report("description: a\nworkspace.path: /etc"), @r#"subagents/reviewer.md:3:17: error: the path "/etc" leaves the workspace: it is relative and has no "..""#);
+    assert_snapshot!(report("description: a\nworkspace.path: /etc"), @r#"subagents/reviewer.md:3:17: error: the path "/etc" leaves the workspace: write a relative path without "..""#);
     assert_snapshot!(report("description: a\npermissions:\n  shell: alow\n  read:\n  forbid: [x]\n  deny: [1]"), @r#"
     subagents/reviewer.md:4:10: error: expected "allow" or "ask" or "deny", got "alow"; did you mean "allow"?
     subagents/reviewer.md:5:3: error: expected "allow" or "ask" or "deny", got nothing: give it a value or remove the key
