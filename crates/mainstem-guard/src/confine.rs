@@ -20,12 +20,26 @@ use rustix::{
 use crate::{Files, Rules};
 
 /// The directories of programs, libraries and their data.
-const READABLE: [&str; 10] =
-    ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix", "/proc", "/sys", "/run/systemd/resolve"];
+const READABLE: [&str; 11] = [
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/opt",
+    "/nix",
+    "/proc",
+    "/sys",
+    "/run/systemd/resolve",
+];
 
-/// The directories that also have secrets of the machine, such as hashes of passwords and private
+/// The directory that also has secrets of the machine, such as hashes of passwords and private
 /// keys. Only root could read these.
-const MIXED: [&str; 2] = ["/etc", "/opt"];
+const SETTINGS: &str = "/etc";
+
+/// How many of its files are looked at; there are some thousands.
+const MOST: usize = 50_000;
 
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
@@ -48,7 +62,7 @@ fn landlock(rules: &Rules) -> Result<RulesetStatus, Box<dyn std::error::Error + 
     let abi = ABI::V6;
     let (read, all) = (AccessFs::from_read(abi), AccessFs::from_all(abi));
     let no_devices = all & !(AccessFs::MakeChar | AccessFs::MakeBlock);
-    let public = Public::of(MIXED.map(PathBuf::from), geteuid().is_root());
+    let public = Public::of(Path::new(SETTINGS), geteuid().is_root());
     let status = Ruleset::default()
         .handle_access(all)?
         .scope(Scope::from_all(abi))?
@@ -65,22 +79,22 @@ fn landlock(rules: &Rules) -> Result<RulesetStatus, Box<dyn std::error::Error + 
 }
 
 /// What every user of the machine may read.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Debug, Default)]
 struct Public {
     /// Files, and directories with all that is below them.
     whole: Vec<PathBuf>,
     /// Directories of which a part is readable: their names can be listed.
     listed: Vec<PathBuf>,
+    /// How many files were looked at.
+    seen: usize,
 }
 
 impl Public {
-    /// Finds it in directories. Only root can read more than every user, so for others it is all.
-    fn of(directories: impl IntoIterator<Item = PathBuf>, is_root: bool) -> Self {
+    /// Finds it in a directory. Only root can read more than every user, so for others it is all.
+    fn of(directory: &Path, is_root: bool) -> Self {
         let mut public = Self::default();
-        for directory in directories {
-            if !is_root || public.is_whole(&directory) {
-                public.whole.push(directory);
-            }
+        if !is_root || public.is_whole(directory) {
+            public.whole.push(directory.to_owned());
         }
         public
     }
@@ -88,7 +102,11 @@ impl Public {
     /// Returns `true` if every user may read a path and all below it; if only a part of it, adds
     /// that.
     fn is_whole(&mut self, path: &Path) -> bool {
+        self.seen += 1;
         let Ok(about) = path.symlink_metadata() else { return false };
+        if self.seen > MOST {
+            return false;
+        }
         // What a link leads to has rules of its own.
         if about.is_symlink() {
             return true;
@@ -165,13 +183,12 @@ mod tests {
             fs::set_permissions(at(path), fs::Permissions::from_mode(mode)).unwrap();
         }
         std::os::unix::fs::symlink(at("a/shadow"), at("a/link")).unwrap();
-        let mut public = Public::of([at("a")], true);
+        let mut public = Public::of(&at("a"), true);
         public.whole.sort();
-        let expected =
-            Public { whole: vec![at("a/passwd"), at("a/ssl/certs")], listed: vec![at("a/ssl"), at("a")] };
-        assert_eq!(public, expected);
-        assert_eq!(Public::of([at("a/ssl/certs")], true).whole, [at("a/ssl/certs")]);
-        assert_eq!(Public::of([at("none")], true), Public::default());
-        assert_eq!(Public::of([at("a")], false).whole, [at("a")]);
+        let expected = (vec![at("a/passwd"), at("a/ssl/certs")], vec![at("a/ssl"), at("a")]);
+        assert_eq!((public.whole, public.listed), expected);
+        assert_eq!(Public::of(&at("a/ssl/certs"), true).whole, [at("a/ssl/certs")]);
+        assert_eq!(Public::of(&at("none"), true).whole, [""; 0].map(PathBuf::from));
+        assert_eq!(Public::of(&at("a"), false).whole, [at("a")]);
     }
 }

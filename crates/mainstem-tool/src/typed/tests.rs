@@ -76,18 +76,18 @@ fn wrong_arguments_are_told_with_their_place() {
         json!({ "query": "a", "filters": [{ "year": 1 }, { "year": "now" }] }),
         r#"/filters/1/year: expected a whole number from 0 to 65535, got "now""#,
     );
-    check(json!({ "query": "a", "filters": [{}] }), "/filters/0: missing field `year`");
+    check(json!({ "query": "a", "filters": [{}] }), "/filters/0: `year` is missing");
     check(
         json!({ "query": "a", "filters": [{ "year": 1, "month": 2 }] }),
-        "/filters/0/month: unknown field `month`, expected `year`",
+        "/filters/0/month: unknown key `month`; known: year",
     );
     check(
         json!({ "query": "a", "weights": { "x/y~z": 300 } }),
-        "/weights/x~1y~0z: invalid value: integer `300`, expected u8",
+        "/weights/x~1y~0z: expected a whole number from 0 to 255, got 300",
     );
     check(
         json!({ "query": "a", "mode": { "deep": { "levels": "all" } } }),
-        r#"/mode/deep/levels: invalid type: string "all", expected u8"#,
+        r#"/mode/deep/levels: expected a whole number from 0 to 255, got "all""#,
     );
 }
 
