@@ -271,7 +271,8 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
 /// Says what is wrong with a query, and with which parameter.
 fn query_error(message: &str) -> String {
     let message = message.strip_prefix("Failed to deserialize query string: ").unwrap_or(message);
-    let (name, why) = message.split_once(": ").unwrap_or(("", message));
+    let named = message.split_once(": ").filter(|(name, _)| !name.contains(' '));
+    let (name, why) = named.unwrap_or(("", message));
     let why = misread(why, "parameter");
     // It has the name already.
     if name.is_empty() || why.starts_with("unknown parameter") {

@@ -45,9 +45,8 @@ const POSTPONED: Duration = Duration::from_secs(5);
 /// How long a request waits for the end of a run.
 const WAIT: u64 = 30;
 
-/// How long the run of a job is waited for by its key, in milliseconds; the server forgets a key
-/// after a day.
-const KEYED: u64 = 12 * 3600 * 1000;
+/// How long the run of a job is waited for by its key; the server forgets a key after a day.
+const KEYED: Duration = Duration::from_secs(12 * 3600);
 
 /// The code of the end of a run whose process has ended.
 const RESTARTED: &str = "restarted";
@@ -148,13 +147,15 @@ impl Work<'_> {
             }
             Answer::Refused(problem) => {
                 let failure = Failure::new(problem.code.as_str(), problem.detail);
-                return finish(job, None, Outcome::Error, Some(failure));
+                return finish(job, own.run_id.clone(), Outcome::Error, Some(failure));
             }
         };
         self.record(job, &begun).await;
+        // A run of an earlier attempt may have a key that is forgotten.
+        let keyed_until = Instant::now() + if own.run_id.is_none() { KEYED } else { Duration::ZERO };
         let run = select! {
-            run = self.ended(&own, &session, tenant, &begun) => run,
-            () = self.cancelled(&begun.id, tenant, cancel) => self.ended(&own, &session, tenant, &begun).await,
+            run = self.ended(&own, &session, tenant, &begun, keyed_until) => run,
+            () = self.cancelled(&begun.id, tenant, cancel) => self.ended(&own, &session, tenant, &begun, keyed_until).await,
         };
         let outcome = run.status.outcome().unwrap_or(Outcome::Cancelled);
         finish(job, Some(run.id), outcome, run.error)
@@ -192,7 +193,14 @@ impl Work<'_> {
     }
 
     /// Waits for the end of a run, and of the runs that take its turn up when its node has ended.
-    async fn ended(&self, job: &Job, session: &SessionId, tenant: &Tenant, begun: &RunView) -> RunView {
+    async fn ended(
+        &self,
+        job: &Job,
+        session: &SessionId,
+        tenant: &Tenant,
+        begun: &RunView,
+        keyed_until: Instant,
+    ) -> RunView {
         let mut last = begun.clone();
         loop {
             if last.status.is_over() {
@@ -204,7 +212,7 @@ impl Work<'_> {
                 }
                 continue;
             }
-            let is_keyed = last.id == begun.id && SystemClock.now().millis_since(begun.created_at) < KEYED;
+            let is_keyed = last.id == begun.id && Instant::now() < keyed_until;
             let asked = match is_keyed {
                 // The same key finds the same run, and waits.
                 true => self.begin(job, session, tenant, Some(WAIT)).await,

@@ -205,8 +205,11 @@ impl Roster {
 
     /// Returns the messages for an agent's next model call; the root has no key.
     pub(crate) fn inbox(&self, key: Option<&AgentKey>) -> Arc<Inbox> {
-        let own = key.and_then(|key| self.children.get(key).map(|child| child.inbox.clone()));
-        own.unwrap_or_else(|| self.inbox.clone())
+        match key {
+            None => self.inbox.clone(),
+            // An agent that is a tool of another one is not in the roster.
+            Some(key) => self.children.get(key).map(|child| child.inbox.clone()).unwrap_or_default(),
+        }
     }
 
     /// Waits until no turn of the child is running.
