@@ -34,12 +34,9 @@ const READABLE: [&str; 11] = [
     "/run/systemd/resolve",
 ];
 
-/// The directory that also has secrets of the machine, such as hashes of passwords and private
-/// keys. Only root could read these.
+/// The directory of settings, and of secrets that only root can read, such as hashes of passwords
+/// and private keys.
 const SETTINGS: &str = "/etc";
-
-/// How many of its files are looked at; there are some thousands.
-const MOST: usize = 50_000;
 
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
@@ -62,15 +59,16 @@ fn landlock(rules: &Rules) -> Result<RulesetStatus, Box<dyn std::error::Error + 
     let abi = ABI::V6;
     let (read, all) = (AccessFs::from_read(abi), AccessFs::from_all(abi));
     let no_devices = all & !(AccessFs::MakeChar | AccessFs::MakeBlock);
-    let public = Public::of(Path::new(SETTINGS), geteuid().is_root());
+    let settings = settings(Path::new(SETTINGS), geteuid().is_root());
     let status = Ruleset::default()
         .handle_access(all)?
         .scope(Scope::from_all(abi))?
         .create()?
         .add_rule(PathBeneath::new(PathFd::new(".")?, if rules.is_read_only { read } else { no_devices }))?
         .add_rules(path_beneath_rules(READABLE, read))?
-        .add_rules(path_beneath_rules(&public.whole, read))?
-        .add_rules(path_beneath_rules(&public.listed, AccessFs::ReadDir))?
+        .add_rules(path_beneath_rules(&settings, read))?
+        // Names of files are no secret; a rule applies to all directories below.
+        .add_rules(path_beneath_rules([SETTINGS], AccessFs::ReadDir))?
         .add_rules(path_beneath_rules(&rules.readable, read))?
         .add_rules(path_beneath_rules(DEVICES, AccessFs::ReadFile | AccessFs::WriteFile))?
         .add_rules(path_beneath_rules(&rules.writable, no_devices))?
@@ -78,59 +76,43 @@ fn landlock(rules: &Rules) -> Result<RulesetStatus, Box<dyn std::error::Error + 
     Ok(status.ruleset)
 }
 
-/// What every user of the machine may read.
-#[derive(Debug, Default)]
-struct Public {
-    /// Files, and directories with all that is below them.
-    whole: Vec<PathBuf>,
-    /// Directories of which a part is readable: their names can be listed.
-    listed: Vec<PathBuf>,
-    /// How many files were looked at.
-    seen: usize,
+/// Returns the paths below a directory of settings that commands may read. Only root can read more
+/// than every user of the machine can, so its commands get what every user can read.
+fn settings(directory: &Path, is_root: bool) -> Vec<PathBuf> {
+    let mut readable = Vec::new();
+    let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
+    if !is_root || collect_readable(&directory, &mut readable) {
+        readable.push(directory);
+    }
+    readable
 }
 
-impl Public {
-    /// Finds it in a directory. Only root can read more than every user, so for others it is all.
-    fn of(directory: &Path, is_root: bool) -> Self {
-        let mut public = Self::default();
-        if !is_root || public.is_whole(directory) {
-            public.whole.push(directory.to_owned());
-        }
-        public
+/// Returns `true` if every user can read a path and everything below it. If not, adds the parts
+/// that every user can read.
+fn collect_readable(path: &Path, readable: &mut Vec<PathBuf>) -> bool {
+    let Ok(metadata) = path.symlink_metadata() else { return false };
+    // The target of a link has rules of its own.
+    if metadata.is_symlink() {
+        return true;
     }
-
-    /// Returns `true` if every user may read a path and all below it; if only a part of it, adds
-    /// that.
-    fn is_whole(&mut self, path: &Path) -> bool {
-        self.seen += 1;
-        let Ok(about) = path.symlink_metadata() else { return false };
-        if self.seen > MOST {
-            return false;
-        }
-        // What a link leads to has rules of its own.
-        if about.is_symlink() {
-            return true;
-        }
-        if !about.is_dir() {
-            return about.mode() & 0o004 != 0;
-        }
-        if about.mode() & 0o005 != 0o005 {
-            return false;
-        }
-        let Ok(entries) = fs::read_dir(path) else { return false };
-        let (mut whole, mut is_whole) = (Vec::new(), true);
-        for entry in entries {
-            match entry {
-                Ok(entry) if self.is_whole(&entry.path()) => whole.push(entry.path()),
-                _ => is_whole = false,
-            }
-        }
-        if !is_whole {
-            self.whole.extend(whole.into_iter().filter(|path| !path.is_symlink()));
-            self.listed.push(path.to_owned());
-        }
-        is_whole
+    if !metadata.is_dir() {
+        return metadata.mode() & 0o004 != 0;
     }
+    if metadata.mode() & 0o005 != 0o005 {
+        return false;
+    }
+    let Ok(entries) = fs::read_dir(path) else { return false };
+    let (mut parts, mut is_whole) = (Vec::new(), true);
+    for entry in entries {
+        match entry {
+            Ok(entry) if collect_readable(&entry.path(), readable) => parts.push(entry.path()),
+            _ => is_whole = false,
+        }
+    }
+    if !is_whole {
+        readable.extend(parts.into_iter().filter(|part| !part.is_symlink()));
+    }
+    is_whole
 }
 
 /// Drops most of root's capabilities for the processes that the calling thread starts; files of
@@ -183,12 +165,14 @@ mod tests {
             fs::set_permissions(at(path), fs::Permissions::from_mode(mode)).unwrap();
         }
         std::os::unix::fs::symlink(at("a/shadow"), at("a/link")).unwrap();
-        let mut public = Public::of(&at("a"), true);
-        public.whole.sort();
-        let expected = (vec![at("a/passwd"), at("a/ssl/certs")], vec![at("a/ssl"), at("a")]);
-        assert_eq!((public.whole, public.listed), expected);
-        assert_eq!(Public::of(&at("a/ssl/certs"), true).whole, [at("a/ssl/certs")]);
-        assert_eq!(Public::of(&at("none"), true).whole, [""; 0].map(PathBuf::from));
-        assert_eq!(Public::of(&at("a"), false).whole, [at("a")]);
+        let mut readable = settings(&at("a"), true);
+        readable.sort();
+        assert_eq!(readable, [at("a/passwd"), at("a/ssl/certs")]);
+        assert_eq!(settings(&at("a/ssl/certs"), true), [at("a/ssl/certs")]);
+        assert_eq!(settings(&at("none"), true), [""; 0].map(PathBuf::from));
+        assert_eq!(settings(&at("a"), false), [at("a")]);
+        // A directory that is a link is no exception.
+        std::os::unix::fs::symlink(at("a"), at("b")).unwrap();
+        assert_eq!(settings(&at("b"), true).len(), 2);
     }
 }

@@ -210,7 +210,7 @@ mod tests {
         check::<Colour>("\"pink\"", "unknown value `pink`; known: green, blue");
         check::<Either>("[]", "the value has another form than is expected here");
         check::<()>("1", "expected null, got 1");
-        // What is no message of this kind stays as it is.
+        // Other messages are returned unchanged.
         check::<u8>("", "EOF while parsing a value");
         assert_eq!(misread("meet at line seven", "key"), "meet at line seven");
         assert_eq!(misread("invalid digit found in string", "parameter"), "expected a whole number");

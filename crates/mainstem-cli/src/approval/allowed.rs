@@ -75,7 +75,7 @@ impl Approval {
     /// Warns the person at the terminal of changes about which no question can be put to them.
     pub(crate) fn with_warning_of_changes(mut self) -> Self {
         if self.is_by_default && !self.has_person {
-            let warning = "warning: you are not asked before a tool changes something, because stdin or stderr is not your \
+            let warning = "warning: you are not asked before a tool changes something, because stdin has the prompt, or stdin or stderr is not your \
                            terminal; `--approve never` refuses such calls, `--approve auto` accepts them";
             self.warning = Some(warning.to_owned());
         }

@@ -101,7 +101,7 @@ impl Sessions {
             return Vec::new();
         }
         let gone = std::mem::take(&mut self.before);
-        gone.keys().map(|key| line(key, SystemClock.now(), "not active any longer")).collect()
+        gone.keys().map(|key| line(key, SystemClock.now(), "no longer active")).collect()
     }
 
     /// Applies a frame; returns a line if the session has changed.
