@@ -669,6 +669,36 @@ async fn a_message_that_a_cancelled_turn_has_not_read_comes_before_the_next_ques
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_message_to_a_run_that_starts_comes_after_its_input() {
+    let model = ScriptedModel::new().agent("main", [Turn::new().text("Blue.")]);
+    let session = fleet(model).build().unwrap().session("s");
+    let run = session.run("go").unwrap();
+    run.handle().send(&AgentKey::from_lossy(ROOT), "rather blue", SendMode::Steer).unwrap();
+    let events = read(run).await;
+    assert_eq!(talk(&events, "main"), "<go\n<message: rather blue\n>Blue.\n", "{}", render(&events));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_is_a_tool_does_not_take_messages_of_its_caller() {
+    let poet = ScriptedModel::named("poet-model").agent("poet", [Turn::new().text("Roses are red.")]);
+    let poet = Agent::builder("poet", poet).build().unwrap().into_tool("Writes a verse");
+    let answer = Turn::new().call("poet", json!({ "task": "roses" })).wait(ms(100));
+    let model = ScriptedModel::new().agent("main", [answer, Turn::new().text("Blue, then.")]);
+    let mut run = fleet(model).with_tool(poet).build().unwrap().session("s").run("go").unwrap();
+    let handle = run.handle();
+    let mut events = Vec::new();
+    while let Some(event) = run.next().await {
+        if matches!(event.kind, EventKind::ToolCallEnd { .. }) {
+            handle.send(&AgentKey::from_lossy(ROOT), "rather blue", SendMode::Steer).unwrap();
+        }
+        events.push(event);
+    }
+    laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
+    assert_eq!(talk(&events, "poet"), "<roses\n>Roses are red.\n", "{}", render(&events));
+    assert_eq!(talk(&events, "main"), "<go\n<message: rather blue\n>Blue, then.\n", "{}", render(&events));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_message_with_the_leading_agents_last_word_is_answered_in_the_same_run() {
     let model = ScriptedModel::new()
         .agent("main", [Turn::new().pace(ms(10)).say("I paint it red"), Turn::new().text("Blue, then.")]);

@@ -99,6 +99,7 @@ struct Closing {
 impl Drop for Closing {
     fn drop(&mut self) {
         self.session.store_messages(&self.cx);
+        self.session.fleet_of().end_root_turn();
         self.session.end_run(&self.run, RunEnd::dropped);
         self.session.store_spent(&self.run, &self.cx);
         if self.background == Background::Cancel {
@@ -264,7 +265,7 @@ impl Start {
         let input = match input.is_empty() {
             // A turn that goes on reads what was sent to it.
             true => input,
-            false => session.fleet_of().take_unread(None).into_iter().chain(input).collect(),
+            false => session.fleet_of().take_unread().into_iter().chain(input).collect(),
         };
         let span = options.span.unwrap_or_else(Span::current);
         let stream = span.in_scope(|| agents.root().stream_in(cx.clone(), session.history(), input));

@@ -17,6 +17,8 @@ pub(crate) struct Inbox {
 
 #[derive(Debug, Default)]
 struct Notes {
+    /// What earlier turns have not read.
+    unread: Vec<Arc<Message>>,
     waiting: Vec<Arc<Message>>,
     /// One of them interrupts the present model call.
     interrupts: bool,
@@ -32,11 +34,26 @@ impl Inbox {
     }
 
     pub(crate) fn take(&self) -> Vec<Arc<Message>> {
-        mem::take(&mut *self.lock()).waiting
+        let notes = mem::take(&mut *self.lock());
+        [notes.unread, notes.waiting].concat()
+    }
+
+    /// Notes that a turn has ended: what it has not read is for the next one.
+    pub(crate) fn end_turn(&self) {
+        let mut notes = self.lock();
+        let waiting = mem::take(&mut notes.waiting);
+        notes.unread.extend(waiting);
+        notes.interrupts = false;
+    }
+
+    /// Takes what earlier turns have not read.
+    pub(crate) fn take_unread(&self) -> Vec<Arc<Message>> {
+        mem::take(&mut self.lock().unread)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.lock().waiting.is_empty()
+        let notes = self.lock();
+        notes.unread.is_empty() && notes.waiting.is_empty()
     }
 
     /// Waits for a message that interrupts the present model call.

@@ -164,8 +164,8 @@ impl Fleet {
 impl Runner for Agent {
     fn run_turn(&self, input: TurnInput) -> RunningTurn {
         // What was sent into an earlier turn comes before what this one is about.
-        let unread = Member::of(&input.cx).map(|member| member.fleet.take_unread(input.cx.agent_key()));
-        let mut message = unread.unwrap_or_default();
+        let inbox = Member::of(&input.cx).map(|member| member.fleet.roster.inbox(input.cx.agent_key()));
+        let mut message = inbox.map(|inbox| inbox.take()).unwrap_or_default();
         message.push(Arc::new(Message::user(input.task)));
         Box::pin(self.run_beside(input.cx, input.history, message, input.watchdog))
     }

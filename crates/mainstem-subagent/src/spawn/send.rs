@@ -95,10 +95,14 @@ impl Fleet {
         self.roster.inbox(None).put(message, mode == SendMode::Interrupt);
     }
 
-    /// Takes the messages that were sent to an agent, by default the root, and that it has not
-    /// read: its turn had ended before.
-    pub fn take_unread(&self, key: Option<&AgentKey>) -> Vec<Arc<Message>> {
-        self.roster.inbox(key).take()
+    /// Notes that the root's turn has ended.
+    pub fn end_root_turn(&self) {
+        self.roster.inbox(None).end_turn();
+    }
+
+    /// Takes the messages that earlier turns of the root have not read.
+    pub fn take_unread(&self) -> Vec<Arc<Message>> {
+        self.roster.inbox(None).take_unread()
     }
 
     /// Returns what the run that spawned a child gave it; `None` if the child does not exist.
