@@ -117,11 +117,14 @@ fn next_list(
 /// A session among those of all tenants.
 type Key = (Tenant, SessionId);
 
-/// A session that is followed.
+/// A session that is followed. If its process ends within a run, it is followed until another
+/// process has opened it, so that a reader sees what that one does, however short.
 struct Followed {
     place: (bool, Option<String>),
     /// Cancelled when the session becomes idle, or another process opens it.
     over: CancellationToken,
+    /// The session at the process that has opened it since, where it is followed next.
+    moved: Option<LiveSession>,
 }
 
 /// A response that streams.
@@ -198,7 +201,12 @@ impl Live {
             }
             Update::Event(event) => self.frames.of_event(tenant.as_ref(), &event),
             Update::Left => {
-                self.followed.remove(&key);
+                let followed = self.followed.remove(&key);
+                if let Some(moved) = followed.and_then(|followed| followed.moved)
+                    && self.follow(&moved)
+                {
+                    return Bytes::new();
+                }
                 self.frames.of(&LiveFrame::Left { tenant, session_id: key.1 })
             }
         }
@@ -217,31 +225,36 @@ impl Live {
         };
         // Another node may serve tenants that this one does not.
         let listed: Vec<_> = listed.iter().filter(|live| self.app.serves(&live.tenant)).collect();
-        let now: HashMap<_, _> = listed.iter().map(|live| (key(live), place(live))).collect();
-        for (key, followed) in &self.followed {
-            if now.get(key) != Some(&followed.place) {
+        let now: HashMap<_, _> = listed.iter().map(|live| (key(live), *live)).collect();
+        for (key, followed) in &mut self.followed {
+            let live = now.get(key).copied();
+            let moved = live.filter(|live| !live.is_lost && place(live) != followed.place);
+            if live.is_none() || moved.is_some() {
                 followed.over.cancel();
             }
+            // It may be idle again before it is followed there.
+            followed.moved = moved.cloned().or_else(|| followed.moved.take());
         }
-        for live in &listed {
-            if self.followed.len() < FOLLOWED && !self.followed.contains_key(&key(live)) {
+        let mut count = 0;
+        for live in listed {
+            let is_followed = self.followed.contains_key(&key(live));
+            count += usize::from(is_followed || !live.is_lost);
+            if !is_followed && !live.is_lost && self.followed.len() < FOLLOWED {
                 self.follow(live);
             }
         }
-        self.summary(listed.len())
+        self.summary(count)
     }
 
-    fn follow(&mut self, live: &LiveSession) {
-        let harness = match Caller::of(&self.app, live.tenant.clone()) {
-            Ok(caller) => caller.harness,
-            // The reason is logged.
-            Err(_) => return,
-        };
+    /// Returns `false` if that is not possible; the reason is logged.
+    fn follow(&mut self, live: &LiveSession) -> bool {
+        let Ok(Caller { harness, .. }) = Caller::of(&self.app, live.tenant.clone()) else { return false };
         let (key, over) = (key(live), CancellationToken::new());
         let updates = follow(harness, live.clone(), self.app.folds.clone(), over.clone());
         let of = key.clone();
         self.updates.push(updates.map(move |update| (of.clone(), update)).boxed());
-        self.followed.insert(key, Followed { place: place(live), over });
+        self.followed.insert(key, Followed { place: place(live), over, moved: None });
+        true
     }
 
     /// Encodes how many sessions there are, if it has changed.

@@ -79,9 +79,11 @@ export class Between {
       response.writeHead(answer.statusCode, answer.headers);
       let left = rest === "/events" && this.cuts > 0 ? Math.ceil(this.#random() * CUT_AFTER) : Infinity;
       answer.on("data", (bytes) => {
+        // Another stream may have had the last cut.
+        if (this.cuts === 0) left = Infinity;
         response.write(bytes.subarray(0, left));
         left -= bytes.length;
-        if (left > 0 || this.cuts === 0) return;
+        if (left > 0) return;
         this.cuts -= 1;
         answer.destroy();
         setTimeout(() => response.destroy(), 10);

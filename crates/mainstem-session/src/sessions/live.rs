@@ -9,7 +9,8 @@ use mainstem_policy::Tenant;
 use super::Sessions;
 use crate::view;
 
-/// A session that is active: a run is queued or active, or background tasks are running.
+/// A session that is active: a run is queued or active, or background tasks are running; or one
+/// that was, when its process ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LiveSession {
@@ -21,6 +22,8 @@ pub struct LiveSession {
     pub is_here: bool,
     /// The name of the process that has it open, if several share the journal.
     pub node: Option<String>,
+    /// Whether its process has ended within a run: it is idle until another process opens it.
+    pub is_lost: bool,
 }
 
 impl Sessions {
@@ -29,7 +32,7 @@ impl Sessions {
     /// tenant have.
     ///
     /// A session that another process has open is among them while a run is active: what else it
-    /// does is known to that process alone.
+    /// does is known to that process alone. So is one whose process has ended within a run.
     ///
     /// # Errors
     /// The journal can't be read.
@@ -42,6 +45,7 @@ impl Sessions {
             view,
             is_here: true,
             node: node.clone(),
+            is_lost: false,
         });
         let mut live: Vec<_> = here.collect();
         if let Some(journal) = self.journal() {
@@ -59,10 +63,11 @@ impl Sessions {
         Ok(live)
     }
 
-    /// Returns a session that a process has open; `None` if no process has.
+    /// Returns a session with a run that this process does not have; `None` if this process has it
+    /// open.
     fn elsewhere(&self, active: ActiveSession) -> Option<LiveSession> {
-        let ActiveSession { session, is_open: true, node } = active else { return None };
-        let mut view = view::recorded(&session, true);
+        let ActiveSession { session, is_open, node } = active;
+        let mut view = view::recorded(&session, is_open);
         let tenant = match session.id.tenant() {
             Some(name) => Some(name.parse().ok()?),
             None => self.tenant.clone(),
@@ -73,6 +78,6 @@ impl Sessions {
         // What this process has open has ended its run a moment ago.
         let open_here = self.store.get(&(tenant.clone(), view.id.clone()));
         let is_open_here = open_here.is_some_and(|session| !session.has_failed());
-        (!is_open_here).then_some(LiveSession { tenant, view, is_here: false, node })
+        (!is_open_here).then_some(LiveSession { tenant, view, is_here: false, node, is_lost: !is_open })
     }
 }
