@@ -821,6 +821,8 @@ export interface components {
             first_seq: number;
             /** @description When it began; while it is queued, when it was requested. */
             created_at: components["schemas"]["Timestamp"];
+            /** @description The earlier run whose turn it takes up. */
+            resumes?: components["schemas"]["RunId"] | null;
             /** @description The text of its answer. */
             reply?: string | null;
             /** @description Its answer. */
@@ -1546,6 +1548,8 @@ export interface components {
             agent?: string | null;
             /** @description Whether the run only compacts the conversation, without an input and an answer. */
             compacts?: boolean;
+            /** @description The earlier run of the session whose turn the run takes up. */
+            resumes?: components["schemas"]["RunId"] | null;
             /** @description The user on whose behalf the run works. */
             user?: string | null;
             /** @description What the caller has attached to the run, for tools and children. */

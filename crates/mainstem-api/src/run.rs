@@ -295,6 +295,9 @@ pub struct RunView {
     pub first_seq: u64,
     /// When it began; while it is queued, when it was requested.
     pub created_at: Timestamp,
+    /// The earlier run whose turn it takes up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resumes: Option<RunId>,
     /// The text of its answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply: Option<String>,

@@ -77,7 +77,9 @@ fn create(path: &Path, content: &str) -> io::Result<bool> {
     file.write_all(content.as_bytes())?;
     file.as_file().sync_all()?;
     match file.persist_noclobber(path) {
+        Ok(_) => Ok(true),
         Err(error) if error.error.kind() == ErrorKind::AlreadyExists => Ok(false),
-        persisted => persisted.map(|_| true).map_err(|error| error.error),
+        // The file system has no hard links.
+        Err(error) => error.file.persist(path).map(|_| true).map_err(|error| error.error),
     }
 }

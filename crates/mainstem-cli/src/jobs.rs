@@ -1,8 +1,8 @@
 //! `mainstem jobs`: adds, lists, shows and cancels jobs, in a journal or on a server.
 
-use std::io::Write as _;
+use std::{io::Write as _, time::Duration};
 
-use anyhow::anyhow;
+use anyhow::{bail, ensure};
 use mainstem::{
     api::{JobQuery, JobView, NewJob, NewRun},
     event::{Clock, SystemClock},
@@ -18,13 +18,14 @@ use crate::{
     terminal::Terminal,
 };
 
+/// How long ago the time of a new job may be.
+const LATE: Duration = Duration::from_secs(60);
+
 const HEADS: [&str; 6] = ["JOB", "STATUS", "DUE", "RUNS", "LAST", "WHAT"];
 
 pub(crate) fn run(args: &Jobs, terminal: Terminal) -> Result<Exit, Fault> {
-    if let JobsCommand::Add(add) = &args.command
-        && add.prompt.trim().is_empty()
-    {
-        return Err(anyhow!("the prompt is empty")).or_exit(Exit::Usage);
+    if let JobsCommand::Add(add) = &args.command {
+        check(add).or_exit(Exit::Usage)?;
     }
     let journal = args.journal.as_ref();
     let host = match &args.command {
@@ -68,6 +69,16 @@ pub(crate) fn run(args: &Jobs, terminal: Terminal) -> Result<Exit, Fault> {
         }
         Ok(Exit::Reply)
     })
+}
+
+/// A job at a time that is over would begin at once: the time may be that of another day.
+fn check(add: &Add) -> anyhow::Result<()> {
+    ensure!(!add.prompt.trim().is_empty(), "the prompt is empty");
+    let now = SystemClock.now();
+    if let Some(at) = add.at.filter(|at| at.after(LATE) < now) {
+        bail!("--at {at} is over, it is {now}; without --at, the job begins as soon as a process has room");
+    }
+    Ok(())
 }
 
 fn new(add: &Add) -> NewJob {

@@ -8,7 +8,13 @@ mod recorder;
 mod request;
 mod setup;
 
-use std::{fs::File, io, path::Path, sync::Arc, time::Duration};
+use std::{
+    fs::{self, File},
+    io::{self, Read as _},
+    path::Path,
+    sync::Arc,
+    time::Duration,
+};
 
 use anyhow::{Context, ensure};
 use mainstem::client::Server;
@@ -59,9 +65,8 @@ pub(crate) fn run(args: &args::Run, source: &Source, terminal: Terminal) -> Resu
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
     let args = &continued(args, &runtime)?;
-    let keyboard = prompt::keyboard(args, terminal);
-    let person =
-        Person { can_answer: keyboard.is_some() || terminal.has_person() && args.prompt != ["-"], terminal };
+    let keyboard = prompt::keyboard(terminal);
+    let person = Person { can_answer: keyboard.is_some() || terminal.has_person(), terminal };
     let plan = match host::server(args.at.server.as_deref()).or_exit(Exit::Usage)? {
         Some(server) => on_server(args, &server, person)?,
         None => here(args, source, person, &runtime)?,
@@ -242,6 +247,24 @@ fn sinks(
     })
 }
 
+/// Creates the file of a record, or replaces an earlier record.
 fn create(path: &Path) -> anyhow::Result<File> {
-    File::create(path).with_context(|| format!("--record {}", path.display()))
+    let place = || format!("--record {}", path.display());
+    if fs::metadata(path).is_ok_and(|about| about.is_file() && about.len() > 0) {
+        let is_record = is_record(path).with_context(place)?;
+        ensure!(
+            is_record,
+            "{}: this file exists and is not a record; name another one, or delete it",
+            place()
+        );
+    }
+    File::create(path).with_context(place)
+}
+
+/// Returns `true` if a file begins as an event does.
+fn is_record(path: &Path) -> io::Result<bool> {
+    const EVENT: &[u8] = br#"{"type":""#;
+    let mut start = Vec::new();
+    File::open(path)?.take(EVENT.len() as u64).read_to_end(&mut start)?;
+    Ok(start == EVENT)
 }

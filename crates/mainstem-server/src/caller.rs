@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::{
     extract::FromRequestParts,
-    http::{HeaderMap, Method, header, request::Parts},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, header, request::Parts},
     response::{IntoResponse, Response},
 };
 use mainstem::{Harness, journal::Link, message::SessionId, policy::Tenant};
@@ -19,6 +19,10 @@ use crate::{
     relay::{Known, Relayed},
     tenant_semaphores::RequestPermit,
 };
+
+/// The header of an answer that caches may store: it depends on the caller.
+pub(crate) const VARY: (HeaderName, HeaderValue) =
+    (header::VARY, HeaderValue::from_static("authorization, cookie, mainstem-tenant"));
 
 /// The caller of a request: a tenant, and its harness.
 #[derive(Clone)]

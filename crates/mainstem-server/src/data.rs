@@ -22,7 +22,7 @@ use mainstem_api::{Code, Endpoint, MAX_DATA};
 use crate::{
     app::App,
     body::{Data, Path},
-    caller::{Caller, Reader},
+    caller::{Caller, Reader, VARY},
     prefix::Prefix,
     problem::Problem,
 };
@@ -71,6 +71,7 @@ pub(crate) async fn get(
         (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox")),
         (header::CACHE_CONTROL, HeaderValue::from_static("private, max-age=31536000, immutable")),
         (header::CONTENT_LENGTH, size.into()),
+        VARY,
     ];
     Ok((headers, Body::from_stream(parts(journal, session, id, size))).into_response())
 }

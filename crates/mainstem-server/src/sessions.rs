@@ -19,7 +19,7 @@ use mainstem_api::{AnySession, FleetQuery, Page, SessionQuery, SessionView};
 use crate::{
     app::{App, unrecorded},
     body::{Path, Query},
-    caller::{Caller, Reader},
+    caller::{Caller, Reader, VARY},
     events,
     problem::Problem,
 };
@@ -73,9 +73,9 @@ pub(crate) async fn fleet(
     let tag = format!("\"{}\"", fleet.seq);
     let known = headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if known.split(',').any(|one| one.trim() == tag || one.trim() == "*") {
-        return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, tag)]).into_response());
+        return Ok((StatusCode::NOT_MODIFIED, [VARY], [(header::ETAG, tag)]).into_response());
     }
-    Ok(([(header::ETAG, tag)], Json(fleet)).into_response())
+    Ok(([VARY], [(header::ETAG, tag)], Json(fleet)).into_response())
 }
 
 /// What every agent is doing, up to an event that is committed: the reader can go on after it, also

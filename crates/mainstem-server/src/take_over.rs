@@ -4,10 +4,10 @@ use std::{convert::Infallible, future::pending, sync::Arc, time::Duration};
 
 use mainstem::{
     Harness,
-    message::{SessionId, TenantName},
+    message::{Failure, SessionId, TenantName},
     policy::Tenant,
     prelude::{RunOptions, Session},
-    session::{OpenError, RunRecord},
+    session::OpenError,
 };
 use tokio::time::sleep;
 
@@ -22,9 +22,6 @@ const INTERVAL_ALONE: Duration = Duration::from_secs(30);
 /// How often in a row a turn is taken up that ended with its node: the turn itself may be what ends
 /// nodes.
 const MOST: usize = 3;
-
-/// The code of the end of a run whose process has ended.
-const RESTARTED: &str = "restarted";
 
 /// What becomes of a run whose node has ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -90,8 +87,7 @@ pub(crate) async fn take_up(app: &Arc<App>, session: &Session, tenant: &Tenant) 
 /// Begins a run that resumes the turn of a run that was cut off, if opening the session has ended
 /// one and nodes share the journal. Returns `false` if the tenant's share of runs is in use.
 pub(crate) fn take_up_turn(app: &Arc<App>, session: &Session, tenant: &Tenant) -> bool {
-    let is_shared = app.harness.journal().is_some_and(|journal| journal.relay().is_some());
-    if !is_shared || !session.has_cut_run() {
+    if !is_shared(app) || !session.has_cut_run() {
         return true;
     }
     let resumes = app.served.on_lost == OnLost::Resume;
@@ -104,7 +100,7 @@ pub(crate) fn take_up_turn(app: &Arc<App>, session: &Session, tenant: &Tenant) -
     let id = session.id();
     tracing::info!(session = %id, "taken over: its node has ended in a run");
     let Some(share) = share else { return true };
-    if cut_in_a_row(session) >= MOST {
+    if is_given_up(session.runs().iter().map(|run| run.end.as_ref().and_then(|end| end.error.as_ref()))) {
         tracing::warn!(session = %id, "{MOST} nodes have ended in this turn; it is not taken up again");
         return true;
     }
@@ -115,11 +111,22 @@ pub(crate) fn take_up_turn(app: &Arc<App>, session: &Session, tenant: &Tenant) -
     true
 }
 
-/// Returns how many of the latest runs have ended with their process.
-fn cut_in_a_row(session: &Session) -> usize {
-    let is_cut = |run: &&RunRecord| {
-        let error = run.end.as_ref().and_then(|end| end.error.as_ref());
-        error.is_some_and(|error| error.code == RESTARTED)
-    };
-    session.runs().iter().rev().take_while(is_cut).count()
+fn is_shared(app: &App) -> bool {
+    app.harness.journal().is_some_and(|journal| journal.relay().is_some())
+}
+
+/// Returns `true` if nodes take up a turn that was cut off, unless it [ends them](is_given_up).
+pub(crate) fn takes_up(app: &App) -> bool {
+    is_shared(app) && app.served.on_lost == OnLost::Resume
+}
+
+/// Returns `true` if a run has ended because its process has.
+pub(crate) fn is_cut(error: Option<&Failure>) -> bool {
+    error.is_some_and(|error| error.code == "restarted")
+}
+
+/// Returns `true` if the latest runs have ended with their processes; `errors` are those of a
+/// session's runs, in order.
+pub(crate) fn is_given_up<'a>(errors: impl DoubleEndedIterator<Item = Option<&'a Failure>>) -> bool {
+    errors.rev().take_while(|error| is_cut(*error)).count() >= MOST
 }

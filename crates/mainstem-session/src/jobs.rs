@@ -134,8 +134,8 @@ fn view(job: &Job) -> Result<JobView, Problem> {
 
 fn state(job: &Job) -> JobState {
     match job.status {
+        JobStatus::Waiting | JobStatus::Active if job.is_cancelling => JobState::Cancelling,
         JobStatus::Waiting => JobState::Waiting,
-        JobStatus::Active if job.is_cancelling => JobState::Cancelling,
         JobStatus::Active => JobState::Active,
         JobStatus::Cancelled => JobState::Cancelled,
         _ => JobState::Ended,

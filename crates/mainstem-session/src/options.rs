@@ -49,6 +49,8 @@ pub struct RunOptions {
     pub tools: ToolSet,
     /// Whether the run only compacts the conversation.
     pub(crate) compacts: bool,
+    /// The earlier run whose turn the run takes up.
+    pub(crate) resumes: Option<RunId>,
     /// Whether the run is [stored](mainstem_journal::Journal::queue_run) while it is queued, so
     /// that a shutdown leaves it to the process that opens the session next; otherwise a shutdown
     /// cancels it. Off by default.

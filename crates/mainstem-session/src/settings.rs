@@ -15,7 +15,7 @@ pub(crate) fn recorded(options: &RunOptions) -> Arc<RunSettings> {
     let mut settings = RunSettings::default();
     (settings.user, settings.attributes) = (options.user.clone(), options.attributes.clone());
     settings.agent.clone_from(&options.agent);
-    settings.compacts = options.compacts;
+    (settings.compacts, settings.resumes) = (options.compacts, options.resumes.clone());
     settings.budget = budget(options.budget);
     (settings.force_sync, settings.background, settings.unattended) = (force_sync, background, !is_attended);
     (settings.max_depth, settings.max_children) = (max_depth, max_children);
@@ -37,6 +37,7 @@ fn budget(most: Budget) -> RunBudget {
 /// the rules of both hold, and the budget is what `run` has left.
 pub(crate) fn resumed(mut options: RunOptions, run: &RunRecord) -> RunOptions {
     let was = &run.settings;
+    options.resumes = Some(run.id.clone());
     options.agent = options.agent.or_else(|| was.agent.clone());
     options.user = options.user.or_else(|| was.user.clone());
     for (name, value) in &was.attributes {

@@ -30,7 +30,7 @@ impl RunRecord {
     /// Returns the run as an API shows it. A run without an end is shown as running.
     pub fn view(&self, session: &SessionId) -> RunView {
         let begun = begun(&self.id, session, self.first, self.began_at);
-        ended(begun, self.end.clone())
+        ended(RunView { resumes: self.settings.resumes.clone(), ..begun }, self.end.clone())
     }
 }
 
@@ -40,9 +40,8 @@ impl RunHandle {
         let (session, status) = (self.session(), self.status());
         let record = session.runs().into_iter().rfind(|known| known.id == *self.id());
         // A queued run learns its first event when it begins, or never does.
-        let queued = || (self.first(), self.requested_at());
-        let (first, at) = record.map_or_else(queued, |record| (record.first, record.began_at));
-        let begun = begun(self.id(), session.id(), first, at);
+        let queued = || begun(self.id(), session.id(), self.first(), self.requested_at());
+        let begun = record.map_or_else(queued, |record| RunRecord { end: None, ..record }.view(session.id()));
         ended(RunView { status: (&status).into(), ..begun }, status.outcome().map(RunEnd::from))
     }
 }
@@ -55,6 +54,7 @@ fn begun(id: &RunId, session: &SessionId, first_seq: u64, created_at: Timestamp)
         status: RunState::Running,
         first_seq,
         created_at,
+        resumes: None,
         reply: None,
         message: None,
         error: None,

@@ -18,6 +18,7 @@ fn each_way_to_end_has_its_code() {
             status: ended.into(),
             first_seq: 1,
             created_at: mainstem_event::Timestamp::from_micros(0),
+            resumes: None,
             reply: None,
             message: None,
             error,

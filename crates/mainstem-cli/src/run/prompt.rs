@@ -71,13 +71,13 @@ fn is_piped() -> bool {
     !io::stdin().is_terminal()
 }
 
-/// Returns the keyboard of the terminal if stdin is read for the prompt, so that questions can be
+/// Returns the keyboard of the terminal if stdin is something else, so that questions can be
 /// answered although something is piped in. A process in the background gets none: reading would
 /// stop it.
 #[cfg(unix)]
-pub(super) fn keyboard(args: &args::Run, terminal: Terminal) -> Option<Keyboard> {
+pub(super) fn keyboard(terminal: Terminal) -> Option<Keyboard> {
     use rustix::{process::getpgrp, termios::tcgetpgrp};
-    if terminal.stdin || !terminal.stderr || args.resume || !is_piped() {
+    if terminal.stdin || !terminal.stderr || !is_piped() {
         return None;
     }
     let file = std::fs::File::open("/dev/tty").ok()?;
@@ -86,7 +86,7 @@ pub(super) fn keyboard(args: &args::Run, terminal: Terminal) -> Option<Keyboard>
 }
 
 #[cfg(not(unix))]
-pub(super) fn keyboard(_: &args::Run, _: Terminal) -> Option<Keyboard> {
+pub(super) fn keyboard(_: Terminal) -> Option<Keyboard> {
     None
 }
 
@@ -94,7 +94,7 @@ pub(super) fn keyboard(_: &args::Run, _: Terminal) -> Option<Keyboard> {
 pub(super) struct Keyboard(#[cfg(unix)] std::fs::File);
 
 impl Keyboard {
-    /// Makes it stdin, once that has been read to its end.
+    /// Makes it stdin, once that is no longer read.
     pub(super) fn replace_stdin(self, terminal: Terminal) -> Terminal {
         #[cfg(unix)]
         let is_replaced = rustix::stdio::dup2_stdin(self.0).is_ok();

@@ -83,21 +83,21 @@ struct Sessions {
     /// Those that were active before the connection was lost, until the server has named all that
     /// are active now.
     before: BTreeMap<Key, (FleetState, String)>,
-    /// How many of these it has still to name; unknown until its summary.
-    to_come: Option<usize>,
+    /// How many sessions the server names, by its last summary; unknown before.
+    shown: Option<usize>,
 }
 
 impl Sessions {
     /// Begins anew after the connection was lost.
     fn begin_again(&mut self) {
         self.before.append(&mut self.active);
-        self.to_come = None;
+        self.shown = None;
     }
 
     /// Returns lines about the sessions that are no longer active, once the server has named all
     /// that are.
     fn missing(&mut self) -> Vec<String> {
-        if self.to_come != Some(0) {
+        if self.shown.is_none_or(|shown| self.active.len() < shown) {
             return Vec::new();
         }
         let gone = std::mem::take(&mut self.before);
@@ -109,7 +109,6 @@ impl Sessions {
         match frame {
             LiveFrame::Session { tenant, session, fleet, .. } => {
                 let key = (tenant, session.id.clone());
-                self.to_come = self.to_come.map(|count| count.saturating_sub(1));
                 let before = self.before.remove(&key).unwrap_or_default();
                 let known = self.active.entry(key.clone()).or_insert(before);
                 known.0 = *fleet;
@@ -127,7 +126,7 @@ impl Sessions {
                 Some(line(&key, SystemClock.now(), "idle"))
             }
             LiveFrame::Summary { live, shown, .. } => {
-                self.to_come.get_or_insert(shown);
+                self.shown = Some(shown);
                 // Of those that are not named, any may be active.
                 if live > shown {
                     self.before.clear();
@@ -168,4 +167,63 @@ fn describe(fleet: &FleetState) -> String {
     let names: Vec<_> = running.iter().map(|agent| &*agent.name).collect();
     let agents = if names.is_empty() { String::new() } else { format!("  {}", names.join(", ")) };
     what + &agents
+}
+
+#[cfg(test)]
+mod tests {
+    //! What is told after a connection was lost.
+
+    use mainstem::api::SessionView;
+
+    use super::*;
+
+    fn named(id: &str) -> LiveFrame {
+        let view = json!({
+            "id": id, "state": "running", "created_at": "2026-01-01T00:00:00Z", "first_seq": 1,
+            "last_seq": 1, "updated_at": "2026-01-01T00:00:00Z", "last_run_at": "2026-01-01T00:00:00Z",
+            "queued_runs": [], "runs": 1,
+        });
+        let session: SessionView = serde_json::from_value(view).unwrap();
+        let (tenant, node) = Default::default();
+        LiveFrame::Session { tenant, node, session: Box::new(session), fleet: Box::default() }
+    }
+
+    fn left(id: &str) -> LiveFrame {
+        LiveFrame::Left { tenant: None, session_id: id.parse().unwrap() }
+    }
+
+    fn summary(shown: usize) -> LiveFrame {
+        LiveFrame::Summary { live: shown, shown, server: None }
+    }
+
+    /// Checks which of the sessions `a` and `b` are told to be no longer active, and after which
+    /// frame.
+    #[track_caller]
+    fn check(frames: impl IntoIterator<Item = LiveFrame>, expected: &[(usize, &str)]) {
+        let mut sessions = Sessions::default();
+        for frame in [summary(2), named("a"), named("b")] {
+            sessions.apply(frame);
+        }
+        sessions.begin_again();
+        let mut told = Vec::new();
+        for (number, frame) in frames.into_iter().enumerate() {
+            sessions.apply(frame);
+            told.extend(sessions.missing().into_iter().map(|line| (number, line)));
+        }
+        let ids = told.iter().map(|(number, line)| (*number, line.split("  ").nth(1).unwrap()));
+        assert_eq!(ids.collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn what_ended_meanwhile_is_told_once_the_server_has_named_all_others() {
+        check([summary(0)], &[(0, "a"), (0, "b")]);
+        check([summary(1), named("b")], &[(1, "a")]);
+        check([summary(2), named("b"), named("a")], &[]);
+        // One that is idle before it is named is not awaited.
+        check([summary(2), named("b"), left("a"), summary(1)], &[(3, "a")]);
+        // One that has begun meanwhile takes the place of no other.
+        check([summary(1), summary(2), named("new"), named("b")], &[(3, "a")]);
+        // Of those beyond the most that are named, any may be active.
+        check([LiveFrame::Summary { live: 300, shown: 1, server: None }, named("b")], &[]);
+    }
 }

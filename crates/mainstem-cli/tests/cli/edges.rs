@@ -61,6 +61,8 @@ fn what_cannot_be_done_is_said() {
         ("sessions list --journal damaged.db", "the journal damaged.db: ", 3),
         ("worker -m demo --jobs 0", "must be at least 1", 2),
         ("jobs add Look --cron nope", "invalid value 'nope' for '--cron <EXPRESSION>'", 2),
+        ("jobs add Look --at 2020-01-01T00:00:00Z", "--at 2020-01-01T00:00:00.000000Z is over, it is ", 2),
+        ("run -m demo --record notes.md", "--record notes.md: this file exists and is not a record", 2),
         (
             "run -m demo Compare --under xx --progress quiet",
             "warning: --under: there was no agent at \"xx\"",
@@ -68,7 +70,8 @@ fn what_cannot_be_done_is_said() {
         ),
     ];
     for (command, why, code) in rows {
-        let done = mainstem(command).file("empty.ndjson", "").file("damaged.db", "no database").run();
+        let done = mainstem(command).file("empty.ndjson", "").file("damaged.db", "no database");
+        let done = done.file("notes.md", "# Notes\n").run();
         assert!(done.code == Some(code) && done.stderr.contains(why), "{command}: {done:?}");
     }
     let empty = mainstem("jobs add --journal j.db").arg(" ").run();

@@ -290,6 +290,17 @@ fn a_person_is_asked_although_something_is_piped_in() {
     assert!(code == Some(0) && screen.contains("8 bytes of stdin follow the PROMPT"), "{screen}");
     assert!(!folder.path().join("a.txt").exists(), "{screen}");
 
+    // A prompt that is typed ends with Ctrl-D.
+    let terminal = Terminal::new();
+    let cli = mainstem("run --shell -").env("OPENAI_BASE_URL", &server.url()).within(folder.path());
+    let mut running = on(&terminal, cli.stdin(terminal.line()));
+    terminal.type_in("Go\r\x04");
+    for question in ["main wants to write a.txt:", "  cat a.txt", "main wants to change a.txt:"] {
+        terminal.until(question);
+        terminal.type_in("n\r");
+    }
+    assert_eq!(terminal.end(&mut running).0, Some(0));
+
     // Where no question can be put, that is said, and by default tools run.
     let terminal = Terminal::new();
     let cli = mainstem("run --shell Go").env("OPENAI_BASE_URL", &server.url()).within(folder.path());

@@ -48,7 +48,7 @@ pub struct Job {
     /// How many of its runs have ended.
     #[serde(default)]
     pub runs: u64,
-    /// Whether it is to be cancelled while it is active.
+    /// Whether it is to be cancelled once its run has ended, which is cancelled before.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_cancelling: bool,
     /// Its run that has begun and has not ended.
@@ -134,7 +134,8 @@ pub struct JobRun {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum JobChange {
-    /// It is not run again. A run that is active is to be cancelled by its process.
+    /// It is not run again. A run that has begun is to be cancelled by the process that has taken
+    /// the job, or takes it next, at once.
     Cancel,
     /// A process takes it.
     Take,
@@ -273,8 +274,7 @@ impl Job {
             return Err(JobFault::Over);
         }
         match change {
-            JobChange::Cancel if self.status == JobStatus::Active => self.is_cancelling = true,
-            JobChange::Cancel => self.status = JobStatus::Cancelled,
+            JobChange::Cancel => self.cancel(now),
             JobChange::Take if self.status == JobStatus::Waiting => {
                 self.status = JobStatus::Active;
                 self.attempt += 1;
@@ -287,7 +287,8 @@ impl Job {
             }
             JobChange::Postpone { attempt, until, why } => {
                 self.check(attempt)?;
-                self.status = if self.is_cancelling { JobStatus::Cancelled } else { JobStatus::Waiting };
+                let is_over = self.is_cancelling && self.run_id.is_none();
+                self.status = if is_over { JobStatus::Cancelled } else { JobStatus::Waiting };
                 (self.due_at, self.postponed, self.losses) = (until, Some(why), 0);
             }
             JobChange::Finish { attempt, run } => {
@@ -302,6 +303,14 @@ impl Job {
     fn check(&self, attempt: u64) -> Result<(), JobFault> {
         let is_held = self.status == JobStatus::Active && self.attempt == attempt;
         is_held.then_some(()).ok_or(JobFault::Overtaken)
+    }
+
+    fn cancel(&mut self, now: Timestamp) {
+        match (self.status, &self.run_id) {
+            (JobStatus::Active, _) => self.is_cancelling = true,
+            (_, Some(_)) => (self.is_cancelling, self.due_at) = (true, now),
+            (_, None) => self.status = JobStatus::Cancelled,
+        }
     }
 
     fn lose(&mut self, now: Timestamp) {
@@ -400,6 +409,10 @@ mod tests {
         check(once, &[Take, Cancel, postpone(1)], Ok(JobStatus::Cancelled));
         check(once, &[Cancel], Ok(JobStatus::Cancelled));
         check(once, &[Cancel, Take], Err(JobFault::Over));
+        check(once, &[Take, begin(1), Lose, Cancel], Ok(JobStatus::Waiting));
+        check(once, &[Take, begin(1), postpone(1), Cancel, Take], Ok(JobStatus::Active));
+        check(once, &[Take, begin(1), Cancel, postpone(1)], Ok(JobStatus::Waiting));
+        check(hourly, &[Take, begin(1), Lose, Cancel, Take, finish(2)], Ok(JobStatus::Cancelled));
         check(hourly, &[Take, Cancel], Ok(JobStatus::Active));
         check(hourly, &[Take, Cancel, finish(1)], Ok(JobStatus::Cancelled));
         check(hourly, &[Take, finish(1), Take, finish(2), Cancel], Ok(JobStatus::Cancelled));
@@ -416,6 +429,17 @@ mod tests {
         let run = job.last_run.clone().unwrap();
         assert_eq!((run.outcome, run.error.unwrap().code.as_str()), (Outcome::Error, "job_lost"));
         assert_eq!((job.runs, job.losses, job.due_at), (1, 0, at(7200)));
+    }
+
+    #[test]
+    fn a_job_that_waits_with_a_run_is_due_at_once_when_it_is_cancelled() {
+        let mut job = job(None);
+        let begin = JobChange::Begin { attempt: 1, run: "run-1".parse().unwrap() };
+        let postpone = JobChange::Postpone { attempt: 1, until: at(500), why: "busy".to_owned() };
+        for change in [JobChange::Take, begin, postpone, JobChange::Cancel] {
+            job.apply(change, at(100)).unwrap();
+        }
+        assert_eq!((job.status, job.is_cancelling, job.due_at), (JobStatus::Waiting, true, at(100)));
     }
 
     #[test]

@@ -25,7 +25,7 @@ use mainstem::{
     message::{Failure, JobId, RunId, SessionId},
     policy::Tenant,
 };
-use mainstem_api::{Code, Endpoint, Items, Problem, RunView};
+use mainstem_api::{Code, Endpoint, Items, Problem, RunState, RunView};
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use tokio::{
@@ -34,7 +34,10 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::app::App;
+use crate::{
+    app::App,
+    take_over::{is_cut, is_given_up, takes_up},
+};
 
 /// How often jobs that are due, and cancels, are looked for.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -48,8 +51,8 @@ const WAIT: u64 = 30;
 /// How long the run of a job is waited for by its key; the server forgets a key after a day.
 const KEYED: Duration = Duration::from_secs(12 * 3600);
 
-/// The code of the end of a run whose process has ended.
-const RESTARTED: &str = "restarted";
+/// How long another node has to take up the turn of a run whose node has ended.
+const TAKEN_UP: Duration = Duration::from_secs(60);
 
 /// In the extensions of a request that a job sends: its tenant.
 #[derive(Clone)]
@@ -153,10 +156,8 @@ impl Work<'_> {
         self.record(job, &begun).await;
         // A run of an earlier attempt may have a key that is forgotten.
         let keyed_until = Instant::now() + if own.run_id.is_none() { KEYED } else { Duration::ZERO };
-        let run = select! {
-            run = self.ended(&own, &session, tenant, &begun, keyed_until) => run,
-            () = self.cancelled(&begun.id, tenant, cancel) => self.ended(&own, &session, tenant, &begun, keyed_until).await,
-        };
+        let run = AwaitedRun { work: self, job: &own, session: &session, tenant, keyed_until };
+        let run = run.ended(begun, cancel).await;
         let outcome = run.status.outcome().unwrap_or(Outcome::Cancelled);
         finish(job, Some(run.id), outcome, run.error)
     }
@@ -192,60 +193,6 @@ impl Work<'_> {
         self.ask(request.body(Body::from(run.to_string()))).await
     }
 
-    /// Waits for the end of a run, and of the runs that take its turn up when its node has ended.
-    async fn ended(
-        &self,
-        job: &Job,
-        session: &SessionId,
-        tenant: &Tenant,
-        begun: &RunView,
-        keyed_until: Instant,
-    ) -> RunView {
-        let mut last = begun.clone();
-        loop {
-            if last.status.is_over() {
-                let was_cut = last.error.as_ref().is_some_and(|error| error.code == RESTARTED);
-                let next = if was_cut { self.after(session, tenant, &last.id).await } else { None };
-                match next {
-                    Some(next) => last = next,
-                    None => return last,
-                }
-                continue;
-            }
-            let is_keyed = last.id == begun.id && Instant::now() < keyed_until;
-            let asked = match is_keyed {
-                // The same key finds the same run, and waits.
-                true => self.begin(job, session, tenant, Some(WAIT)).await,
-                false => {
-                    sleep(INTERVAL).await;
-                    self.get(Endpoint::GetRun, last.id.as_str(), tenant).await
-                }
-            };
-            match asked {
-                Answer::Ok(run) => last = run,
-                Answer::Later(_) => sleep(INTERVAL).await,
-                Answer::Refused(problem) => return lost(last, &problem),
-            }
-        }
-    }
-
-    /// Returns the last run of a session, if it began after this one.
-    async fn after(&self, session: &SessionId, tenant: &Tenant, run: &RunId) -> Option<RunView> {
-        match self.get::<Items<RunView>>(Endpoint::ListRuns, session.as_str(), tenant).await {
-            Answer::Ok(mut runs) => runs.items.pop().filter(|last| last.id != *run),
-            Answer::Later(_) | Answer::Refused(_) => None,
-        }
-    }
-
-    /// Asks a run to stop once its job is cancelled.
-    async fn cancelled(&self, run: &RunId, tenant: &Tenant, cancel: &CancellationToken) {
-        cancel.cancelled().await;
-        let asked = request(Endpoint::CancelRun, &[run.as_str()], tenant).body(Body::empty());
-        if let Answer::Later(problem) | Answer::Refused(problem) = self.ask::<RunView>(asked).await {
-            tracing::warn!(%run, why = problem.detail, "the run of a cancelled job can't be cancelled");
-        }
-    }
-
     async fn get<T: DeserializeOwned>(&self, endpoint: Endpoint, id: &str, tenant: &Tenant) -> Answer<T> {
         self.ask(request(endpoint, &[id], tenant).body(Body::empty())).await
     }
@@ -258,6 +205,90 @@ impl Work<'_> {
         let service = TowerToHyperService::new(self.router.clone());
         let response = service.call(request).await.unwrap_or_else(|never: Infallible| match never {});
         read(response).await
+    }
+}
+
+/// A run that has begun for a job, and those that take its turn up when its node has ended.
+struct AwaitedRun<'a> {
+    work: &'a Work<'a>,
+    job: &'a Job,
+    session: &'a SessionId,
+    tenant: &'a Tenant,
+    /// Until when the run is found, and awaited, by the job's key.
+    keyed_until: Instant,
+}
+
+impl AwaitedRun<'_> {
+    /// Waits for the end. Once the job is cancelled, so is the run.
+    async fn ended(&self, begun: RunView, cancel: &CancellationToken) -> RunView {
+        let first = begun.id.clone();
+        let (mut last, mut stopped) = (begun, None);
+        loop {
+            if last.status.is_over() {
+                match self.resumed(&last).await {
+                    Some(next) => last = next,
+                    None => return last,
+                }
+                continue;
+            }
+            let is_cancelled = cancel.is_cancelled();
+            if is_cancelled && stopped.as_ref() != Some(&last.id) {
+                self.stop(&last.id).await;
+                stopped = Some(last.id.clone());
+            }
+            let asked = select! {
+                asked = self.ask(&last.id, last.id == first) => asked,
+                () = cancel.cancelled(), if !is_cancelled => continue,
+            };
+            match asked {
+                Answer::Ok(run) => last = run,
+                Answer::Later(_) => sleep(INTERVAL).await,
+                Answer::Refused(problem) => return lost(last, &problem),
+            }
+        }
+    }
+
+    /// Asks for the run; waits for its end, or for a moment.
+    async fn ask(&self, run: &RunId, is_first: bool) -> Answer<RunView> {
+        if is_first && Instant::now() < self.keyed_until {
+            // The same key finds the same run, and waits.
+            return self.work.begin(self.job, self.session, self.tenant, Some(WAIT)).await;
+        }
+        sleep(INTERVAL).await;
+        self.work.get(Endpoint::GetRun, run.as_str(), self.tenant).await
+    }
+
+    /// Returns the run that takes up the turn of this one, if it was cut off. A node that takes the
+    /// session over needs time, and room.
+    async fn resumed(&self, cut: &RunView) -> Option<RunView> {
+        let until = Instant::now() + TAKEN_UP;
+        while is_cut(cut.error.as_ref()) {
+            let listed =
+                self.work.get::<Items<RunView>>(Endpoint::ListRuns, self.session.as_str(), self.tenant);
+            let runs = match listed.await {
+                Answer::Ok(runs) => runs.items,
+                Answer::Later(_) => Vec::new(),
+                Answer::Refused(_) => return None,
+            };
+            let is_given_up = is_given_up(runs.iter().map(|run| run.error.as_ref()));
+            let begun = |run: &&RunView| run.status != RunState::Queued;
+            let is_superseded = runs.iter().rfind(begun).is_some_and(|last| last.id != cut.id);
+            if let Some(next) = runs.into_iter().find(|run| run.resumes.as_ref() == Some(&cut.id)) {
+                return Some(next);
+            }
+            if is_given_up || is_superseded || !takes_up(self.work.app) || Instant::now() >= until {
+                return None;
+            }
+            sleep(INTERVAL).await;
+        }
+        None
+    }
+
+    async fn stop(&self, run: &RunId) {
+        let asked = request(Endpoint::CancelRun, &[run.as_str()], self.tenant).body(Body::empty());
+        if let Answer::Later(problem) | Answer::Refused(problem) = self.work.ask::<RunView>(asked).await {
+            tracing::warn!(%run, why = problem.detail, "the run of a cancelled job can't be cancelled");
+        }
     }
 }
 
@@ -292,7 +323,7 @@ async fn read<T: DeserializeOwned>(response: Response) -> Answer<T> {
 
 /// The run's session was deleted while it was awaited.
 fn lost(mut run: RunView, problem: &Problem) -> RunView {
-    run.status = mainstem_api::RunState::Error;
+    run.status = RunState::Error;
     run.error = Some(Failure::new(problem.code.as_str(), problem.detail.clone()));
     run
 }

@@ -210,6 +210,29 @@ async fn a_job_whose_run_has_begun_waits_for_it_and_begins_no_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_job_that_is_cancelled_while_it_waits_ends_the_run_that_has_begun() {
+    // It is changed in a journal that the test has.
+    if SERVERS > 1 {
+        return;
+    }
+    let journal = Arc::<MemoryJournal>::default();
+    let slow = ScriptedModel::new().agent("main", [Turn::new().text("Well.").wait(ms(60_000)).text("Slow.")]);
+    let rig = rig(slow, &journal, 1).await;
+    let begun = rig.post("/v1/sessions/s/runs", json!({ "input": "go" })).await;
+    let run: Value = begun.json().await.unwrap();
+    let in_an_hour = SystemClock.now().after(ms(3_600_000));
+    let job = Job::new("report".parse().unwrap(), json!({ "input": "go" }), in_an_hour);
+    let mut job = job.with_session("s".parse().unwrap());
+    job.run_id = Some(run["id"].as_str().unwrap().parse().unwrap());
+    assert!(journal.jobs().unwrap().add(job).await.unwrap());
+    let cancelled = rig.post("/v1/jobs/report/cancel", json!({})).await.json::<Value>().await.unwrap();
+    assert_eq!(cancelled["status"], "cancelling", "{cancelled}");
+    let job = until(&rig, &json!({ "id": "report" }), "cancelled").await;
+    assert_eq!((&job["last_run"]["run_id"], &job["last_run"]["status"]), (&run["id"], &json!("cancelled")));
+    assert_eq!(rig.live_runs(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_a_job_is_refused_with_its_place() {
     // One without a journal has no jobs.
     if SERVERS > 1 {

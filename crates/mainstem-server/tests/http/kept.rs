@@ -376,7 +376,8 @@ async fn a_turn_without_an_answer_is_taken_up() {
     let dir = tempfile::tempdir().unwrap();
     let failing = Turn::new().fail(mainstem::model::ModelError::from_status(401, "no such key"));
     let rig = process(&dir.path().join("j.db"), ScriptedModel::new().agent("main", [failing])).await;
-    assert_eq!(rig.run("s", "go").await["status"], "error");
+    let failed = rig.run("s", "go").await;
+    assert_eq!((&failed["status"], failed.get("resumes")), (&json!("error"), None));
     stop(rig).await;
     let rig =
         process(&dir.path().join("j.db"), ScriptedModel::new().agent("main", [Turn::new().text("Now.")]))
@@ -387,6 +388,9 @@ async fn a_turn_without_an_answer_is_taken_up() {
     };
     let resumed: Value = resume().await.unwrap().json().await.unwrap();
     assert_eq!((&resumed["status"], &resumed["reply"]), (&json!("success"), &json!("Now.")));
+    assert_eq!(resumed["resumes"], failed["id"]);
+    let listed = rig.get_json("/v1/sessions/s/runs").await;
+    assert_eq!(listed["items"][1]["resumes"], failed["id"]);
     let again = resume().await.unwrap();
     assert_eq!(
         (again.status().as_u16(), again.json::<Value>().await.unwrap()["code"].clone()),

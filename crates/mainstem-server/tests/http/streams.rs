@@ -249,6 +249,8 @@ async fn the_fleet_is_a_snapshot_that_names_its_place() {
     rig.run("s", "go").await;
     let response = rig.get("/v1/sessions/s/fleet").await;
     let tag = response.headers()["etag"].to_str().unwrap().to_owned();
+    // A cache must not give it to another caller.
+    assert_eq!(response.headers()["vary"], "authorization, cookie, mainstem-tenant");
     let fleet: Value = response.json().await.unwrap();
     assert_eq!(
         (tag.clone(), fleet["agents"].as_array().unwrap().len()),
@@ -256,7 +258,7 @@ async fn the_fleet_is_a_snapshot_that_names_its_place() {
     );
     let again =
         rig.ask(Method::GET, "/v1/sessions/s/fleet").header("if-none-match", &tag).send().await.unwrap();
-    assert_eq!(again.status(), 304);
+    assert_eq!((again.status().as_u16(), again.headers().contains_key("vary")), (304, true));
 }
 
 #[tokio::test]

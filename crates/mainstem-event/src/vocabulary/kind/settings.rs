@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use mainstem_message::RunId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -20,6 +21,9 @@ pub struct RunSettings {
     /// Whether the run only compacts the conversation, without an input and an answer.
     #[serde(skip_serializing_if = "is_false")]
     pub compacts: bool,
+    /// The earlier run of the session whose turn the run takes up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resumes: Option<RunId>,
     /// The user on whose behalf the run works.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<Arc<str>>,

@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use axum::{
     Json,
     extract::{FromRequestParts, State},
-    http::{header, request::Parts},
+    http::{HeaderValue, header, request::Parts},
     response::{IntoResponse, Response},
 };
 use mainstem::{declarations::leader, subagent::CatalogEntry};
@@ -18,10 +18,14 @@ use mainstem_a2a::{
 };
 
 use super::{Call, call::Place, refusal::Refusal, rpc::Answer};
-use crate::{app::App, body::Path, caller::Caller};
+use crate::{
+    app::App,
+    body::Path,
+    caller::{Caller, VARY},
+};
 
 /// How long a client may use a card.
-const MAX_AGE: &str = "private, max-age=60";
+const MAX_AGE: HeaderValue = HeaderValue::from_static("private, max-age=60");
 
 /// The media types of messages and artifacts.
 const MODES: [&str; 2] = ["text/plain", "application/json"];
@@ -73,7 +77,7 @@ fn of(call: &Call, agent: Option<&str>) -> Result<AgentCard, Refusal> {
 }
 
 fn cached(card: AgentCard) -> Response {
-    ([(header::CACHE_CONTROL, MAX_AGE)], Json(card)).into_response()
+    ([(header::CACHE_CONTROL, MAX_AGE), VARY], Json(card)).into_response()
 }
 
 /// The card that names no agent, for those who have shown no token.

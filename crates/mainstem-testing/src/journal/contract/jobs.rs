@@ -8,7 +8,7 @@ use mainstem_journal::{
     Job, JobChange, JobFault, JobListing, JobRun, JobStatus, JobStore, Journal, MAX_LOSSES, Part, Scoped,
     Take,
 };
-use mainstem_message::JobId;
+use mainstem_message::{JobId, RunId};
 use serde_json::json;
 
 /// Checks the whole contract over a journal that has no jobs, and is not a tenant's part of one.
@@ -142,6 +142,20 @@ async fn what_is_cancelled_is_not_run(jobs: &dyn JobStore) {
     assert!(works.status == JobStatus::Active && works.is_cancelling);
     end(jobs, &taken).await;
     assert_eq!(jobs.job(&id("works")).await.unwrap().unwrap().status, JobStatus::Cancelled);
+    // A run that no process waits for at the moment is cancelled by the next one.
+    assert!(jobs.add(due("has-begun")).await.unwrap());
+    jobs.take(take(1)).await.unwrap();
+    let run = RunId::from_lossy("run-of-has-begun");
+    let later = SystemClock.now().after(Duration::from_secs(3600));
+    let postpone = JobChange::Postpone { attempt: 1, until: later, why: "busy".to_owned() };
+    for change in [JobChange::Begin { attempt: 1, run }, postpone, JobChange::Cancel] {
+        jobs.change(&id("has-begun"), change).await.unwrap().unwrap().unwrap();
+    }
+    let taken = jobs.take(take(9)).await.unwrap();
+    assert_eq!(names(&taken), ["has-begun"].into());
+    assert!(taken[0].is_cancelling && taken[0].run_id.is_some());
+    end(jobs, &taken).await;
+    assert_eq!(jobs.job(&id("has-begun")).await.unwrap().unwrap().status, JobStatus::Cancelled);
 }
 
 async fn what_was_taken_and_is_not_held_is_taken_again(jobs: &dyn JobStore) {
