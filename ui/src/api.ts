@@ -993,6 +993,11 @@ export interface components {
             cacheWriteTokens: number;
             /**
              * Format: uint64
+             * @description Of what was written to a cache, what it keeps for an hour: that has a price of its own.
+             */
+            cacheWrite1hTokens?: number;
+            /**
+             * Format: uint64
              * @description Of the output, what was reasoning.
              * @default 0
              */

@@ -1,38 +1,17 @@
 //! The cache of prompts.
 
+use mainstem_model::PromptCache;
 use serde::{
     Serialize, Serializer,
     ser::{SerializeMap, SerializeSeq},
 };
 
-/// How long the vendor [caches] the prompts of conversations after their last use.
-///
-/// Reading from the cache costs a tenth of the input or less, writing to it a quarter more. A
-/// request is one of a conversation if it has a [`cache_key`], as those of agents have. The API's
-/// automatic form, `cache_control` in the options' `extra`, replaces this setting.
-///
-/// [`cache_key`]: mainstem_model::ModelRequest::cache_key
-/// [caches]: https://platform.claude.com/docs/en/build-with-claude/prompt-caching
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum PromptCaching {
-    /// Every prompt is read anew.
-    Off,
-    /// Five minutes.
-    #[default]
-    FiveMinutes,
-    /// An hour. Writing costs twice the input; the built-in prices are those of five minutes.
-    OneHour,
-}
-
-impl PromptCaching {
-    /// Returns the mark of a place in the prompt up to which it is cached.
-    pub(crate) fn breakpoint(self) -> Option<Breakpoint> {
-        match self {
-            Self::Off => None,
-            Self::FiveMinutes => Some(Breakpoint { ttl: None }),
-            Self::OneHour => Some(Breakpoint { ttl: Some("1h") }),
-        }
+/// Returns the mark of a place in the prompt up to which it is cached; `None` if it is not.
+pub(crate) fn breakpoint(cache: PromptCache) -> Option<Breakpoint> {
+    match cache {
+        PromptCache::Off => None,
+        PromptCache::OneHour => Some(Breakpoint { ttl: Some("1h") }),
+        _ => Some(Breakpoint { ttl: None }),
     }
 }
 

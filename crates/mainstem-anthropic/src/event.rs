@@ -138,8 +138,15 @@ pub(crate) struct Usage {
     input_tokens: Option<u64>,
     output_tokens: Option<u64>,
     cache_creation_input_tokens: Option<u64>,
+    cache_creation: Option<CacheCreation>,
     cache_read_input_tokens: Option<u64>,
     output_tokens_details: Option<OutputDetails>,
+}
+
+/// What was written to the cache, by how long it stays there.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+struct CacheCreation {
+    ephemeral_1h_input_tokens: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
@@ -154,6 +161,7 @@ impl Usage {
         self.output_tokens = self.output_tokens.max(later.output_tokens);
         self.cache_creation_input_tokens =
             self.cache_creation_input_tokens.max(later.cache_creation_input_tokens);
+        self.cache_creation = later.cache_creation.or(self.cache_creation);
         self.cache_read_input_tokens = self.cache_read_input_tokens.max(later.cache_read_input_tokens);
         self.output_tokens_details = later.output_tokens_details.or(self.output_tokens_details);
     }
@@ -169,6 +177,8 @@ impl From<Usage> for mainstem_message::Usage {
         let mut counted = Self::new(input, usage.output_tokens.unwrap_or(0));
         counted.cache_read_tokens = read;
         counted.cache_write_tokens = written;
+        let for_an_hour = usage.cache_creation.and_then(|created| created.ephemeral_1h_input_tokens);
+        counted.cache_write_1h_tokens = for_an_hour.unwrap_or(0);
         counted.reasoning_tokens =
             usage.output_tokens_details.and_then(|details| details.thinking_tokens).unwrap_or(0);
         counted

@@ -64,10 +64,11 @@
 //! is repeated without them, and clones remember.
 //!
 //! # Caching
-//! The prompt of a conversation is cached for five minutes, unless [`PromptCaching`] is set
-//! otherwise: up to the end of the tools, of the instructions, and of the last two turns of the
-//! user's. The end of the turn before the last is where the previous request ended, so that its
-//! entry is found however many blocks were added since; the vendor looks back over 20 blocks only.
+//! The prompt of a conversation is cached for five minutes, unless
+//! [`prompt_cache`](mainstem_model::ModelOptions::prompt_cache) is set otherwise: up to the end of
+//! the tools, of the instructions, and of the last two turns of the user's. The end of the turn
+//! before the last is where the previous request ended, so that its entry is found however many
+//! blocks were added since; the vendor looks back over 20 blocks only.
 //! A server that refuses `cache_control` gets none.
 //!
 //! # Version
@@ -88,6 +89,5 @@ mod opaque;
 mod request;
 mod schema;
 
-pub use caching::PromptCaching;
 pub use mainstem_http::{ConfigError, Endpoint};
-pub use messages::{Anthropic, AnthropicExt, Messages};
+pub use messages::{Anthropic, Messages};

@@ -8,12 +8,12 @@ use mainstem_http::{
 use mainstem_model::ModelRequest;
 use serde_json::Value;
 
-use crate::{PromptCaching, decoder::Decoder, dialect::Dialect, request};
+use crate::{decoder::Decoder, dialect::Dialect, request};
 
 /// A model behind the Messages API, by default at `https://api.anthropic.com`.
 ///
 /// A base URL is the part before `/v1`; one with `/v1`, or the URL of the whole endpoint, is
-/// accepted, too. The key is sent as `x-api-key`. [`AnthropicExt`] has a further setting.
+/// accepted, too. The key is sent as `x-api-key`.
 ///
 /// ```
 /// use mainstem_anthropic::Anthropic;
@@ -29,29 +29,8 @@ pub type Anthropic = Endpoint<Messages>;
 
 /// The [Messages API](https://platform.claude.com/docs/en/api/messages).
 #[derive(Clone, Debug, Default)]
-pub struct Messages {
-    pub(crate) caching: PromptCaching,
-}
-
-/// The setting of [`Anthropic`] that other vendors' models do not have.
-///
-/// ```
-/// use mainstem_anthropic::{Anthropic, AnthropicExt, PromptCaching};
-///
-/// let model = Anthropic::new("claude-haiku-4-5").with_prompt_caching(PromptCaching::OneHour);
-/// # let _ = model;
-/// ```
-pub trait AnthropicExt: Sized {
-    /// Sets how long the vendor caches prompts: five minutes by default.
-    #[must_use]
-    fn with_prompt_caching(self, caching: PromptCaching) -> Self;
-}
-
-impl AnthropicExt for Anthropic {
-    fn with_prompt_caching(self, caching: PromptCaching) -> Self {
-        self.with_api(Messages { caching })
-    }
-}
+#[non_exhaustive]
+pub struct Messages;
 
 const VARIABLES: Variables = Variables {
     token: Some("ANTHROPIC_AUTH_TOKEN"),
@@ -98,7 +77,7 @@ impl Api for Messages {
     }
 
     fn body(&self, model: &str, request: &ModelRequest, dialect: &Dialect) -> Result<Vec<u8>, String> {
-        request::body(model, self, request, dialect)
+        request::body(model, request, dialect)
     }
 
     fn decoder(server: Arc<Server>) -> impl Decode {

@@ -14,8 +14,7 @@ use serde_json::{Map, Value, json};
 
 use self::{message::Conversation, system::System, thinking::Thinking};
 use crate::{
-    Messages,
-    caching::{Breakpoint, marked},
+    caching::{self, Breakpoint, marked},
     dialect::Dialect,
     schema,
 };
@@ -31,14 +30,9 @@ const LEAST_TOP_P: f64 = 0.95;
 ///
 /// # Errors
 /// If the conversation holds data that the API has no form for.
-pub(crate) fn body(
-    model: &str,
-    api: &Messages,
-    request: &ModelRequest,
-    dialect: &Dialect,
-) -> Result<Vec<u8>, String> {
+pub(crate) fn body(model: &str, request: &ModelRequest, dialect: &Dialect) -> Result<Vec<u8>, String> {
     request.options.check_thinking_budget()?;
-    let breakpoint = breakpoint(api, request, dialect);
+    let breakpoint = breakpoint(request, dialect);
     let conversation = message::conversation(request, breakpoint)?;
     let thinking = Thinking::of(request, dialect);
     let server_tools = request.options.known_server_tools(&SERVER_TOOLS)?;
@@ -48,10 +42,10 @@ pub(crate) fn body(
 
 /// Returns the mark of cached places, if the prompt will be sent again. The automatic form in
 /// `extra` is one of the four breakpoints that a request may have, so it stands alone.
-fn breakpoint(api: &Messages, request: &ModelRequest, dialect: &Dialect) -> Option<Breakpoint> {
+fn breakpoint(request: &ModelRequest, dialect: &Dialect) -> Option<Breakpoint> {
     let is_automatic = request.options.extra.contains_key("cache_control");
     let may_mark = request.cache_key.is_some() && !is_automatic && !dialect.no_caching;
-    api.caching.breakpoint().filter(|_| may_mark)
+    caching::breakpoint(request.options.prompt_cache.unwrap_or_default()).filter(|_| may_mark)
 }
 
 struct Body<'a> {

@@ -144,7 +144,8 @@ fn unused(settings: &Settings) -> impl Iterator<Item = String> {
     let servers = settings.mcp.values().next().map(|server| ("tools", &*server.origin));
     let effort = settings.effort.as_ref().map(|effort| ("models", &*effort.origin));
     let on_cut = settings.on_cut.as_ref().map(|way| ("models", &*way.origin));
-    let unused = workspace.into_iter().chain(shell).chain(servers).chain(effort).chain(on_cut);
+    let cache = settings.prompt_cache.as_ref().map(|cache| ("models", &*cache.origin));
+    let unused = workspace.into_iter().chain(shell).chain(servers).chain(effort).chain(on_cut).chain(cache);
     unused.map(|(what, origin)| format!("warning: the demo brings its own {what}; {origin} is not used"))
 }
 

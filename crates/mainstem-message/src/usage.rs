@@ -21,8 +21,16 @@ pub struct Usage {
     pub cache_read_tokens: u64,
     /// Of the input, what was written to a cache.
     pub cache_write_tokens: u64,
+    /// Of what was written to a cache, what it keeps for an hour: that has a price of its own.
+    #[serde(rename = "cacheWrite1hTokens", skip_serializing_if = "is_zero")]
+    pub cache_write_1h_tokens: u64,
     /// Of the output, what was reasoning.
     pub reasoning_tokens: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Usage {
@@ -55,6 +63,7 @@ impl Add for Usage {
             output_tokens: self.output_tokens.saturating_add(other.output_tokens),
             cache_read_tokens: self.cache_read_tokens.saturating_add(other.cache_read_tokens),
             cache_write_tokens: self.cache_write_tokens.saturating_add(other.cache_write_tokens),
+            cache_write_1h_tokens: self.cache_write_1h_tokens.saturating_add(other.cache_write_1h_tokens),
             reasoning_tokens: self.reasoning_tokens.saturating_add(other.reasoning_tokens),
         }
     }

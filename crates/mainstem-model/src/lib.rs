@@ -30,7 +30,9 @@ pub use mainstem_message::ToolSpec;
 pub use model::{Model, ModelStream};
 pub use rate_limit::{Account, RateLimited, RateLimiter, RateLimiters, RatePolicy};
 pub use registry::{ModelRegistry, ResolveError};
-pub use request::{ModelOptions, ModelRequest, OnCut, ResponseFormat, ToolChoice, size_of, size_of_tool};
+pub use request::{
+    ModelOptions, ModelRequest, OnCut, PromptCache, ResponseFormat, ToolChoice, size_of, size_of_tool,
+};
 pub use retry::{Retry, RetryPolicy};
 #[doc(inline)]
 pub use scripted::ScriptedModel;

@@ -92,6 +92,9 @@ pub struct ModelOptions {
     /// Tools that the vendor has, and runs itself while the model answers: `web_search`,
     /// `code_execution`. A call of an API that lacks one fails.
     pub server_tools: Option<Vec<String>>,
+    /// How long the vendor caches the prompt of a conversation, where that can be chosen:
+    /// Anthropic's API. Five minutes by default.
+    pub prompt_cache: Option<PromptCache>,
     /// What happens when an answer is cut. By default the call is repeated.
     pub on_cut: Option<OnCut>,
     /// Further fields of the vendor's request, which override ours.
@@ -128,6 +131,7 @@ impl ModelOptions {
             response_format: over.response_format.clone().or_else(|| self.response_format.clone()),
             parallel_tool_calls: over.parallel_tool_calls.or(self.parallel_tool_calls),
             server_tools: over.server_tools.clone().or_else(|| self.server_tools.clone()),
+            prompt_cache: over.prompt_cache.or(self.prompt_cache),
             on_cut: over.on_cut.or(self.on_cut),
             extra,
         }
@@ -173,6 +177,31 @@ impl ModelOptions {
             _ => Ok(()),
         }
     }
+}
+
+/// How long a vendor caches the prompt of a conversation after its last use.
+///
+/// At Anthropic, reading from the cache costs a tenth of the input or less; writing costs a quarter
+/// more than the input for five minutes, and twice the input for an hour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[non_exhaustive]
+pub enum PromptCache {
+    /// Every prompt is read anew.
+    #[serde(rename = "off")]
+    Off,
+    /// Five minutes.
+    #[default]
+    #[serde(rename = "5m")]
+    FiveMinutes,
+    /// An hour.
+    #[serde(rename = "1h")]
+    OneHour,
+}
+
+impl PromptCache {
+    /// The names in settings, with their values.
+    pub const NAMES: [(&str, Self); 3] =
+        [("off", Self::Off), ("5m", Self::FiveMinutes), ("1h", Self::OneHour)];
 }
 
 /// What happens when a model call fails after the first part of its answer.

@@ -1,10 +1,10 @@
 //! The models that are known by name: their list prices and context windows, as on the vendors'
 //! pages in November 2026 ([`DATE`]).
 //!
-//! Prices are those of the standard service, for text and five-minute caches. If a discount is
-//! announced with its end, the later price applies: a budget should overestimate. A window is the
-//! longest prompt: what the vendor reserves for the answer is left out. Names are whole, because a
-//! price guessed from a similar name is worse than none.
+//! Prices are those of the standard service, for text. If a discount is announced with its end, the
+//! later price applies: a budget should overestimate. A window is the longest prompt: what the
+//! vendor reserves for the answer is left out. Names are whole, because a price guessed from a
+//! similar name is worse than none.
 
 use crate::{
     glob,
@@ -72,10 +72,13 @@ const TABLE: &[Row] = &[
 
 /// Returns the price of the model, if it is in the list.
 pub(crate) fn price(model: &str) -> Option<Price> {
-    let (_, [input, output, read, write], long_prompt, _) = row(model)?;
+    let (names, [input, output, read, write], long_prompt, _) = row(model)?;
     let cost = |thousandths: u64| Cost::from_micros(thousandths * 1_000);
     let price = Price::new(cost(*input), cost(*output)).with_cache(cost(*read), cost(*write));
-    Some(Price { long_prompt: *long_prompt, ..price })
+    let price = Price { long_prompt: *long_prompt, ..price };
+    // Anthropic's caches of an hour cost twice the input, for each model.
+    let has_hour = names.iter().any(|name| name.starts_with("claude-"));
+    Some(if has_hour { price.with_cache_write_1h(cost(*input * 2)) } else { price })
 }
 
 /// Returns the context window of the model in tokens, if it is in the list.

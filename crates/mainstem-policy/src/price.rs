@@ -27,6 +27,10 @@ pub struct Price {
     /// For a million tokens written to a cache; the price of input if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write: Option<Cost>,
+    /// For a million tokens written to a cache that keeps them for an hour; the price of other
+    /// writes if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write_1h: Option<Cost>,
     /// The surcharge for calls with a long prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub long_prompt: Option<LongPrompt>,
@@ -103,13 +107,20 @@ impl Price {
     /// Creates a price for a million tokens of input and of output, with or without a cache.
     #[must_use]
     pub const fn new(input: Cost, output: Cost) -> Self {
-        Self { input, output, cache_read: None, cache_write: None, long_prompt: None }
+        let (cache_read, cache_write, cache_write_1h, long_prompt) = (None, None, None, None);
+        Self { input, output, cache_read, cache_write, cache_write_1h, long_prompt }
     }
 
     /// Sets the prices of a million tokens that are read from a cache and written to one.
     #[must_use]
     pub const fn with_cache(self, read: Cost, write: Cost) -> Self {
         Self { cache_read: Some(read), cache_write: Some(write), ..self }
+    }
+
+    /// Sets the price of a million tokens that are written to a cache for an hour.
+    #[must_use]
+    pub const fn with_cache_write_1h(self, write: Cost) -> Self {
+        Self { cache_write_1h: Some(write), ..self }
     }
 
     /// Sets the surcharge for long prompts.
@@ -122,11 +133,14 @@ impl Price {
     #[must_use]
     pub fn of(&self, usage: &Usage) -> Cost {
         let (read, write) = (usage.cache_read_tokens, usage.cache_write_tokens);
+        let for_an_hour = usage.cache_write_1h_tokens.min(write);
         let fresh = usage.input_tokens.saturating_sub(read).saturating_sub(write);
+        let write_price = self.cache_write.unwrap_or(self.input);
         let times = |tokens: u64, price: Cost| u128::from(tokens).saturating_mul(price.micros().into());
         let input = times(fresh, self.input)
             .saturating_add(times(read, self.cache_read.unwrap_or(self.input)))
-            .saturating_add(times(write, self.cache_write.unwrap_or(self.input)));
+            .saturating_add(times(write - for_an_hour, write_price))
+            .saturating_add(times(for_an_hour, self.cache_write_1h.unwrap_or(write_price)));
         let long = self.long_prompt.filter(|long| usage.input_tokens > long.above);
         let (input_percent, output_percent) =
             long.map_or((100, 100), |long| (long.input_percent, long.output_percent));

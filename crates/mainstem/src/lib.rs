@@ -71,7 +71,7 @@ pub use mainstem_react::{futures_util, schemars, serde, serde_json};
 pub mod prelude {
     pub use futures_util::StreamExt as _;
     #[cfg(feature = "anthropic")]
-    pub use mainstem_anthropic::{Anthropic, AnthropicExt as _};
+    pub use mainstem_anthropic::Anthropic;
     pub use mainstem_event::{
         AgentEvent, CancelReason, EventKind, EventStreamExt as _, FleetState, Outcome, SendMode,
         StreamOptions,

@@ -38,11 +38,16 @@ fn show(delta: &ModelDelta) -> String {
         ModelDelta::CallEnd { slot, .. } => format!("{slot}."),
         ModelDelta::ServerToolCall { name, input } => format!("${name}{input}"),
         ModelDelta::Usage(usage) => format!(
-            "{}+{}({},{},{})",
+            "{}+{}({},{}{},{})",
             usage.input_tokens,
             usage.output_tokens,
             usage.cache_read_tokens,
             usage.cache_write_tokens,
+            if usage.cache_write_1h_tokens > 0 {
+                format!(":{}", usage.cache_write_1h_tokens)
+            } else {
+                String::new()
+            },
             usage.reasoning_tokens
         ),
         ModelDelta::Stop(reason) => format!("|{reason}"),
@@ -254,6 +259,12 @@ fn usage_is_counted_as_we_count() {
         r#"{"input_tokens":3,"cache_creation_input_tokens":20,"cache_read_input_tokens":100,"output_tokens":1}"#,
         r#"{"output_tokens":15,"output_tokens_details":{"thinking_tokens":9}}"#,
         "123+15(100,20,9) |stop",
+    );
+    // Of what is written to the cache, a part stays for an hour.
+    check(
+        r#"{"input_tokens":3,"cache_creation_input_tokens":20,"cache_creation":{"ephemeral_5m_input_tokens":8,"ephemeral_1h_input_tokens":12},"output_tokens":1}"#,
+        r#"{"output_tokens":15}"#,
+        "23+15(0,20:12,0) |stop",
     );
     // Counts are cumulative; a search has made the input longer.
     check(

@@ -1,7 +1,5 @@
 //! Addresses, headers, and settings.
 
-use mainstem_model::Model;
-
 use super::*;
 use crate::ConfigError;
 
@@ -58,11 +56,4 @@ fn a_key_has_its_header_and_a_token_is_a_bearers() {
 fn the_version_can_be_another() {
     let anthropic = Anthropic::new("m").with_header("anthropic-version", "2026-10-21").unwrap();
     assert_eq!(anthropic.server().headers().unwrap()["anthropic-version"], "2026-10-21");
-}
-
-#[test]
-fn a_setting_stays() {
-    let anthropic = Anthropic::new("m").with_prompt_caching(PromptCaching::OneHour);
-    let other = anthropic.with_model("n").with_base_url("http://h").unwrap();
-    assert_eq!((other.name(), other.api().caching), ("n", PromptCaching::OneHour));
 }

@@ -3,19 +3,15 @@
 use std::sync::Arc;
 
 use mainstem_message::{ContentBlock, DataSource, Message, Opaque, Role, ToolCall, ToolResult, ToolState};
+use mainstem_model::PromptCache::{self, FiveMinutes, Off, OneHour};
 
 use super::*;
-use crate::PromptCaching::{self, FiveMinutes, Off, OneHour};
-
-/// The API without a cache, whose marks other tests are not about.
-const PLAIN: Messages = Messages { caching: Off };
-
 fn ask(messages: Vec<Message>) -> ModelRequest {
     ModelRequest { messages: messages.into_iter().map(Arc::new).collect(), ..ModelRequest::default() }
 }
 
 fn sent(request: &ModelRequest) -> Value {
-    let body = body("claude", &PLAIN, request, &Dialect::default()).unwrap();
+    let body = body("claude", request, &Dialect::default()).unwrap();
     serde_json::from_slice(&body).unwrap()
 }
 
@@ -72,7 +68,7 @@ fn tools() -> Arc<[ToolSpec]> {
 #[test]
 fn a_plain_question_is_a_small_request() {
     let request = ModelRequest { system: Some("Be brief.".into()), ..ask(vec![Message::user("Hi")]) };
-    let body = body("claude-sonnet-4-5", &PLAIN, &request, &Dialect::default()).unwrap();
+    let body = body("claude-sonnet-4-5", &request, &Dialect::default()).unwrap();
     insta::assert_snapshot!(
         String::from_utf8(body).unwrap(),
         @r#"{"model":"claude-sonnet-4-5","max_tokens":32000,"stream":true,"system":"Be brief.","messages":[{"role":"user","content":[{"type":"text","text":"Hi"}]}]}"#
@@ -106,18 +102,19 @@ fn options_have_the_vendors_names() {
         "metadata": { "user_id": "u" },
     });
     assert_eq!(sent(&request), expected, "extra wins; nothing about tools without tools");
-    let text = String::from_utf8(body("m", &PLAIN, &request, &Dialect::default()).unwrap()).unwrap();
+    let text = String::from_utf8(body("m", &request, &Dialect::default()).unwrap()).unwrap();
     assert_eq!(text.matches("\"temperature\"").count(), 1, "and stands alone");
 
-    let plain =
-        body("claude", &PLAIN, &request, &Dialect { no_sampling: true, ..Dialect::default() }).unwrap();
+    let plain = body("claude", &request, &Dialect { no_sampling: true, ..Dialect::default() }).unwrap();
     let plain: Value = serde_json::from_slice(&plain).unwrap();
     assert_eq!((plain.get("top_p"), &plain["temperature"]), (None, &json!(0.1)), "what is set by hand stays");
 }
 
 /// Returns the body of a request whose prompt is cached, without the fields before it.
-fn cached(caching: PromptCaching, request: &ModelRequest, dialect: &Dialect) -> String {
-    let body = body("m", &Messages { caching }, request, dialect).unwrap();
+fn cached(cache: PromptCache, request: &ModelRequest, dialect: &Dialect) -> String {
+    let mut request = request.clone();
+    Arc::make_mut(&mut request.options).prompt_cache = Some(cache);
+    let body = body("m", &request, dialect).unwrap();
     let mut body: Value = serde_json::from_slice(&body).unwrap();
     body.as_object_mut().unwrap().retain(|name, _| !["model", "max_tokens", "stream"].contains(&&**name));
     body.to_string()
@@ -138,7 +135,7 @@ fn conversation(calls: usize) -> ModelRequest {
 #[test]
 fn a_prompt_is_cached_up_to_four_places() {
     let shown = [(FiveMinutes, 0), (FiveMinutes, 2), (OneHour, 0), (Off, 0)]
-        .map(|(caching, calls)| cached(caching, &conversation(calls), &Dialect::default()));
+        .map(|(cache, calls)| cached(cache, &conversation(calls), &Dialect::default()));
     insta::assert_snapshot!(shown.join("\n"));
     let marks = |request: &ModelRequest, dialect: &Dialect| {
         cached(FiveMinutes, request, dialect).matches("cache_control").count()
@@ -219,7 +216,7 @@ fn a_form_of_thinking_that_is_refused_is_left_out() {
         let options =
             options(|options| (options.effort, options.thinking_budget) = (effort.map(Into::into), budget));
         let request = ModelRequest { options, ..ask(vec![]) };
-        let body = body("m", &PLAIN, &request, &dialect).unwrap();
+        let body = body("m", &request, &dialect).unwrap();
         let mut body: Value = serde_json::from_slice(&body).unwrap();
         for other in ["model", "messages", "stream"] {
             body.as_object_mut().unwrap().remove(other);
@@ -240,7 +237,7 @@ fn a_thinking_budget_leaves_room_for_an_answer() {
         (options.thinking_budget, options.max_output_tokens) = (Some(2048), Some(2048));
     });
     let request = ModelRequest { options, ..ask(vec![]) };
-    let error = body("m", &PLAIN, &request, &Dialect::default()).unwrap_err();
+    let error = body("m", &request, &Dialect::default()).unwrap_err();
     let why =
         "thinking_budget must be below max_output_tokens, which counts thinking: 2048 is not below 2048";
     assert_eq!(error, why);
@@ -371,7 +368,7 @@ fn images_and_files() {
 fn data_without_a_form_is_refused_with_its_place() {
     let check = |message: Message, place: &str| {
         let request = ask(vec![Message::user("Hi"), message]);
-        let error = body("m", &PLAIN, &request, &Dialect::default()).unwrap_err();
+        let error = body("m", &request, &Dialect::default()).unwrap_err();
         let takes =
             "it takes JPEG, PNG, GIF and WebP images and PDF files of the user's; send other data as text";
         assert_eq!(error, format!("has no form for {place}: {takes}"));

@@ -10,7 +10,7 @@ use std::{
 use mainstem::{
     guard::Network,
     mcp::Server,
-    model::OnCut,
+    model::{OnCut, PromptCache},
     policy::{ContextWindows, Cost, Effect, Prices, Rule, RuleSet},
     remote::Host,
     spec::{Effort, ServerTool},
@@ -83,11 +83,16 @@ literals! {
     CompactAt: value => value.0.to_string();
     Cost: value => value.micros().to_string();
     Effort: value => quoted(&value.to_string());
-    OnCut: value => quoted(OnCut::NAMES.iter().find(|(_, way)| way == value).map_or("", |(name, _)| name));
+    OnCut: value => quoted(name_of(&OnCut::NAMES, *value));
+    PromptCache: value => quoted(name_of(&PromptCache::NAMES, *value));
     Network: value => quoted(if *value == Network::On { "on" } else { "off" });
     Prices: _value => "set".to_owned();
     ContextWindows: _value => "set".to_owned();
     Server: _value => "set".to_owned();
+}
+
+fn name_of<T: Copy + PartialEq>(names: &[(&'static str, T)], value: T) -> &'static str {
+    names.iter().find(|(_, named)| *named == value).map_or("", |(name, _)| name)
 }
 
 impl<T: Literal> List for Option<Setting<T>> {

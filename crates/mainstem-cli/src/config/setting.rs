@@ -20,7 +20,7 @@ use clap::{
 use mainstem::{
     guard::Network,
     mcp::Server,
-    model::OnCut,
+    model::{OnCut, PromptCache},
     policy::{ContextWindows, Cost, Prices},
     spec::Effort,
 };
@@ -120,6 +120,7 @@ flag_values! {
     Network: network();
     Effort: named(Effort::NAMES, Effort::None);
     OnCut: named(OnCut::NAMES, OnCut::Repeat);
+    PromptCache: named(PromptCache::NAMES, PromptCache::FiveMinutes);
 }
 
 flag_values!(@ PathBuf: PathBufValueParser::new());

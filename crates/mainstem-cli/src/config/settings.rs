@@ -16,7 +16,7 @@ use mainstem::{
     api::RunOptions,
     guard::Network,
     mcp::Server,
-    model::{ModelOptions, OnCut},
+    model::{ModelOptions, OnCut, PromptCache},
     policy::{self, ContextWindows, Cost, Prices},
     provider::PROVIDERS,
     remote::Host,
@@ -75,6 +75,11 @@ table! {
             project: turns_off,
             trust: ToTurnOn("\"resume\"", "has vendors store the answers of models"),
         }
+
+        /// How long Anthropic caches the prompt of a conversation after its last use: `5m` (the
+        /// default), `1h`, for which writing costs more, or `off`.
+        #[arg(long, value_name = "TIME")]
+        prompt_cache: Option<Setting<PromptCache>> { project: chooses, trust: NotNeeded }
 
         /// The directory that agents work in, and whose subagents/*.md declare them; by default the
         /// current one [env: MAINSTEM_WORKSPACE].
@@ -302,7 +307,7 @@ impl Settings {
         options.thinking_budget = value(&self.thinking_budget);
         let server_tools: Vec<_> = self.server_tools.iter().map(ToString::to_string).collect();
         options.server_tools = Some(server_tools).filter(|tools| !tools.is_empty());
-        options.on_cut = value(&self.on_cut);
+        (options.on_cut, options.prompt_cache) = (value(&self.on_cut), value(&self.prompt_cache));
         options.max_output_tokens = value(&self.max_output_tokens).map(NonZeroU32::get);
         let origin = self.thinking_budget.as_ref().map_or("", |budget| &*budget.origin);
         options.check_thinking_budget().map_err(|why| anyhow!("{origin}: {why}"))?;

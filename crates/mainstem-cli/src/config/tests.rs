@@ -5,7 +5,7 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use clap::Parser;
 use mainstem::{
     guard::Network,
-    model::OnCut,
+    model::{OnCut, PromptCache},
     policy::{Budget, Cost, Rules},
 };
 
@@ -148,23 +148,31 @@ fn options_of_models_come_from_flags_and_files() {
     let path = dir.path().join("c.toml");
     std::fs::write(
         &path,
-        "effort = 'low'\nthinking_budget = 1024\nmax_output_tokens = 2048\non_cut = 'fail'",
+        "effort = 'low'\nthinking_budget = 1024\nmax_output_tokens = 2048\non_cut = 'fail'\nprompt_cache = '1h'",
     )
     .unwrap();
     let options = |flags: &str| {
         let line = ["mainstem", "run"].into_iter().chain(flags.split_whitespace());
         let Some(args::Command::Run(run)) = args::Cli::parse_from(line).command else { panic!() };
         let options = load(&run, Some(&path), |_| None).model_options().map_err(|error| error.to_string())?;
-        Ok((options.effort, options.thinking_budget, options.max_output_tokens, options.on_cut))
+        let kept = (options.on_cut, options.prompt_cache);
+        Ok((options.effort, options.thinking_budget, options.max_output_tokens, kept))
     };
-    assert_eq!(options(""), Ok((Some("low".to_owned()), Some(1024), Some(2048), Some(OnCut::Fail))));
-    let flags = options("--effort xhigh --thinking-budget 0 --max-output-tokens 9 --on-cut resume");
-    assert_eq!(flags, Ok((Some("xhigh".to_owned()), Some(0), Some(9), Some(OnCut::Resume))));
+    assert_eq!(
+        options(""),
+        Ok((Some("low".to_owned()), Some(1024), Some(2048), (Some(OnCut::Fail), Some(PromptCache::OneHour))))
+    );
+    let flags = options(
+        "--effort xhigh --thinking-budget 0 --max-output-tokens 9 --on-cut resume --prompt-cache off",
+    );
+    let kept = (Some(OnCut::Resume), Some(PromptCache::Off));
+    assert_eq!(flags, Ok((Some("xhigh".to_owned()), Some(0), Some(9), kept)));
     let why = "thinking_budget must be below max_output_tokens, which counts thinking";
     let error = format!("--thinking-budget: {why}: 2048 is not below 2048");
     assert_eq!(options("--thinking-budget 2048"), Err(error));
     check("effort = 'hihg'", "1:10: unknown value `hihg`; did you mean `high`?");
     check("server_tools = ['web_serch']", "1:17: unknown value `web_serch`; did you mean `web_search`?");
+    check("prompt_cache = '2h'", "1:16: unknown value `2h`; known: off, 5m, 1h");
     check("on_cut = 'resum'", "1:10: unknown value `resum`; did you mean `resume`?");
     check("max_output_tokens = 0", "1:21: expected a whole number from 1 to 4294967295, got 0");
 }

@@ -34,6 +34,15 @@ fn known_models_cost_their_list_price() {
     check("gemini:gemini-2.5-flash", million, "$2.80");
     check("gpt-4o", usage(1_000_000, 0, 400_000, 0), "$2.00");
     check("claude-sonnet-4-5", usage(1_000_000, 0, 500_000, 250_000), "$1.8375");
+    let for_an_hour = |tokens| {
+        let mut usage = usage(1_000_000, 0, 0, 500_000);
+        usage.cache_write_1h_tokens = tokens;
+        usage
+    };
+    check("claude-sonnet-4-5", for_an_hour(500_000), "$4.50");
+    check("claude-sonnet-4-5", for_an_hour(100_000), "$3.60");
+    check("claude-sonnet-4-5", for_an_hour(u64::MAX), "$4.50");
+    check("gpt-4o", for_an_hour(500_000), "$2.50");
     check("gemini-2.5-pro", usage(200_000, 1_000, 0, 0), "$0.26");
     check("gemini-2.5-pro", usage(200_001, 1_000, 0, 0), "$0.515003");
     check("claude-haiku-5-5", usage(100_001, 0, 100_000, 0), "$0.005001");

@@ -84,7 +84,11 @@ impl Dialect for Messages {
         let rest = self.calls.rest();
         frames.extend(rest.flat_map(|call| self.call(&call)));
         let (read, written) = (self.usage.cache_read_tokens, self.usage.cache_write_tokens);
+        let hour = self.usage.cache_write_1h_tokens;
         let usage = json!({
+            "cache_creation": {
+                "ephemeral_5m_input_tokens": written.saturating_sub(hour), "ephemeral_1h_input_tokens": hour,
+            },
             "input_tokens": self.usage.input_tokens.saturating_sub(read + written),
             "cache_read_input_tokens": read, "cache_creation_input_tokens": written,
             "output_tokens": self.usage.output_tokens,
