@@ -20,7 +20,7 @@ pub(crate) use self::{
     jobs::{Add, Jobs, JobsCommand, Worker},
     journal::JournalAt,
     mcp::Mcp,
-    run::{Background, Format, Mode, Run},
+    run::{Background, Format, Mode, ProgressFlags, Run},
     serve::{KeepFlags, Log, Serve},
     sessions::{FilesFlag, Replay, ServedCommand, Sessions, SessionsCommand},
     talk::{At, Attach, Chat, SettingsServer, Tasks, TasksCommand, Watch},

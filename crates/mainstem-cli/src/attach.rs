@@ -72,7 +72,8 @@ struct SessionView<'a> {
 
 impl<'a> SessionView<'a> {
     fn new(args: &'a Attach, terminal: Terminal) -> Self {
-        let progress = progress::on_stderr(terminal, args.progress, Format::Text, args.session.as_str());
+        let progress =
+            progress::on_stderr(terminal, args.progress.mode(), Format::Text, args.session.as_str());
         Self { args, terminal, progress, replies: Replies::default() }
     }
 
@@ -83,7 +84,7 @@ impl<'a> SessionView<'a> {
         // The next run is shown below the reply.
         self.progress.finish(SystemClock.now());
         self.progress =
-            progress::again_on_stderr(self.terminal, self.args.progress, self.args.session.as_str());
+            progress::again_on_stderr(self.terminal, self.args.progress.mode(), self.args.session.as_str());
         if reply.is_empty() { Ok(()) } else { print_reply(&reply, self.terminal) }
     }
 }
@@ -115,10 +116,12 @@ impl Source {
     /// The session does not exist, or the server can't be reached.
     async fn open(args: &Attach) -> Result<Self, Fault> {
         let session = host::open(&args.at, args.journal.as_ref())?.session(&args.session);
-        let view = session.view().await.advise().or_exit(Exit::Usage)?;
+        let view = session.view().await.advise().or_exit(Exit::Failed)?;
         let first = match args.from {
             Some(from) => from,
-            None => session.runs().await.advise().or_exit(Exit::Usage)?.last().map_or(1, |run| run.first_seq),
+            None => {
+                session.runs().await.advise().or_exit(Exit::Failed)?.last().map_or(1, |run| run.first_seq)
+            }
         };
         let seen = first.saturating_sub(1);
         let events = session.events(EventQuery::after(seen));

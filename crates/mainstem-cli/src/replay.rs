@@ -31,7 +31,7 @@ pub(crate) fn run(args: &Replay, terminal: Terminal) -> Result<Exit, Fault> {
         let mut player = Player {
             args,
             terminal,
-            progress: progress::on_stderr(terminal, args.progress, Format::Text, &args.what),
+            progress: progress::on_stderr(terminal, args.progress.mode(), Format::Text, &args.what),
             pace: Pace::new(args.speed),
             frames: progress::frames(),
             replies: Replies::default(),
@@ -70,7 +70,8 @@ impl Player<'_> {
             if let Some(reply) = self.replies.event(&event) {
                 self.progress.finish(self.pace.now());
                 // Later frames are drawn below the reply.
-                self.progress = progress::again_on_stderr(self.terminal, self.args.progress, &self.args.what);
+                self.progress =
+                    progress::again_on_stderr(self.terminal, self.args.progress.mode(), &self.args.what);
                 if !reply.is_empty() {
                     print_reply(&reply, self.terminal)?;
                 }

@@ -33,7 +33,7 @@ use self::{
 };
 use crate::{
     approval::{Allowed, Approval, Approvals},
-    args::{self, Background, Format, Log, Mode, Source},
+    args::{self, Background, Format, Log, Source},
     config::Config,
     exit::{Exit, Fault, OrExit, shut_down},
     harness::workspace,
@@ -198,7 +198,9 @@ fn drive(args: &args::Run, plan: Plan, terminal: Terminal, runtime: &Runtime) ->
 /// Prints how to resume a run that was cut or failed, if it can be resumed.
 fn offer(args: &args::Run, exit: &Result<Exit, Fault>, terminal: Terminal) {
     let is_over = matches!(exit, Ok(Exit::Reply | Exit::ChildFailed | Exit::ClosedPipe));
-    if let Some(id) = args.session.as_ref().filter(|_| !is_over && terminal.stderr && !args.quiet) {
+    if let Some(id) =
+        args.session.as_ref().filter(|_| !is_over && terminal.stderr && !args.progress.is_quiet())
+    {
         let server = args.at.server.iter().map(|server| format!(" --server {server}"));
         let journal = args.journal.iter().map(|at| format!(" --journal {at}"));
         let place: String = server.chain(journal).collect();
@@ -229,7 +231,7 @@ fn sinks(
     allowed: Allowed,
 ) -> Result<Sinks, Fault> {
     let record = args.record.as_deref().map(create).transpose().or_exit(Exit::Usage)?;
-    let mode = if args.quiet { Mode::Quiet } else { args.progress };
+    let mode = args.progress.mode();
     let title = if args.resume { args.session.as_ref().map_or("", SessionId::as_str) } else { prompt };
     Ok(Sinks {
         recorder: Recorder::new(record, args.diagnostics),

@@ -60,12 +60,8 @@ pub(crate) struct Run {
     /// that does not; then the run fails.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) output_schema: Option<PathBuf>,
-    /// How stderr shows progress.
-    #[arg(long, value_name = "MODE", value_enum, default_value_t, help_heading = "Output")]
-    pub(crate) progress: Mode,
-    /// Show only warnings and errors on stderr, as `--progress quiet` does.
-    #[arg(short, long, conflicts_with = "progress", help_heading = "Output")]
-    pub(crate) quiet: bool,
+    #[command(flatten, next_help_heading = "Output")]
+    pub(crate) progress: ProgressFlags,
     /// Show progress as lines that begin with the time of day (UTC).
     #[arg(short, long, conflicts_with_all = ["progress", "quiet"], help_heading = "Output")]
     pub(crate) verbose: bool,
@@ -159,6 +155,27 @@ pub(crate) enum Mode {
     Plain,
     /// Only warnings and errors.
     Quiet,
+}
+
+/// How stderr shows progress.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct ProgressFlags {
+    /// How stderr shows progress.
+    #[arg(long = "progress", id = "progress", value_name = "MODE", value_enum, default_value_t)]
+    mode: Mode,
+    /// Show only warnings and errors on stderr, as `--progress quiet` does.
+    #[arg(short = 'q', long = "quiet", id = "quiet", conflicts_with = "progress")]
+    is_quiet: bool,
+}
+
+impl ProgressFlags {
+    pub(crate) fn mode(self) -> Mode {
+        if self.is_quiet { Mode::Quiet } else { self.mode }
+    }
+
+    pub(crate) fn is_quiet(self) -> bool {
+        self.mode() == Mode::Quiet
+    }
 }
 
 /// What happens to background tasks.

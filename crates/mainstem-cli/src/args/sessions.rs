@@ -9,7 +9,7 @@ use mainstem::{
     message::{LinkId, SessionId},
 };
 
-use super::{At, Form, JournalAt, KeepFlags, Mode, WorkspaceFlag};
+use super::{At, Form, JournalAt, KeepFlags, ProgressFlags, WorkspaceFlag};
 use crate::config::text::duration;
 
 #[derive(Debug, Args)]
@@ -171,9 +171,8 @@ pub(crate) struct Replay {
     /// most 3 s.
     #[arg(long, value_name = "N", value_parser = speed, default_value = "1")]
     pub(crate) speed: f64,
-    /// How stderr shows what happened.
-    #[arg(long, value_name = "MODE", value_enum, default_value_t)]
-    pub(crate) progress: Mode,
+    #[command(flatten)]
+    pub(crate) progress: ProgressFlags,
 }
 
 /// Reads how long a link lasts.

@@ -7,7 +7,7 @@ use clap::{Args, Command, Id, Subcommand};
 use mainstem::message::{SessionId, TaskId};
 use mainstem_event::TaskStatus;
 
-use super::{Form, JournalAt, Mode, WorkspaceFlag};
+use super::{Form, JournalAt, Mode, ProgressFlags, WorkspaceFlag};
 use crate::{
     approval::Approve,
     config::{Budget, Settings, text::duration},
@@ -109,9 +109,8 @@ pub(crate) struct Attach {
     /// End with the active run, or at once if there is none.
     #[arg(long)]
     pub(crate) once: bool,
-    /// How stderr shows progress.
-    #[arg(long, value_name = "MODE", value_enum, default_value_t)]
-    pub(crate) progress: Mode,
+    #[command(flatten)]
+    pub(crate) progress: ProgressFlags,
 }
 
 /// `mainstem tasks`

@@ -25,7 +25,7 @@ fn values_are_read() {
     assert_eq!((budget.tokens, budget.cost), (Some(9), Some(Cost::from_micros(500_000))));
     assert_eq!(run.prompt, ["-"]);
     assert_eq!((run.timeout, run.grace), (Some(Duration::from_secs(90)), Duration::ZERO));
-    assert_eq!((run.output, run.progress, run.demo_pace), (Format::Text, Mode::Auto, 1.0));
+    assert_eq!((run.output, run.progress.mode(), run.demo_pace), (Format::Text, Mode::Auto, 1.0));
 }
 
 #[test]

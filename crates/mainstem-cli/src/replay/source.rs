@@ -45,10 +45,10 @@ pub(super) async fn open(args: &Replay) -> Result<Source, Fault> {
     let host = host::open(&args.at, args.journal.as_ref())?;
     let id = SessionId::parse_scoped(&args.what)
         .map_err(|error| unknown(args, error.into()))
-        .or_exit(Exit::Usage)?;
+        .or_exit(Exit::Failed)?;
     let session = host.session(&id);
     // Reports an unknown session before the first frame.
-    session.view().await.map_err(|error| unknown(args, error)).or_exit(Exit::Usage)?;
+    session.view().await.map_err(|error| unknown(args, error)).or_exit(Exit::Failed)?;
     Ok(session.events(EventQuery::stored()).map_err(anyhow::Error::from).boxed_local())
 }
 

@@ -33,7 +33,7 @@ pub(super) fn prompt(args: &args::Run, is_demo: bool, terminal: Terminal) -> any
         ([], _) => bail!("no PROMPT is given; say what to do, or pipe it to stdin"),
         _ if is_piped() => {
             let piped = stdin(terminal)?;
-            if !args.quiet && !piped.trim().is_empty() {
+            if !args.progress.is_quiet() && !piped.trim().is_empty() {
                 // In a loop over the lines of a file, the file may not be meant for it.
                 progress::say(&format!("{} bytes of stdin follow the PROMPT", piped.len()), terminal);
             }
