@@ -32,15 +32,32 @@ pub(crate) struct Store {
     pub(crate) asked_to_stop: BoxFuture<'static, ()>,
 }
 
-/// Opens the user's journal, or an existing one.
+/// Opens the user's journal, or an existing one, which is only read if it can't be written.
 ///
 /// # Errors
 /// Those of [`open`], or the named file does not exist.
 pub(crate) fn open_existing(at: Option<&JournalAt>) -> anyhow::Result<Store> {
     if let Some(JournalAt::File(path)) = at {
         ensure!(path.exists(), "there is no journal {}", path.display());
+        if !is_writable(path) {
+            let journal = SqliteJournal::open_to_read(path);
+            return Ok(of_file(journal.with_context(|| format!("the journal {}", path.display()))?));
+        }
     }
     open(at)
+}
+
+/// Returns `true` if this process may write a file, and others beside it as SQLite does.
+#[cfg(unix)]
+fn is_writable(path: &Path) -> bool {
+    use rustix::fs::{Access, access};
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    [path, directory.unwrap_or_else(|| Path::new("."))].iter().all(|place| access(*place, Access::WRITE_OK).is_ok())
+}
+
+#[cfg(not(unix))]
+fn is_writable(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|about| !about.permissions().readonly())
 }
 
 /// Opens the user's journal, or another, and creates it if it does not exist.
@@ -60,12 +77,14 @@ fn open_file(path: &Path) -> anyhow::Result<Store> {
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent)?;
         }
-        let journal = SqliteJournal::open(path)?;
-        let files = files(journal.path()).collect();
-        let asked_to_stop = pending().boxed();
-        anyhow::Ok(Store { files, tasks: None, journal: Arc::new(journal), asked_to_stop })
+        anyhow::Ok(of_file(SqliteJournal::open(path)?))
     };
     open().with_context(|| format!("the journal {}", path.display()))
+}
+
+fn of_file(journal: SqliteJournal) -> Store {
+    let files = files(journal.path()).collect();
+    Store { files, tasks: None, journal: Arc::new(journal), asked_to_stop: pending().boxed() }
 }
 
 /// Returns the files of a journal: itself, SQLite's files beside it, and the locks of its sessions.

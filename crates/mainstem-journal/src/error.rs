@@ -35,6 +35,14 @@ pub enum JournalError {
         /// The program that has written it last.
         written_by: String,
     },
+    /// An earlier version of this program has written the file, and this process can't add to it
+    /// what is missing.
+    #[error("{path}: written by an earlier version, and this process can't write it; open it once where it can be written, or a copy of it", path = path.display())]
+    #[non_exhaustive]
+    Older {
+        /// The file.
+        path: PathBuf,
+    },
     /// The file is not a journal.
     #[error("{path}: not a journal of Mainstem; nothing was changed in it", path = path.display())]
     #[non_exhaustive]

@@ -14,12 +14,7 @@ mod threads;
 mod transaction;
 mod writer;
 
-use std::{
-    ops::Range,
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{ops::Range, path::Path, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -92,7 +87,7 @@ impl SqliteJournal {
     /// If it is [newer](JournalError::Newer) or [something else](JournalError::Foreign), can't be
     /// opened or is damaged.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, JournalError> {
-        Self::start(path.as_ref().to_owned(), None)
+        Ok(Self::new(Threads::start(path.as_ref().to_owned(), None)?))
     }
 
     /// Opens a file as [`open`](Self::open) does, and bounds its size: a session that would make it
@@ -101,13 +96,25 @@ impl SqliteJournal {
     /// # Errors
     /// Those of [`open`](Self::open).
     pub fn open_bounded(path: impl AsRef<Path>, bytes: u64) -> Result<Self, JournalError> {
-        Self::start(path.as_ref().to_owned(), Some(bytes))
+        Ok(Self::new(Threads::start(path.as_ref().to_owned(), Some(bytes))?))
     }
 
-    fn start(path: PathBuf, max_bytes: Option<u64>) -> Result<Self, JournalError> {
-        let threads = Arc::new(Threads::start(path, max_bytes)?);
+    /// Opens a file that this process can't write, such as one of another user or on a disk that is
+    /// read-only. What would change it fails.
+    ///
+    /// Another process may have the file open for writing. One that opens it later can make reads
+    /// of this journal fail.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open), or [`JournalError::Older`].
+    pub fn open_to_read(path: impl AsRef<Path>) -> Result<Self, JournalError> {
+        Ok(Self::new(Threads::start_to_read(path.as_ref().to_owned())?))
+    }
+
+    fn new(threads: Threads) -> Self {
+        let threads = Arc::new(threads);
         let jobs = Arc::new(SqliteJobs::new(threads.clone()));
-        Ok(Self { threads, jobs })
+        Self { threads, jobs }
     }
 
     /// Returns the file.

@@ -253,6 +253,55 @@ async fn a_newer_format_and_other_files_are_refused_and_left_alone() {
 }
 
 /// A file of the first version, as SQL: every later version must read it.
+#[cfg(unix)]
+#[tokio::test]
+async fn a_file_that_can_not_be_written_is_read() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    // The name has what has a meaning in a URI.
+    let directory = folder.path().join("50% of a?b#c");
+    std::fs::create_dir(&directory).unwrap();
+    let path = directory.join("journal.db");
+    let expected = written(&path, 3).await;
+    let modes = |file: u32, directory_mode: u32| {
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(file)).unwrap();
+        std::fs::set_permissions(&directory, PermissionsExt::from_mode(directory_mode)).unwrap();
+    };
+    modes(0o400, 0o500);
+    let journal = SqliteJournal::open_to_read(&path).unwrap();
+    assert_eq!(read_all(&journal, "s").await, expected);
+    let id: SessionId = "s".parse().unwrap();
+    assert_eq!((journal.sessions().await.unwrap().len(), journal.is_open(&id).await.unwrap()), (1, false));
+    let error = journal.open(&id).await.map(drop).unwrap_err();
+    assert!(error.to_string().contains("readonly") || error.to_string().contains("lock"), "{error}");
+    let error = journal.delete(&id).await.unwrap_err();
+    assert!(matches!(error, JournalError::Store { .. }), "{error}");
+    journal.close().await.unwrap();
+    modes(0o600, 0o700);
+    assert_eq!(written(&directory.join("other.db"), 1).await.len(), 10);
+
+    // What another process writes meanwhile is read.
+    let writing = SqliteJournal::open(&path).unwrap();
+    let log = open_log(&writing, "s").await;
+    emit_run(&log, "more", 8);
+    writing.flush().await.unwrap();
+    let reading = SqliteJournal::open_to_read(&path).unwrap();
+    assert_eq!(read_all(&reading, "s").await.len(), expected.len() + 10);
+    assert!(reading.is_open(&id).await.unwrap());
+    emit_run(&log, "and-more", 8);
+    writing.flush().await.unwrap();
+    assert_eq!(read_all(&reading, "s").await.len(), expected.len() + 20);
+
+    assert!(matches!(
+        SqliteJournal::open_to_read(folder.path().join("none.db")),
+        Err(JournalError::Store { .. })
+    ));
+    let older = folder.path().join("older.db");
+    written(&older, 1).await;
+    Connection::open(&older).unwrap().execute_batch("DROP TABLE jobs").unwrap();
+    assert!(matches!(SqliteJournal::open_to_read(&older), Err(JournalError::Older { .. })));
+}
+
 #[tokio::test]
 async fn files_of_the_first_format_are_read() {
     let (_directory, path) = place();

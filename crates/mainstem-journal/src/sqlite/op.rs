@@ -93,6 +93,11 @@ impl Op {
         matches!(self, Self::IsOpen(..))
     }
 
+    /// Returns `true` if nothing is left to write for it once all earlier requests are written.
+    pub(super) fn is_end(&self) -> bool {
+        matches!(self, Self::Flush(..) | Self::Close(..))
+    }
+
     /// Returns `true` if it found its session open in this process for the first time. It is
     /// applied again then: the release may be in the queue.
     pub(super) fn ask_again(&mut self) -> bool {

@@ -133,11 +133,54 @@ pub(super) fn open(path: &Path, max_bytes: Option<u64>) -> Result<Connection, Jo
     create(path).map_err(JournalError::store(verb, path))?;
     let mut connection = open_again(path, None)?;
     prepare(&mut connection, max_bytes).map_err(JournalError::store("open", path))?;
-    match standing(&connection).map_err(JournalError::store("read", path))? {
-        Standing::Ours => {
-            complete(&mut connection).map_err(JournalError::store("write", path))?;
-            Ok(connection)
+    check(&connection, path)?;
+    complete(&mut connection).map_err(JournalError::store("write", path))?;
+    Ok(connection)
+}
+
+/// Opens a file that this process only reads.
+pub(super) fn open_to_read(path: &Path) -> Result<Connection, JournalError> {
+    let open = || {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        // Without SQLite's log beside it, no process has the file open for writing, and none can
+        // where it may not create that log.
+        let connection = match has_log(path) {
+            true => Connection::open_with_flags(path, flags)?,
+            false => Connection::open_with_flags(unchanging(path), flags | OpenFlags::SQLITE_OPEN_URI)?,
+        };
+        connection.busy_timeout(BUSY)?;
+        Ok::<_, rusqlite::Error>(connection)
+    };
+    let connection = open().map_err(JournalError::store("open", path))?;
+    check(&connection, path)?;
+    match is_complete(&connection).map_err(JournalError::store("read", path))? {
+        true => Ok(connection),
+        false => Err(JournalError::Older { path: path.to_owned() }),
+    }
+}
+
+fn has_log(path: &Path) -> bool {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    std::fs::metadata(log).is_ok_and(|log| log.len() > 0)
+}
+
+/// Returns the URI of a file that no process changes.
+fn unchanging(path: &Path) -> String {
+    let mut uri = String::from("file:");
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'/' | b'-' | b'_' | b'.' => uri.push(char::from(*byte)),
+            byte if byte.is_ascii_alphanumeric() => uri.push(char::from(*byte)),
+            byte => uri += &format!("%{byte:02X}"),
         }
+    }
+    uri + "?immutable=1"
+}
+
+fn check(connection: &Connection, path: &Path) -> Result<(), JournalError> {
+    match standing(connection).map_err(JournalError::store("read", path))? {
+        Standing::Ours => Ok(()),
         Standing::Foreign => Err(JournalError::Foreign { path: path.to_owned() }),
         Standing::Newer { format, written_by } => {
             Err(JournalError::Newer { path: path.to_owned(), format, known: FORMAT, written_by })
@@ -203,17 +246,23 @@ fn prepare(connection: &mut Connection, max_bytes: Option<u64>) -> rusqlite::Res
     connection.query_row(&format!("PRAGMA journal_size_limit={LOG_BYTES}"), [], |_| Ok(()))
 }
 
-/// Adds the tables that an older program has not made, also while another process does the same.
-fn complete(connection: &mut Connection) -> rusqlite::Result<()> {
-    let has = |connection: &Connection, table: &str| {
-        let sql = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = ?1)";
-        connection.query_row(sql, [table], |row| row.get::<_, bool>(0))
-    };
+fn has(connection: &Connection, table: &str) -> rusqlite::Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = ?1)";
+    connection.query_row(sql, [table], |row| row.get(0))
+}
+
+/// Returns `true` if the file has all tables.
+fn is_complete(connection: &Connection) -> rusqlite::Result<bool> {
     let mut is_complete = true;
     for name in ["runs", "jobs", "links", "queued_runs", "data", "sessions_listed", "sessions_with_run"] {
         is_complete &= has(connection, name)?;
     }
-    if is_complete {
+    Ok(is_complete)
+}
+
+/// Adds the tables that an older program has not made, also while another process does the same.
+fn complete(connection: &mut Connection) -> rusqlite::Result<()> {
+    if is_complete(connection)? {
         return Ok(());
     }
     let change = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;

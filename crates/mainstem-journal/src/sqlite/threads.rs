@@ -30,8 +30,19 @@ pub(super) struct Threads {
 
 impl Threads {
     pub(super) fn start(path: PathBuf, max_bytes: Option<u64>) -> Result<Self, JournalError> {
-        let writer = Writer::new(schema::open(&path, max_bytes)?, path.clone());
+        let writer = schema::open(&path, max_bytes)?;
         let reader = schema::open_again(&path, max_bytes)?;
+        Self::with(path, writer, reader)
+    }
+
+    /// Starts the threads of a file that this process only reads: requests to write fail.
+    pub(super) fn start_to_read(path: PathBuf) -> Result<Self, JournalError> {
+        let (writer, reader) = (schema::open_to_read(&path)?, schema::open_to_read(&path)?);
+        Self::with(path, writer, reader)
+    }
+
+    fn with(path: PathBuf, writer: Connection, reader: Connection) -> Result<Self, JournalError> {
+        let writer = Writer::new(writer, path.clone());
         let queue = Arc::new(Queue::default());
         let (jobs, mut asked) = mpsc::channel::<Job>(ASKING);
         let spawn = |name: &str| thread::Builder::new().name(name.to_owned());

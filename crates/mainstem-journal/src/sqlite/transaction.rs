@@ -104,6 +104,7 @@ impl<'a> Transaction<'a> {
                 answer.find_or_ask_again(self.delete(session)?, || Err(busy(session)))
             }
             Op::Prune(session, through, answer) => answer.find(self.prune(session, *through)?),
+            Op::Flush(answer) | Op::Close(answer) if self.sql.is_readonly("main")? => answer.find(Ok(())),
             Op::Flush(answer) | Op::Close(answer) => answer.find(Ok(table::sign(self.sql, schema::PROGRAM)?)),
         }
         Ok(())

@@ -28,11 +28,14 @@ pub(super) struct Writer {
     path: PathBuf,
     open: Sessions,
     is_closed: bool,
+    /// Whether the file is only read, so that no transaction can begin.
+    only_reads: bool,
 }
 
 impl Writer {
     pub(super) fn new(connection: Connection, path: PathBuf) -> Self {
-        Self { connection, path, open: Sessions::new(), is_closed: false }
+        let only_reads = connection.is_readonly("main").unwrap_or(false);
+        Self { connection, path, open: Sessions::new(), is_closed: false, only_reads }
     }
 
     pub(super) fn run(mut self, queue: &Arc<Queue>) {
@@ -52,7 +55,9 @@ impl Writer {
     /// Answers the requests at the front of the queue that only read. They need not wait for
     /// another process that writes.
     fn read(&mut self, queue: &Arc<Queue>) {
-        while let Some(mut op) = queue.pop_if(Op::is_read) {
+        let only_reads = self.only_reads;
+        let needs_no_transaction = |op: &Op| op.is_read() || only_reads && op.is_end();
+        while let Some(mut op) = queue.pop_if(needs_no_transaction) {
             match Transaction::new(&self.connection, &self.path, &self.open).apply(&mut op) {
                 Ok(()) => self.answer(op, queue),
                 Err(error) => op.fail(&JournalError::store("read", &*self.path)(error)),
