@@ -81,7 +81,7 @@ fn one_of() -> Value {
 
 impl NewRun {
     /// What a request that has none or several of the three is told.
-    pub const ONE_OF: &str = "one of `input`, `resume: true` and `compact: true` is required";
+    pub const ONE_OF: &str = "exactly one of `input`, `resume: true` and `compact: true` is required";
 
     /// Returns `true` if it has exactly one of `input`, `resume` and `compact`.
     pub fn is_valid(&self) -> bool {

@@ -149,7 +149,12 @@ impl Source {
                 _ = self.check.tick(), if self.is_running => {
                     // Only events that were written before this check are read before the end is
                     // reported.
-                    let view = self.session.view().await.advise()?;
+                    let view = match self.session.view().await {
+                        Ok(view) => view,
+                        // The events say whether the server is back.
+                        Err(error) if error.is_retryable() => continue,
+                        Err(error) => return Err(host::advised(error)),
+                    };
                     if view.state == SessionState::Unfinished && view.last_seq <= self.seen {
                         self.is_running = false;
                         return Ok(Next::Cut);

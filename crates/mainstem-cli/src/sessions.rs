@@ -5,7 +5,7 @@ mod links;
 mod live;
 mod served;
 
-use std::{path::Path, pin::pin, sync::Arc};
+use std::{collections::BTreeSet, path::Path, pin::pin, sync::Arc};
 
 use anyhow::{anyhow, ensure};
 use futures_util::TryStreamExt;
@@ -274,6 +274,7 @@ fn prune(records: &Records, keep: Keep, dry_run: bool, terminal: Terminal) -> Re
 /// Deletes all of them or, if one does not exist, none. With a store of files, one that does not
 /// exist may have files.
 async fn remove(host: &dyn Host, ids: &[SessionId], have_files: bool) -> anyhow::Result<()> {
+    let ids: BTreeSet<_> = ids.iter().collect();
     for id in ids.iter().filter(|_| !have_files) {
         host.session(id).view().await.advise()?;
     }

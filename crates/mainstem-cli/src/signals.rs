@@ -189,6 +189,8 @@ pub(crate) struct Signals {
 impl Signals {
     pub(crate) fn new() -> io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
+        // A write beyond `ulimit -f` fails then, as on a full disk, and does not end the process.
+        drop(signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?);
         let hangup = (!ignores_hangups()).then(|| signal(SignalKind::hangup())).transpose()?;
         let (interrupt, terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
         Ok(Self { interrupt, terminate, hangup })

@@ -52,7 +52,9 @@ pub(crate) fn open_existing(at: Option<&JournalAt>) -> anyhow::Result<Store> {
 fn is_writable(path: &Path) -> bool {
     use rustix::fs::{Access, access};
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    [path, directory.unwrap_or_else(|| Path::new("."))].iter().all(|place| access(*place, Access::WRITE_OK).is_ok())
+    [path, directory.unwrap_or_else(|| Path::new("."))]
+        .iter()
+        .all(|place| access(*place, Access::WRITE_OK).is_ok())
 }
 
 #[cfg(not(unix))]

@@ -34,7 +34,7 @@ fn a_journal_is_one_complete_file_after_a_command() {
 
     let model = calls(Vec::new());
     run(cli(&model, "--session s --journal").arg(&journal));
-    assert_eq!(mainstem("sessions rm s --journal").arg(&journal).run().code, Some(0));
+    assert_eq!(mainstem("sessions rm s s --journal").arg(&journal).run().code, Some(0));
     fs::copy(&journal, &copy).unwrap();
     assert_eq!(mainstem("sessions list --journal").arg(&copy).run().stdout, "");
 }

@@ -11,7 +11,7 @@ use mainstem_testing::laws;
 
 use crate::{
     server::{Server, Step},
-    support::{events, mainstem},
+    support::{events, mainstem, program},
 };
 
 /// A connection is closed within 100 ms; a machine that is busy with other tests gets more.
@@ -127,6 +127,11 @@ fn a_full_disk_is_an_error() {
     let done = mainstem("run -m demo --demo-pace 0 --progress quiet --record /dev/full").run();
     let error = "error: the record can't be written to: No space left on device (os error 28)\n";
     assert_eq!((done.code, &*done.stderr, &*done.stdout), (Some(1), error, ""));
+    let script =
+        "ulimit -f 40; exec \"$MAINSTEM\" run -m demo --demo-pace 0 --progress quiet --record r.ndjson";
+    let done = program("/bin/sh", &["-c", script]).env("MAINSTEM", env!("CARGO_BIN_EXE_mainstem")).run();
+    let error = "error: the record can't be written to: File too large (os error 27)\n";
+    assert_eq!((done.code, &*done.stderr), (Some(1), error));
 }
 
 #[test]

@@ -248,8 +248,14 @@ impl Job {
 
     /// Returns the session of its next run.
     pub fn next_session(&self) -> SessionId {
-        let own = || SessionId::from_lossy(format!("{}-{}", self.id, self.runs + 1));
-        self.session_id.clone().unwrap_or_else(own)
+        self.session_id.clone().unwrap_or_else(|| self.own_session())
+    }
+
+    fn own_session(&self) -> SessionId {
+        let named = |id: &JobId| SessionId::from_lossy(format!("{id}-{}", self.runs + 1));
+        let tenant = self.id.tenant().and_then(|name| name.parse::<TenantName>().ok());
+        let of_tenant = tenant.and_then(|tenant| Some(named(&self.id.unscoped(&tenant)?).scoped(&tenant)));
+        of_tenant.unwrap_or_else(|| named(&self.id))
     }
 
     /// Returns the job with its ids as its tenant sees them; what runs it is called with those.
@@ -440,6 +446,13 @@ mod tests {
             job.apply(change, at(100)).unwrap();
         }
         assert_eq!((job.status, job.is_cancelling, job.due_at), (JobStatus::Waiting, true, at(100)));
+    }
+
+    #[test]
+    fn the_session_of_a_tenant_s_job_is_the_tenant_s() {
+        let job = Job::new(JobId::parse_scoped("acme/report").unwrap(), json!({}), at(0));
+        assert_eq!(job.next_session().as_str(), "acme/report-1");
+        assert_eq!(job.without_tenant().next_session().as_str(), "report-1");
     }
 
     #[test]

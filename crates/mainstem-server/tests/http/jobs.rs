@@ -317,6 +317,20 @@ async fn a_tenant_has_jobs_and_runs_of_its_own() {
             let runs: Value = runs.json().await.unwrap();
             assert_eq!(runs["items"][0]["id"], job["last_run"]["run_id"]);
             until(&rig, &job, "ended").await;
+            // A job without a session has one of the tenant's.
+            let own = json!({ "id": "own", "run": { "input": "go" } });
+            assert_eq!(theirs(Method::POST, "/v1/jobs").json(&own).send().await.unwrap().status(), 201);
+            let mut own = Value::Null;
+            for _ in 0..500 {
+                own = theirs(Method::GET, "/v1/jobs/own").send().await.unwrap().json().await.unwrap();
+                if own["status"] == "ended" {
+                    break;
+                }
+                tokio::time::sleep(ms(20)).await;
+            }
+            assert_eq!(own["last_run"]["session_id"], "own-1", "{own}");
+            let session = theirs(Method::GET, "/v1/sessions/own-1").send().await.unwrap();
+            assert_eq!(session.status(), 200);
             let all = rig.get_json("/v1/jobs?all=true").await;
             assert_eq!(all["items"].as_array().unwrap().len(), 1);
             // A server without a token of the tenant leaves its jobs to others.
