@@ -70,11 +70,7 @@ fn script() -> ScriptedModel {
             .text("May I?")
             .call("write_file", json!({ "path": format!("turn-{number}"), "content": "that" }))
             .call("poke", json!({})),
-        // The first answer takes longer than a live stream needs to find out who gives it.
-        _ => {
-            let pace = Duration::from_millis(if number == 2 { 150 } else { 5 });
-            Turn::new().pace(pace).say("That is all that there is to say about it.")
-        }
+        _ => Turn::new().pace(Duration::from_millis(5)).say("That is all that there is to say about it."),
     };
     let words = "one two three four five six seven eight nine ten";
     ScriptedModel::new()
