@@ -448,8 +448,8 @@ async fn a_live_stream_goes_on_when_the_session_s_server_is_killed() {
     let end = shared.events(EventQuery::stored()).try_collect::<Vec<_>>().await.unwrap().pop().unwrap();
     assert!(end.is_run_end() && end.to_string().contains("success"), "{end}");
     live.check(&Server::at(&cluster.address_of(1)).unwrap().open("s").unwrap()).await;
-    // However short the rest of the turn is, its events are on the stream; the node that has it may
-    // no longer be named then.
+    // The stream has all events of the turn. If the rest of it is short, the session has left the
+    // second node before the stream names that node.
     live.nodes.dedup();
     assert!(live.nodes == ["node-0"] || live.nodes == ["node-0", "node-1"], "{:?}", live.nodes);
 }

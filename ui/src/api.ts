@@ -993,7 +993,7 @@ export interface components {
             cacheWriteTokens: number;
             /**
              * Format: uint64
-             * @description Of what was written to a cache, what it keeps for an hour: that has a price of its own.
+             * @description Of what was written to a cache, what is cached for an hour, at a price of its own.
              */
             cacheWrite1hTokens?: number;
             /**

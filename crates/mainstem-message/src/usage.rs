@@ -21,7 +21,7 @@ pub struct Usage {
     pub cache_read_tokens: u64,
     /// Of the input, what was written to a cache.
     pub cache_write_tokens: u64,
-    /// Of what was written to a cache, what it keeps for an hour: that has a price of its own.
+    /// Of what was written to a cache, what is cached for an hour, at a price of its own.
     #[serde(rename = "cacheWrite1hTokens", skip_serializing_if = "is_zero")]
     pub cache_write_1h_tokens: u64,
     /// Of the output, what was reasoning.

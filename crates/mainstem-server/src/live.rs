@@ -118,12 +118,12 @@ fn next_list(
 type Key = (Tenant, SessionId);
 
 /// A session that is followed. If its process ends within a run, it is followed until another
-/// process has opened it, so that a reader sees what that one does, however short.
+/// process has opened it: otherwise the stream would lack the events of a short run there.
 struct Followed {
     place: (bool, Option<String>),
     /// Cancelled when the session becomes idle, or another process opens it.
     over: CancellationToken,
-    /// The session at the process that has opened it since, where it is followed next.
+    /// The session in the process that has opened it since; it is followed there next.
     moved: Option<LiveSession>,
 }
 

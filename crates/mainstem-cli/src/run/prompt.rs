@@ -94,7 +94,7 @@ pub(super) fn keyboard(_: Terminal) -> Option<Keyboard> {
 pub(super) struct Keyboard(#[cfg(unix)] std::fs::File);
 
 impl Keyboard {
-    /// Makes it stdin, once that is no longer read.
+    /// Replaces stdin with it, after stdin was read or if it is not read.
     pub(super) fn replace_stdin(self, terminal: Terminal) -> Terminal {
         #[cfg(unix)]
         let is_replaced = rustix::stdio::dup2_stdin(self.0).is_ok();

@@ -63,7 +63,7 @@ fn what_is_no_record_is_said_with_its_place() {
     check(&format!("{first}\n\n{{\"seq\": 2}}\n"), "error: r.jsonl:3:10: not an event: ");
     check(&format!("{first}\n{}", &first[..first.len() / 2]), "error: r.jsonl:2:");
     let none = mainstem("replay nothing").run();
-    // As `sessions show` ends: the command is right, and there is no such session.
+    // The command line is valid, and the session does not exist: the code of `sessions show`.
     assert_eq!(none.code, Some(1));
     assert!(none.stderr.starts_with("error: there is no file \"nothing\", and no session"), "{none:?}");
     for speed in ["0", "-1", "NaN", "fast"] {

@@ -457,8 +457,12 @@ fn a_reader_goes_on_where_a_killed_server_was() {
     let port = url.rsplit(':').next().unwrap().to_owned();
     let chat = typed(ask(&url, "chat --session one --progress plain"), "Review it\n").start();
     std::thread::sleep(Duration::from_millis(1200));
+    let attached = ask(&url, "attach one --progress plain").start();
+    std::thread::sleep(Duration::from_millis(300));
     first.signal("KILL");
     drop(first.done());
+    // Longer than `attach` takes to ask for the state of the run.
+    std::thread::sleep(Duration::from_millis(1200));
     let line = format!(
         "serve -m demo --demo-pace 0 --bind 127.0.0.1:{port} --log off --token-file tokens --journal"
     );
@@ -468,6 +472,12 @@ fn a_reader_goes_on_where_a_killed_server_was() {
     assert!(
         chat.code == Some(1) && chat.stderr.contains("the process that ran the agent has ended"),
         "{chat:?}"
+    );
+    attached.signal("INT");
+    let attached = attached.done();
+    assert!(
+        attached.code == Some(130) && attached.stderr.contains("the process that ran the agent has ended"),
+        "{attached:?}"
     );
     let whole = events(&ask(&url, "sessions export one").run().stdout);
     laws(&whole).unwrap_or_else(|error| panic!("{error}\n{}", render(&whole)));

@@ -48,7 +48,7 @@ pub struct Job {
     /// How many of its runs have ended.
     #[serde(default)]
     pub runs: u64,
-    /// Whether it is to be cancelled once its run has ended, which is cancelled before.
+    /// Whether a cancel was requested: its run is cancelled, and with the end of that the job.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_cancelling: bool,
     /// Its run that has begun and has not ended.
@@ -134,8 +134,8 @@ pub struct JobRun {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum JobChange {
-    /// It is not run again. A run that has begun is to be cancelled by the process that has taken
-    /// the job, or takes it next, at once.
+    /// It begins no further run. A run that has begun is cancelled by the process that has taken
+    /// the job; a job that waits with such a run is due at once.
     Cancel,
     /// A process takes it.
     Take,

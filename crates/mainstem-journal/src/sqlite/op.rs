@@ -93,7 +93,7 @@ impl Op {
         matches!(self, Self::IsOpen(..))
     }
 
-    /// Returns `true` if nothing is left to write for it once all earlier requests are written.
+    /// Returns `true` if it only waits for earlier requests.
     pub(super) fn is_end(&self) -> bool {
         matches!(self, Self::Flush(..) | Self::Close(..))
     }

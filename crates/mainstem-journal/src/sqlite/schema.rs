@@ -142,8 +142,8 @@ pub(super) fn open(path: &Path, max_bytes: Option<u64>) -> Result<Connection, Jo
 pub(super) fn open_to_read(path: &Path) -> Result<Connection, JournalError> {
     let open = || {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        // Without SQLite's log beside it, no process has the file open for writing, and none can
-        // where it may not create that log.
+        // If SQLite's log is absent, no process is writing the file. SQLite would create the log,
+        // which this process may not do, unless it is told that the file does not change.
         let connection = match has_log(path) {
             true => Connection::open_with_flags(path, flags)?,
             false => Connection::open_with_flags(unchanging(path), flags | OpenFlags::SQLITE_OPEN_URI)?,
