@@ -143,6 +143,22 @@ async fn a_second_run_of_a_session_is_refused_or_queued() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn queued_runs_begin_in_the_order_of_the_calls() {
+    let model = ScriptedModel::new().agent("main", ["a", "b", "c", "d"].map(|text| Turn::new().text(text)));
+    let session = harness(model).build().unwrap().session("s");
+    let first = session.run("one").unwrap();
+    let queued = ["two", "three", "four"].map(|text| session.queue(text));
+    let ids = queued.each_ref().map(|run| run.id().clone());
+    // The last one is polled first.
+    let mut last_first = queued.map(Run::reply).into_iter().rev().collect::<Vec<_>>();
+    last_first.push(first.reply());
+    let replies = futures_util::future::join_all(last_first).await;
+    assert!(replies.iter().all(Result::is_ok), "{replies:?}");
+    let runs = session.runs().into_iter().map(|run| run.id);
+    assert_eq!(runs.skip(1).collect::<Vec<_>>(), ids);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_queued_run_that_is_cancelled_or_dropped_leaves_the_queue() {
     let session = fleet(3, LogOptions::default()).session("s");
     let first = session.run("one").unwrap();
@@ -166,7 +182,7 @@ async fn a_queued_run_that_is_cancelled_is_one_of_the_sessions_runs() {
     let session = fleet(200, ring(16, 8)).session("s");
     let mut first = session.run("one").unwrap();
     let start = first.next().await.unwrap();
-    let (cancelled, next) = (session.queue("two"), session.queue("three"));
+    let cancelled = session.queue("two");
     let handle = cancelled.handle();
     handle.cancel_because(CancelReason::user("over HTTP"));
     // At once, while the first continues.
@@ -185,7 +201,7 @@ async fn a_queued_run_that_is_cancelled_is_one_of_the_sessions_runs() {
     assert!(record.never_began && record.first <= own[0].seq, "{record:?}");
     // It can't be resumed, and the next run begins.
     assert_eq!(session.resume(RunOptions::new()).unwrap_err(), NothingToResume::Answered);
-    assert_eq!(next.collect::<Vec<_>>().await[0].kind.name(), "AGENT_START");
+    assert_eq!(session.queue("three").collect::<Vec<_>>().await[0].kind.name(), "AGENT_START");
 }
 
 /// The log is `Send` and `Sync`, and so are its readers and the run.

@@ -321,7 +321,10 @@ async fn queued_runs_are_found_at_any_server_and_outlive_theirs() {
             sleep(Duration::from_millis(100)).await;
         };
         let runs = other.runs().await.unwrap();
-        assert_eq!(job.last_run.unwrap().status, RunState::Success, "{runs:?}");
+        let five = job.last_run.unwrap();
+        assert_eq!(five.status, RunState::Success, "{runs:?}");
+        let place = |id: &RunId| runs.iter().position(|run| run.id == *id);
+        assert!(place(&two) < place(&four) && place(&four) < place(&five.run_id.unwrap()), "{runs:?}");
         let ended = |id: &RunId| runs.iter().find(|run| run.id == *id).unwrap().status;
         assert_eq!(
             [ended(&two), ended(&three), ended(&four)],

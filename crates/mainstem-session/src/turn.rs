@@ -2,11 +2,13 @@
 
 use std::{
     mem,
+    pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use futures_util::FutureExt;
 use mainstem_message::RunId;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError};
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore, TryAcquireError};
 use tokio_util::sync::CancellationToken;
 
 use crate::{RunHandle, Session};
@@ -62,19 +64,28 @@ impl Turns {
 /// A run's right to the session: held from now on, or queued for.
 pub(crate) enum Right {
     Held(Turn),
-    Queued(Queued),
+    Queued { permit: Acquired, place: Queued },
 }
+
+type Acquired = Pin<Box<dyn Future<Output = Result<OwnedSemaphorePermit, AcquireError>> + Send>>;
 
 impl Right {
     pub(crate) fn held(handle: &RunHandle, permit: Option<OwnedSemaphorePermit>) -> Self {
         Self::Held(Turn::new(handle.clone(), permit))
     }
 
-    /// Queues the run, visibly.
+    /// Queues the run, visibly. It has its place from now on, whenever it is polled first.
     pub(crate) fn queued(handle: &RunHandle) -> Self {
         let session = handle.session().clone();
-        session.turns().runs().queued.push(handle.clone());
-        Self::Queued(Queued { session, run: handle.id().clone() })
+        let mut runs = session.turns().runs();
+        let mut permit = Box::pin(session.turns().free.clone().acquire_owned());
+        if let Some(permit) = (&mut permit).now_or_never() {
+            drop(runs);
+            return Self::held(handle, permit.ok());
+        }
+        runs.queued.push(handle.clone());
+        drop(runs);
+        Self::Queued { permit, place: Queued { session, run: handle.id().clone() } }
     }
 
     /// Waits for the turn; returns the place in the queue if the run is cancelled while it is
@@ -82,9 +93,10 @@ impl Right {
     pub(crate) async fn wait(self, handle: RunHandle, cancel: &CancellationToken) -> Result<Turn, Queued> {
         match self {
             Self::Held(turn) => Ok(turn),
-            Self::Queued(queued) => match cancel.run_until_cancelled(queued.session.turns().take()).await {
-                Some(permit) => Ok(Turn::new(handle, permit)),
-                None => Err(queued),
+            Self::Queued { permit, place } => match cancel.run_until_cancelled(permit).await {
+                // The semaphore is never closed.
+                Some(permit) => Ok(Turn::new(handle, permit.ok())),
+                None => Err(place),
             },
         }
     }
