@@ -5,7 +5,7 @@ mod blocks;
 use std::{fmt::Display, mem, sync::Arc};
 
 use mainstem_http::{Api, Decode, Deltas, Output, Server, Template};
-use mainstem_message::StopReason;
+use mainstem_message::{self as message, StopReason};
 use mainstem_model::{ModelDelta, ModelError};
 
 use self::blocks::Blocks;
@@ -109,6 +109,10 @@ impl Decode for Decoder {
         (self.stop_reason, self.done) = (message.stop_reason, true);
         self.count(message.usage);
         self.finish(deltas)
+    }
+
+    fn usage(&mut self) -> Option<message::Usage> {
+        self.usage.map(Into::into)
     }
 
     fn is_done(&self) -> bool {

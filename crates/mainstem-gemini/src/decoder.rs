@@ -5,7 +5,7 @@ mod content;
 use std::{fmt::Display, sync::Arc};
 
 use mainstem_http::{Api, Decode, Deltas, Output, Server, Template};
-use mainstem_message::{Opaque, StopReason};
+use mainstem_message::{self as message, Opaque, StopReason};
 use mainstem_model::{ErrorKind, ModelDelta, ModelError};
 use serde_json::value::RawValue;
 
@@ -204,6 +204,11 @@ impl Decode for Decoder {
         self.finish(deltas)
     }
 
+    fn usage(&mut self) -> Option<message::Usage> {
+        self.count();
+        self.usage.counted()
+    }
+
     fn is_done(&self) -> bool {
         self.done
     }
@@ -212,9 +217,9 @@ impl Decode for Decoder {
         let Some(finish) = self.finish.take() else {
             return Err(self.server.unfinished());
         };
-        self.count();
+        let usage = self.usage();
         let stop = self.stop_reason(&finish, deltas)?;
-        deltas.extend(self.usage.counted().map(ModelDelta::Usage));
+        deltas.extend(usage.map(ModelDelta::Usage));
         deltas.push_back(ModelDelta::Stop(stop));
         Ok(())
     }

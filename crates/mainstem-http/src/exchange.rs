@@ -2,13 +2,17 @@
 
 use std::{
     collections::VecDeque,
+    mem,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
 };
 
 use futures_core::Stream;
-use mainstem_model::{ModelDelta, ModelError, message::RateLimits};
+use mainstem_model::{
+    ModelDelta, ModelError,
+    message::{RateLimits, Usage},
+};
 
 use crate::{
     Resumption, Server,
@@ -54,6 +58,10 @@ pub trait Decode: Send + Unpin + 'static {
         None
     }
 
+    /// Returns the tokens that the response has reported so far. Those of a response that is cut off
+    /// or fails count, too.
+    fn usage(&mut self) -> Option<Usage>;
+
     /// Returns `true` if the last payload was the end.
     fn is_done(&self) -> bool;
 
@@ -75,6 +83,10 @@ pub(crate) struct Exchange<D: Decode> {
     position: Option<u64>,
     /// The deltas of a payload that were not yielded yet.
     deltas: Deltas,
+    /// Whether a payload was read.
+    has_begun: bool,
+    /// The usage that was yielded.
+    counted: Option<Usage>,
 }
 
 /// A response that begins.
@@ -85,6 +97,8 @@ enum State {
     Reading(Payloads),
     /// The connection was cut, and the rest is requested.
     Resuming(Resuming),
+    /// It has failed, and what it has used is yielded before the error.
+    Failed(ModelError),
     Over,
 }
 
@@ -103,6 +117,8 @@ impl<D: Decode> Exchange<D> {
             resumer,
             position: None,
             deltas: Deltas::new(),
+            has_begun: false,
+            counted: None,
         }
     }
 
@@ -128,7 +144,7 @@ impl<D: Decode> Exchange<D> {
                 Ok(found) => self.resumed(found),
                 Err(failed) => self.resume_again(failed),
             },
-            State::Over => Ok(()),
+            State::Failed(_) | State::Over => Ok(()),
         })
     }
 
@@ -154,6 +170,10 @@ impl<D: Decode> Exchange<D> {
         if self.decoder.is_done() {
             return self.finish();
         }
+        // The prompt's tokens, which count if the reader stops.
+        if !mem::replace(&mut self.has_begun, true) {
+            self.count();
+        }
         // Repeated events, and payloads other than events, do not move the position.
         let position = self.decoder.position();
         if position > self.position {
@@ -161,6 +181,12 @@ impl<D: Decode> Exchange<D> {
             self.resumer.came();
         }
         Ok(())
+    }
+
+    fn count(&mut self) {
+        let usage = self.decoder.usage().filter(|usage| self.counted != Some(*usage));
+        self.counted = usage.or(self.counted);
+        self.deltas.extend(usage.map(ModelDelta::Usage));
     }
 
     fn finish(&mut self) -> Result<(), ModelError> {
@@ -226,14 +252,16 @@ impl<D: Decode> Stream for Exchange<D> {
             if let Some(delta) = me.deltas.pop_front() {
                 return Poll::Ready(Some(Ok(delta)));
             }
-            if let State::Over = me.state {
-                return Poll::Ready(None);
+            match mem::replace(&mut me.state, State::Over) {
+                State::Failed(error) => return Poll::Ready(Some(Err(error))),
+                State::Over => return Poll::Ready(None),
+                state => me.state = state,
             }
             if let Err(error) = ready!(me.poll_step(cx)) {
-                me.state = State::Over;
+                me.state = State::Failed(error);
                 me.deltas.clear();
                 me.cancel();
-                return Poll::Ready(Some(Err(error)));
+                me.count();
             }
         }
     }

@@ -111,7 +111,8 @@ pub enum ModelDelta {
 }
 
 impl ModelDelta {
-    /// Returns `true` if this is part of the answer.
+    /// Returns `true` if this is part of the answer. Its [`Usage`](Self::Usage) is not: a service may
+    /// report the tokens of a prompt before it fails.
     pub fn is_content(&self) -> bool {
         !matches!(
             self,
@@ -120,6 +121,7 @@ impl ModelDelta {
                 | Self::RateLimitWait { .. }
                 | Self::RateLimitPassed { .. }
                 | Self::RateLimits(_)
+                | Self::Usage(_)
                 | Self::ServerToolCall { .. }
                 | Self::InProgress
                 | Self::NotStreaming { .. }

@@ -141,6 +141,10 @@ impl Decode for Decoder {
         self.finish(deltas)
     }
 
+    fn usage(&mut self) -> Option<Usage> {
+        self.usage
+    }
+
     fn is_done(&self) -> bool {
         self.done
     }

@@ -4,12 +4,12 @@
 
 mod contract;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use futures_util::StreamExt;
 use mainstem_anthropic::{Anthropic, Messages};
 use mainstem_message::{StopReason, Usage};
-use mainstem_model::{ErrorKind, Model, ModelDelta, ModelOptions, ModelRequest, Retry};
+use mainstem_model::{ErrorKind, Model, ModelDelta, ModelOptions, ModelRequest, Retry, RetryPolicy};
 use mainstem_testing::{
     provider::{answer, check, failure, question},
     raw::{Server, Step, head, named_events as events, whole},
@@ -104,6 +104,33 @@ async fn a_documented_stream_arrives() {
     let (last, before) = deltas.split_last().unwrap();
     assert_eq!(*last, ModelDelta::Stop(StopReason::ToolCalls));
     assert_eq!(before.last(), Some(&ModelDelta::Usage(Usage::new(472, 89))));
+}
+
+#[tokio::test]
+async fn what_an_answer_has_used_counts_if_it_is_cut_off() {
+    let start = r#"{"type":"message_start","message":{"usage":{"input_tokens":472,"cache_read_input_tokens":28,"output_tokens":1}}}"#;
+    let more = r#"{"type":"message_delta","delta":{},"usage":{"output_tokens":9}}"#;
+    let usage = |output| {
+        let mut usage = Usage::new(500, output);
+        usage.cache_read_tokens = 28;
+        format!("{:?}", ModelDelta::Usage(usage))
+    };
+    let ended = "!transport: HOST ended the connection before its answer was complete";
+    check::<Messages>(events(&[start, TEXT]), &format!("{} Hi {ended}", usage(1))).await;
+    check::<Messages>(events(&[start, TEXT, more]), &format!("{} Hi {} {ended}", usage(1), usage(9))).await;
+    // A server that is overloaded is asked again: the tokens of the prompt are no part of an answer.
+    let overloaded = r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#;
+    let mut failed = events(&[start, overloaded]);
+    failed[0] = head(
+        "200 OK",
+        "content-type: text/event-stream\r\ntransfer-encoding: chunked\r\nconnection: close\r\n",
+    );
+    let server = Server::start(vec![failed, events(&[TEXT, END, STOP])]).await;
+    let mut policy = RetryPolicy::default();
+    (policy.min_wait, policy.jitter) = (Duration::from_millis(1), false);
+    let again = Retry::with_policy(anthropic(&server), policy);
+    let said = format!("{} (again after 1, 1ms) Hi |stop", usage(1));
+    assert_eq!(answer(again.stream(question())).await, said);
 }
 
 #[tokio::test]

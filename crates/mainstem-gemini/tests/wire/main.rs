@@ -183,7 +183,9 @@ async fn a_call_that_the_model_failed_to_write_is_asked_for_again() {
     let mut policy = RetryPolicy::default();
     (policy.min_wait, policy.jitter) = (Duration::from_millis(1), false);
     let again = Retry::with_policy(gemini(&server), policy);
-    assert_eq!(answer(again.stream(question())).await, "(again after 1, 1ms) Hi |stop");
+    // What the failed call has used counts.
+    let used = ModelDelta::Usage(Usage::new(2595, 0));
+    assert_eq!(answer(again.stream(question())).await, format!("{used:?} (again after 1, 1ms) Hi |stop"));
 }
 
 #[tokio::test]

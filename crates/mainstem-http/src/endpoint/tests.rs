@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{Decode, Deltas, Form, ServerError, Variables, extend};
-use mainstem_model::ModelError;
+use mainstem_model::{ModelError, message::Usage};
 
 /// Its models are below `/models`, and an error `louder` makes it shout.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +32,10 @@ impl Decode for Silence {
 
     fn decode_whole(&mut self, _: &str, _: &mut Deltas) -> Result<(), ModelError> {
         Ok(())
+    }
+
+    fn usage(&mut self) -> Option<Usage> {
+        None
     }
 
     fn is_done(&self) -> bool {

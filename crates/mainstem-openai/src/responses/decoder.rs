@@ -100,6 +100,7 @@ impl Decoder {
     /// Ends the response with its status.
     fn conclude(&mut self, response: Response, data: &str, out: &mut Output<'_>) -> Result<(), ModelError> {
         self.background = None;
+        self.usage = response.usage.map(Into::into);
         if response.status.as_deref() == Some("failed") || response.error.is_some() {
             return Err(self.failure(&json!({ "error": response.error })));
         }
@@ -120,7 +121,6 @@ impl Decoder {
             },
             Some(status) => return Err(self.malformed(data, &format!("it is {status}"))),
         });
-        self.usage = response.usage.map(Into::into);
         Ok(())
     }
 
@@ -206,6 +206,10 @@ impl Decode for Decoder {
 
     fn resumption(&self) -> Option<Resumption> {
         self.background.as_ref().map(|response| response.resumption(self.server.url()))
+    }
+
+    fn usage(&mut self) -> Option<Usage> {
+        self.usage
     }
 
     fn is_done(&self) -> bool {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::StreamExt;
-use mainstem_message::{ContentBlock, Message, Role, ToolCall};
+use mainstem_message::{ContentBlock, Message, Role, ToolCall, Usage};
 use mainstem_model::{Model, ModelDelta, ModelOptions, ModelRequest};
 use mainstem_openai::{OpenAiExt as _, OpenAiResponses, Responses};
 use mainstem_testing::{
@@ -121,8 +121,8 @@ async fn failures_in_mid_stream_are_errors() {
     )
     .await;
     check::<Responses>(
-        events(&[TEXT, r#"{"type":"response.failed","response":{"status":"failed","error":{"code":"rate_limit_exceeded","message":"Slow down"}}}"#]),
-        "Hi !rate_limited: HOST broke off its answer: Slow down",
+        events(&[TEXT, r#"{"type":"response.failed","response":{"status":"failed","usage":{"input_tokens":5,"output_tokens":2},"error":{"code":"rate_limit_exceeded","message":"Slow down"}}}"#]),
+        &format!("Hi {:?} !rate_limited: HOST broke off its answer: Slow down", ModelDelta::Usage(Usage::new(5, 2))),
     )
     .await;
 }
