@@ -64,6 +64,10 @@ impl Servers {
         self.servers.iter().map(one::Servers::live_runs).sum()
     }
 
+    pub(crate) async fn drain(&self) {
+        join_all(self.servers.iter().map(one::Servers::drain)).await;
+    }
+
     /// Waits until they have stopped, with their runs.
     pub(crate) async fn stopped(&mut self) {
         join_all(self.servers.iter_mut().map(one::Servers::stopped)).await;

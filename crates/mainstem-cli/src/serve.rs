@@ -1,9 +1,9 @@
 //! `mainstem serve`: serves an agent over HTTP until a signal; `mainstem worker` without HTTP.
 
 use std::{
-    cell::Cell,
     future::pending,
     io::{self, Write},
+    pin::pin,
     time::Duration,
 };
 
@@ -13,7 +13,7 @@ use mainstem::Harness;
 use mainstem_server::{Builder, Hosts, Server, Tokens};
 use tokio::{
     net::TcpListener,
-    time::{Instant, sleep, timeout},
+    time::{sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -121,7 +121,8 @@ impl Served {
         Ok(Self { server, harness, model, token, signals, asked_to_stop, _telemetry: telemetry })
     }
 
-    /// Works until a signal, or until an operator asks; then runs get some time to end.
+    /// Works until a signal, or until an operator asks; then runs get some time to end. Their
+    /// readers see how.
     async fn until_stopped(
         &mut self,
         work: impl Future<Output = anyhow::Result<()>>,
@@ -129,24 +130,35 @@ impl Served {
         grace: Duration,
         terminal: Terminal,
     ) -> anyhow::Result<()> {
-        let (ends, stop) = (Cell::new(Instant::now()), CancellationToken::new());
         let until_signal = async {
             tokio::select! {
                 _ = self.signals.next() => {}
                 () = &mut self.asked_to_stop => progress::say("an operator asks this node to stop", terminal),
             }
-            ends.set(Instant::now() + grace);
-            progress::say("stopping; a second signal stops at once", terminal);
-            stop.cancel();
-            stopping.cancel();
         };
-        let all = async { tokio::join!(until_signal, work).1 };
+        let mut work = pin!(work);
         tokio::select! {
-            worked = all => worked?,
-            // A connection without a reader must not delay the exit.
-            () = async { stop.cancelled().await; sleep(grace).await } => {}
+            worked = &mut work => return worked,
+            () = until_signal => {}
         }
-        end(&self.server, &self.harness, ends.get(), terminal).await;
+        progress::say("stopping; a second signal stops at once", terminal);
+        let (server, harness) = (&self.server, &self.harness);
+        let has_readers = server.live_runs() > 0;
+        let ended = async {
+            end(server, harness, grace, terminal).await;
+            if has_readers {
+                sleep(LAST_REQUESTS).await;
+            }
+            stopping.cancel();
+            // A connection without a reader must not delay the exit.
+            sleep(LAST_RESPONSES).await;
+        };
+        tokio::select! {
+            biased;
+            worked = &mut work => worked?,
+            () = ended => {}
+        }
+        store::close(harness, terminal).await;
         Ok(())
     }
 
@@ -215,6 +227,12 @@ fn parts(
     Ok(Parts { harness, model: model.value, asked_to_stop })
 }
 
+/// How long those who have seen how their run ended may ask about it.
+const LAST_REQUESTS: Duration = Duration::from_millis(500);
+
+/// How long readers may take to read the last responses.
+const LAST_RESPONSES: Duration = Duration::from_secs(2);
+
 /// The largest file of tokens, in bytes.
 const TOKENS: u64 = 1 << 20;
 
@@ -246,14 +264,10 @@ fn ensure_private(args: &Serve, made: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Waits for runs to end, up to this time; then stops the rest.
-async fn end(server: &Server, harness: &Harness, until: Instant, terminal: Terminal) {
-    while server.live_runs() > 0 && Instant::now() < until {
-        sleep(Duration::from_millis(20)).await;
-    }
-    let left = server.live_runs();
-    if left > 0 {
-        progress::say(&format!("cancelling {}", counted(left, "run")), terminal);
+/// Waits for runs to end, for this long at most; then stops the rest.
+async fn end(server: &Server, harness: &Harness, grace: Duration, terminal: Terminal) {
+    if timeout(grace, server.drain()).await.is_err() {
+        progress::say(&format!("cancelling {}", counted(server.live_runs(), "run")), terminal);
     }
     let left = harness.leave_tasks();
     if left > 0 {
@@ -262,5 +276,4 @@ async fn end(server: &Server, harness: &Harness, until: Instant, terminal: Termi
     }
     // The shutdown ends children by itself, so it has its own limit.
     let _ = timeout(Duration::from_secs(10), harness.shutdown(Duration::from_secs(2))).await;
-    store::close(harness, terminal).await;
 }

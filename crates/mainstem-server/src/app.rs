@@ -137,7 +137,9 @@ pub(crate) struct App {
     pub(crate) jobs_added: Notify,
     /// The notifications of A2A's tasks.
     pub(crate) pushes: Pushes,
-    /// Cancelled when the server stops: runs are refused, and streams end.
+    /// Cancelled when the server begins to drain: runs are refused.
+    pub(crate) draining: CancellationToken,
+    /// Cancelled when the server stops: streams end.
     pub(crate) stop: CancellationToken,
 }
 
@@ -188,6 +190,7 @@ impl App {
             active_jobs: AtomicUsize::new(0),
             jobs_added: Notify::new(),
             pushes,
+            draining: CancellationToken::new(),
             stop: CancellationToken::new(),
         }
     }
@@ -229,6 +232,15 @@ impl App {
         loop {
             sleep(idle.max(SHORTEST)).await;
             self.harness.sessions().store().close_idle(idle);
+        }
+    }
+
+    /// Closes sessions while the server drains, so that other nodes open them; never returns.
+    pub(crate) async fn hand_over_sessions(&self) -> Infallible {
+        self.draining.cancelled().await;
+        loop {
+            self.harness.sessions().store().close_idle(SHORTEST);
+            sleep(SHORTEST).await;
         }
     }
 
@@ -319,9 +331,8 @@ impl App {
 
     /// Reserves one of the runs for a tenant.
     pub(crate) fn admit(&self, tenant: &Tenant) -> Result<Share, Problem> {
-        if self.stop.is_cancelled() {
-            let detail = "the server is shutting down";
-            return Err(Problem::new(Code::ShuttingDown, detail).retry_after(5));
+        if self.draining.is_cancelled() {
+            return Err(shutting_down());
         }
         self.run_shares.take(tenant).ok_or_else(|| {
             let most = self.run_shares.most();
@@ -357,6 +368,11 @@ impl Drop for Ending {
     fn drop(&mut self) {
         self.app.metrics.ended(self.run.status().outcome());
     }
+}
+
+/// Returns the problem of a server that begins no runs any more.
+pub(crate) fn shutting_down() -> Problem {
+    Problem::new(Code::ShuttingDown, "the server is shutting down").retry_after(5)
 }
 
 /// Returns the problem of an unavailable journal.

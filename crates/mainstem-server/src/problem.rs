@@ -8,7 +8,7 @@ use mainstem::message::IdError;
 use mainstem_api::{Code, Error, Problem as Body};
 use serde_json::{Value, json};
 
-use crate::relay::Elsewhere;
+use crate::relay;
 
 /// A response that is an error ([RFC 9457](https://www.rfc-editor.org/rfc/rfc9457)).
 #[derive(Clone, Debug)]
@@ -114,9 +114,7 @@ impl IntoResponse for Problem {
             let scheme = HeaderValue::from_static("Bearer realm=\"mainstem\"");
             headers.insert(header::WWW_AUTHENTICATE, scheme);
         }
-        if let Some(elsewhere) = Elsewhere::of(&self) {
-            response.extensions_mut().insert(elsewhere);
-        }
+        response.extensions_mut().extend(relay::marks(&self));
         // Protocols of others answer in their own forms.
         response.extensions_mut().insert(self);
         response

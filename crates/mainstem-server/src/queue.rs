@@ -50,23 +50,23 @@ pub(crate) async fn store(
         let is_stored = stored.is_ok();
         let _ = sender.send(stored);
         if is_stored {
-            watch(app.stop.clone(), journal, run).await;
+            watch(app.draining.clone(), journal, run).await;
         } else {
             run.cancel();
         }
     };
     // A shutdown drops the work, and the run stays stored.
-    tasks.drive_or(work, || ());
+    tasks.drive(work);
     stored.await.unwrap_or_else(|_| Err(unrecorded()))
 }
 
-/// Removes a stored run once it has begun or was cancelled. If this server stops before, the run
+/// Removes a stored run once it has begun or was cancelled. If this server drains before, the run
 /// stays stored for another process.
-async fn watch(stop: CancellationToken, journal: Arc<dyn Journal>, run: RunHandle) {
+async fn watch(draining: CancellationToken, journal: Arc<dyn Journal>, run: RunHandle) {
     tokio::select! {
         () = run.begun() => {}
-        () = stop.cancelled() => {
-            // An active run is stopped with all others.
+        () = draining.cancelled() => {
+            // An active run may end.
             let is_active = run.session().active().is_some_and(|active| active.id() == run.id());
             if !is_active && matches!(run.status(), RunStatus::Queued) {
                 run.cancel_because(CancelReason::Shutdown);
@@ -104,14 +104,14 @@ pub(crate) async fn restore(app: &Arc<App>, session: &Session, tenant: &Tenant) 
     let (app, session, tenant) = (app.clone(), session.clone(), tenant.clone());
     let tasks = session.task_set().clone();
     let rest = async move {
-        while !app.stop.is_cancelled() && !session.has_failed() {
+        while !app.draining.is_cancelled() && !session.has_failed() {
             sleep(INTERVAL).await;
             if restore_now(&app, &session, &tenant).await {
                 return;
             }
         }
     };
-    tasks.drive_or(rest, || ());
+    tasks.drive(rest);
 }
 
 /// Returns `true` if everything is restored.
@@ -129,8 +129,8 @@ async fn restore_now(app: &Arc<App>, session: &Session, tenant: &Tenant) -> bool
             Some(_) => told(journal.unqueue_run(&run.id).await).is_some(),
             None => match again(app, &caller, session, &run).await {
                 Ok(handle) => {
-                    let watch = watch(app.stop.clone(), journal.clone(), handle);
-                    session.task_set().drive_or(watch, || ());
+                    let watch = watch(app.draining.clone(), journal.clone(), handle);
+                    session.task_set().drive(watch);
                     true
                 }
                 Err(problem) => refuse(&**journal, session, &run, &problem).await,

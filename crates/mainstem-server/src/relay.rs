@@ -5,13 +5,14 @@ use std::{
     convert::Infallible,
     future::pending,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use axum::{
     Router,
     body::{Body, Bytes, to_bytes},
     extract::{Request, State},
-    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header, request},
+    http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header, request},
     middleware::Next,
     response::{IntoResponse, Response},
 };
@@ -26,8 +27,11 @@ use mainstem::{
 };
 use mainstem_api::{Code, NewRun, OnDisconnect, RunView, StreamForm};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio_util::task::TaskTracker;
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::{Instant, timeout},
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     app::App,
@@ -52,6 +56,13 @@ const RUN: usize = 64 << 20;
 /// How often a request is tried again here if the node that had the session has ended.
 const ATTEMPTS: usize = 3;
 
+/// How long a node that drains keeps a request for a run, before another node tries to have the
+/// session.
+const KEPT: Duration = Duration::from_secs(1);
+
+/// How long a request waits for the session of a node that drains.
+const DRAINED: Duration = Duration::from_secs(60);
+
 /// Of the caller's headers, those that say who the caller is: the other node gets the tenant.
 const SECRET: [HeaderName; 4] = [
     header::AUTHORIZATION,
@@ -73,6 +84,22 @@ impl Elsewhere {
         let session = problem.more.get(Self::MEMBER).filter(|_| problem.code == Code::SessionBusy)?;
         Some(Self(session.as_str()?.parse().ok()?))
     }
+}
+
+/// In the extensions of a refusal: the server drains, and another node can do what is asked.
+#[derive(Clone, Copy)]
+struct Drains;
+
+/// Returns what other nodes are told by the extensions of a refusal.
+pub(crate) fn marks(problem: &Problem) -> Extensions {
+    let mut marks = Extensions::new();
+    if let Some(elsewhere) = Elsewhere::of(problem) {
+        marks.insert(elsewhere);
+    }
+    if problem.body().code == Code::ShuttingDown {
+        marks.insert(Drains);
+    }
+    marks
 }
 
 /// In the extensions of a request that another node has sent: its caller, who is known there.
@@ -131,7 +158,8 @@ pub(crate) async fn relay(State(app): State<Arc<App>>, mut request: Request, nex
     request.extensions_mut().insert(known.clone());
     let (parts, body) = request.into_parts();
     let mut response = next.clone().run(Request::from_parts(parts.clone(), body)).await;
-    for _ in 0..ATTEMPTS {
+    let (mut attempts, until) = (ATTEMPTS, Instant::now() + DRAINED);
+    while attempts > 0 {
         let Some(session) = elsewhere(&response) else { break };
         // A session is refused to a caller who is known.
         let (Some(tenant), body) = known.get() else { break };
@@ -144,6 +172,7 @@ pub(crate) async fn relay(State(app): State<Arc<App>>, mut request: Request, nex
             None => None,
         };
         let asked = if reader.is_some() { without_form(&parts) } else { parts.clone() };
+        let sent = Instant::now();
         match pass_on(&*relay, &session, &asked, tenant, &body).await {
             Ok(Some(answer)) => {
                 return match reader {
@@ -151,8 +180,11 @@ pub(crate) async fn relay(State(app): State<Arc<App>>, mut request: Request, nex
                     None => answer,
                 };
             }
-            // No node has it open now: it can be opened here.
+            // No node has it open now, or its node drains: it can be opened here.
             Ok(None) => {
+                if sent.elapsed() < KEPT || Instant::now() > until {
+                    attempts -= 1;
+                }
                 response = next.clone().run(Request::from_parts(parts.clone(), Body::from(body))).await;
             }
             Err(error) => return app.unreadable(&error).into_response(),
@@ -288,11 +320,11 @@ pub(crate) async fn answer_others(app: &App, router: Router) -> Infallible {
         // Before a request is taken: others may have room for it.
         let Ok(place) = places.clone().acquire_owned().await else { return pending().await };
         let Some(asked) = asked.next().await else { return pending().await };
-        tasks.spawn(answer(router.clone(), asked, place));
+        tasks.spawn(answer(router.clone(), app.stop.clone(), asked, place));
     }
 }
 
-async fn answer(router: Router, asked: Asked, place: OwnedSemaphorePermit) {
+async fn answer(router: Router, stop: CancellationToken, asked: Asked, place: OwnedSemaphorePermit) {
     let answering = async {
         let response = match relayed_request(&asked.request) {
             Ok(request) => {
@@ -301,6 +333,9 @@ async fn answer(router: Router, asked: Asked, place: OwnedSemaphorePermit) {
             }
             Err(why) => unanswered(&why).into_response(),
         };
+        if response.extensions().get::<Drains>().is_some() {
+            let _ = timeout(KEPT, stop.cancelled()).await;
+        }
         send(&asked, response, place).await
     };
     tokio::select! {
@@ -318,7 +353,7 @@ async fn answer(router: Router, asked: Asked, place: OwnedSemaphorePermit) {
 /// Sends a response. Its body may be a stream without an end, so it holds no place.
 async fn send(asked: &Asked, response: Response, place: OwnedSemaphorePermit) -> Result<(), JournalError> {
     let head = ResponseHead {
-        is_elsewhere: elsewhere(&response).is_some(),
+        is_elsewhere: elsewhere(&response).is_some() || response.extensions().get::<Drains>().is_some(),
         status: response.status().as_u16(),
         headers: texts(response.headers(), &[]),
     };

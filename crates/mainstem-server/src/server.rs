@@ -11,12 +11,12 @@ use axum::{
 use mainstem::{BuildError, Harness, message::Role, session::Keep};
 use mainstem_api::Code;
 use mainstem_outbound::{Host, Reach};
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, time::sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::Span;
 
 use crate::{
-    app::{App, Limits, Served},
+    app::{App, Limits, Served, shutting_down},
     body,
     hosts::Hosts,
     jobs::work,
@@ -41,6 +41,9 @@ pub(crate) const DEFAULTS: Limits = Limits {
     jobs_per_tenant: None,
     keep: Keep::all(),
 };
+
+/// How often a server that drains looks for active runs.
+const DRAIN_POLL: Duration = Duration::from_millis(20);
 
 /// A harness that is served. Cheap to clone; clones are the same server.
 ///
@@ -267,6 +270,21 @@ impl Server {
     /// Serves until the token is cancelled. Then runs are refused and streams end; a call over MCP
     /// ends with its run. Active runs continue; [`Harness::shutdown`] stops them.
     ///
+    /// To stop without cutting anything off, [drain](Self::drain) the server, shut the harness down
+    /// while readers still see how its runs end, and cancel the token then:
+    ///
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use mainstem::Harness;
+    /// # use mainstem_server::Server;
+    /// # use tokio_util::sync::CancellationToken;
+    /// # async fn stop(server: Server, harness: Harness, stop: CancellationToken) {
+    /// let _ = tokio::time::timeout(Duration::from_secs(30), server.drain()).await;
+    /// harness.shutdown(Duration::from_secs(2)).await;
+    /// stop.cancel();
+    /// # }
+    /// ```
+    ///
     /// With a journal that nodes share, a request about a session that another node has open is
     /// answered by that node, through the journal's database; and this one answers others. A
     /// session whose node has ended in the middle of a run is taken over.
@@ -293,15 +311,30 @@ impl Server {
         let app = self.0.clone();
         let stopped = async move {
             stop.run_until_cancelled(app.close_idle_sessions()).await;
+            app.draining.cancel();
             app.stop.cancel();
         };
-        let until_stop = &self.0.stop;
-        let continued = Box::pin(until_stop.run_until_cancelled(self.0.continue_tasks()));
+        let (until_drain, until_stop) = (&self.0.draining, &self.0.stop);
+        let continued = Box::pin(until_drain.run_until_cancelled(self.0.continue_tasks()));
+        let taken_over = Box::pin(until_drain.run_until_cancelled(take_over(&self.0)));
+        let pruned = Box::pin(until_drain.run_until_cancelled(prune(&self.0)));
         let answered = Box::pin(until_stop.run_until_cancelled(answer_others(&self.0, self.router())));
-        let taken_over = Box::pin(until_stop.run_until_cancelled(take_over(&self.0)));
-        let pruned = Box::pin(until_stop.run_until_cancelled(prune(&self.0)));
+        let handed_over = Box::pin(until_stop.run_until_cancelled(self.0.hand_over_sessions()));
         let worked = Box::pin(until_stop.run_until_cancelled(work(&self.0, self.router())));
-        let _ = tokio::join!(stopped, continued, answered, taken_over, pruned, worked);
+        let _ = tokio::join!(stopped, continued, taken_over, pruned, answered, handed_over, worked);
+    }
+
+    /// Begins no runs or jobs from now on, and waits until the active ones are over. Everything else
+    /// is served as before, so that people see how they end, answer and cancel them. `/readyz`
+    /// answers that the server is shutting down, and idle sessions are left to other nodes, as are
+    /// runs that are queued in a journal.
+    ///
+    /// This can't be undone. Dropping the future stops the wait alone.
+    pub async fn drain(&self) {
+        self.0.draining.cancel();
+        while self.live_runs() > 0 {
+            sleep(DRAIN_POLL).await;
+        }
     }
 
     /// Returns how many runs are queued or active.
@@ -317,9 +350,8 @@ impl std::fmt::Debug for Server {
 }
 
 pub(crate) async fn ready(State(app): State<Arc<App>>) -> Response {
-    if app.stop.is_cancelled() {
-        let detail = "the server is shutting down";
-        return Problem::new(Code::ShuttingDown, detail).into_response();
+    if app.draining.is_cancelled() {
+        return shutting_down().into_response();
     }
     match app.health.check(&app).await {
         Ok(()) => "ready\n".into_response(),

@@ -175,7 +175,7 @@ impl Run {
         let (handle, tasks) = (self.handle(), self.handle.session().task_set().clone());
         let stopped = handle.clone();
         let on_shutdown = move || stopped.cancel_because(CancelReason::Shutdown);
-        tasks.drive_or(async move { drop(self.reply().await) }, on_shutdown);
+        tasks.drive_with(async move { drop(self.reply().await) }, on_shutdown);
         handle
     }
 

@@ -64,6 +64,8 @@ pub(crate) struct Inner {
     pub(crate) live: DashMap<TaskId, Live>,
     pub(crate) tracker: TaskTracker,
     pub(crate) stop: CancellationToken,
+    /// Cancelled when a shutdown has waited for its grace.
+    no_grace: CancellationToken,
     /// Changes whenever a task of this set has ended.
     pub(crate) ends: watch::Sender<u64>,
     /// Parents that have no tasks, so that their model calls need not read the store.
@@ -209,6 +211,7 @@ impl TaskSet {
             live: DashMap::new(),
             tracker: TaskTracker::new(),
             stop: CancellationToken::new(),
+            no_grace: CancellationToken::new(),
             ends: watch::Sender::new(0),
             without_tasks: DashSet::new(),
             is_renewing: Mutex::new(false),
@@ -235,40 +238,37 @@ impl TaskSet {
     }
 
     /// Drives a future to its end that is not a task but outlives its caller, such as a detached
-    /// run. [`shutdown`](Self::shutdown) drops it.
+    /// delivery. [`shutdown`](Self::shutdown) drops it.
     ///
     /// # Panics
     /// Outside a tokio runtime.
     pub fn drive(&self, work: impl Future<Output = ()> + Send + 'static) {
-        self.drive_or(work, || {});
+        let (stop, mut work) = (self.0.stop.clone(), boxed(work));
+        spawn(&self.0.tracker, async move { _ = stop.run_until_cancelled(work.as_mut()).await });
     }
 
-    /// Drives work as [`drive`](Self::drive) does, and calls `on_shutdown` before a
-    /// [`shutdown`](Self::shutdown) drops it.
+    /// Drives work as [`drive`](Self::drive) does, but a [`shutdown`](Self::shutdown) calls
+    /// `on_shutdown` and drops the work only after its grace.
     ///
     /// # Panics
     /// Outside a tokio runtime.
-    pub fn drive_or(
+    pub fn drive_with(
         &self,
         work: impl Future<Output = ()> + Send + 'static,
         on_shutdown: impl FnOnce() + Send + 'static,
     ) {
-        self.drive_boxed(Box::pin(work), Box::new(on_shutdown));
+        self.drive_boxed(boxed(work), Box::new(on_shutdown));
     }
 
-    /// Drives work of one type, whatever it is: the runtime's code for a task is not small.
-    fn drive_boxed(
-        &self,
-        mut work: Pin<Box<dyn Future<Output = ()> + Send>>,
-        on_shutdown: Box<dyn FnOnce() + Send>,
-    ) {
-        let stop = self.0.stop.clone();
+    fn drive_boxed(&self, mut work: Driven, on_shutdown: Box<dyn FnOnce() + Send>) {
+        let (stop, no_grace) = (self.0.stop.clone(), self.0.no_grace.clone());
         let driven = async move {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => on_shutdown(),
-                () = work.as_mut() => {}
+                () = work.as_mut() => return,
             }
+            no_grace.run_until_cancelled(work).await;
         };
         spawn(&self.0.tracker, driven);
     }
@@ -323,6 +323,7 @@ impl TaskSet {
         inner.cancel_all(&inner.live_where(|_| true), &CancelReason::Shutdown);
         inner.tracker.close();
         if timeout(grace, inner.tracker.wait()).await.is_err() {
+            inner.no_grace.cancel();
             // Repeated, because a task that has just begun may not have its handle yet.
             while timeout(AGAIN, inner.tracker.wait()).await.is_err() {
                 inner.live.iter().for_each(|live| live.abort.iter().for_each(AbortHandle::abort));
@@ -333,6 +334,13 @@ impl TaskSet {
         }
         lease_renewal::release(inner).await;
     }
+}
+
+/// Work of one type, whatever it is: the runtime's code for a task is not small.
+type Driven = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+fn boxed(work: impl Future<Output = ()> + Send + 'static) -> Driven {
+    Box::pin(work)
 }
 
 impl Inner {

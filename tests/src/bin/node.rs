@@ -6,11 +6,14 @@ use mainstem::{model::scripted::Turn, prelude::*, workspace::SessionFiles};
 use mainstem_postgres::{Node, Settings};
 use mainstem_server::{Server, Tokens};
 use serde_json::{Map, Value, json};
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, time::timeout};
 use tokio_util::sync::CancellationToken;
 
 /// How many turns the script of the leader has: more than any session of the tests needs.
 const TURNS: usize = 400;
+
+/// How long runs may continue after a signal to stop.
+const GRACE: Duration = Duration::from_millis(300);
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -41,6 +44,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let stopped = async {
         let mut signal = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
         signal.recv().await;
+        let _ = timeout(GRACE, server.drain()).await;
+        harness.shutdown(Duration::from_secs(2)).await;
         stop.cancel();
         std::io::Result::Ok(())
     };
@@ -48,7 +53,6 @@ async fn main() -> Result<(), Box<dyn Error>> {
         async { server.serve(listener, stop.clone()).await.map_err(Box::<dyn Error>::from) },
         async { Ok(stopped.await?) }
     )?;
-    harness.shutdown(Duration::from_secs(2)).await;
     if let Some(journal) = harness.journal() {
         journal.close().await?;
     }

@@ -88,17 +88,24 @@ fn a_stop_lets_runs_end_and_cancels_them_when_the_grace_is_over() {
         ask(&address, "POST /v1/sessions/one/runs", "accept: text/event-stream\r\n", r#"{"input": "go"}"#);
     let mut begun = [0; 2048];
     assert!(follower.read(&mut begun).unwrap() > 0);
-    // Until it runs.
-    std::thread::sleep(Duration::from_millis(200));
+    let mut client = mainstem("run --session two go").env("MAINSTEM_SERVER", &format!("http://{address}"));
+    client = client.env("MAINSTEM_TOKEN", TOKEN);
+    let client = client.start();
+    // Until they run.
+    std::thread::sleep(Duration::from_millis(600));
     let at = Instant::now();
     running.signal("TERM");
     running.wait();
     assert!(at.elapsed() < Duration::from_secs(6), "{:?}", at.elapsed());
     let done = running.done();
     assert_eq!(done.code, Some(0), "{done:?}");
-    assert!(done.stderr.ends_with("stopping; a second signal stops at once\ncancelling 1 run\n"), "{done:?}");
+    assert!(done.stderr.ends_with("stopping; a second signal stops at once\ncancelling 2 runs\n"), "{done:?}");
     let rest = answer(follower);
-    assert!(!rest.contains("event: end\n"), "a reader that is sent away comes back: {rest}");
+    let end = rest.rfind("\"outcome\":\"cancelled\"").expect("a reader sees how its run ends");
+    assert!(rest[end..].contains("event: end\n"), "{rest}");
+    let done = client.done();
+    assert_eq!(done.code, Some(1), "{done:?}");
+    assert!(done.stderr.ends_with("error: cancelled by the shutdown of the harness\n"), "{done:?}");
 }
 
 #[test]

@@ -71,7 +71,9 @@ pub(crate) async fn work(app: &Arc<App>, router: Router) -> Infallible {
             per_tenant: app.limits.jobs_per_tenant,
             held: held.keys().cloned().collect(),
         };
-        for job in told(jobs.take(take).await) {
+        // A server that drains waits for the ends of those that it has.
+        let taken = if app.draining.is_cancelled() { Vec::new() } else { told(jobs.take(take).await) };
+        for job in taken {
             let cancel = CancellationToken::new();
             held.insert(job.id.clone(), cancel.clone());
             active.push(Work { app, router: &router, jobs: &*jobs }.run(job, cancel));

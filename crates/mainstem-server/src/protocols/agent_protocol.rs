@@ -31,7 +31,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use self::submission::{first_event, run_id};
 use super::post_with_body;
 use crate::{
-    app::App,
+    app::{App, shutting_down},
     body::{Body, Path, Query},
     caller::Caller,
     feed::{Available, Subscription, available, respond},
@@ -167,7 +167,7 @@ async fn wait(
         tokio::select! {
             biased;
             () = app.stop.cancelled() => {
-                return Err(Problem::new(Code::ShuttingDown, "the server is shutting down").retry_after(5));
+                return Err(shutting_down());
             }
             changed = timeout_at(deadline, changed) => if changed.is_err() {
                 let error = format!("wait timeout after {} ms", timeout.as_millis());

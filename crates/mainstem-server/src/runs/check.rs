@@ -9,7 +9,11 @@ use mainstem_api::{self as api, Code, Input, NewRun};
 use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
 
-use crate::{app::App, caller::Caller, problem::Problem};
+use crate::{
+    app::{App, shutting_down},
+    caller::Caller,
+    problem::Problem,
+};
 
 /// The most rules of a caller: each call of a tool is held against all of them.
 const MAX_RULES: usize = 1_024;
@@ -45,8 +49,7 @@ pub(crate) async fn compile_with<T: Send + 'static>(
         let _permit = permit;
         compile()
     };
-    let stopping = |_| Problem::new(Code::ShuttingDown, "the server is shutting down");
-    spawn_blocking(work).await.map_err(stopping)
+    spawn_blocking(work).await.map_err(|_| shutting_down())
 }
 
 async fn compile(schema: Value, app: &App, tenant: &Tenant) -> Result<OutputSchema, Problem> {

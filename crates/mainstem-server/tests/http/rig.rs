@@ -47,6 +47,11 @@ impl Rig {
         self.servers.live_runs()
     }
 
+    /// Lets it begin no more runs, and waits for the active ones.
+    pub(crate) async fn drain(&self) {
+        self.servers.drain().await;
+    }
+
     /// Ends it as a process ends, so that another can have its journal.
     pub(crate) async fn end(mut self) {
         self.stopped().await;

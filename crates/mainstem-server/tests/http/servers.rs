@@ -47,6 +47,10 @@ impl Servers {
         self.server.live_runs()
     }
 
+    pub(crate) async fn drain(&self) {
+        self.server.drain().await;
+    }
+
     /// Waits until it has stopped, with its runs.
     pub(crate) async fn stopped(&mut self) {
         (&mut self.serving).await.unwrap();

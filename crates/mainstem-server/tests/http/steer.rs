@@ -262,6 +262,40 @@ async fn a_server_that_stops_sends_readers_away_and_takes_no_more_runs() {
 }
 
 #[tokio::test]
+async fn a_server_that_drains_serves_the_runs_that_it_has() {
+    let rig = Rig::of(main_says([Turn::new().text("I hang").hang()])).await;
+    let begun: Value = rig.post("/v1/sessions/s/runs", json!({ "input": "go" })).await.json().await.unwrap();
+    let mut reader = rig.get("/v1/sessions/s/events").await;
+    while !String::from_utf8_lossy(&reader.chunk().await.unwrap().unwrap()).contains("I hang") {}
+    let cancelled = async {
+        until_status(&rig, "/readyz", 503).await;
+        let refused = rig.post("/v1/sessions/t/runs", json!({ "input": "go" })).await;
+        assert_eq!(
+            (refused.status().as_u16(), refused.headers()["retry-after"].to_str().unwrap()),
+            (503, "5")
+        );
+        assert_eq!(refused.json::<Value>().await.unwrap()["code"], "shutting_down");
+        // People see how a run ends, and end it.
+        assert_eq!(rig.get_json("/v1/sessions/s/fleet").await["agents"][0]["phase"], "speaking");
+        let cancel = format!("/v1/runs/{}/cancel", begun["id"].as_str().unwrap());
+        assert_eq!(rig.post(&cancel, json!({})).await.status(), 202);
+    };
+    let drained = tokio::time::timeout(ms(5000), async { tokio::join!(rig.drain(), cancelled) });
+    drained.await.expect("the cancelled run is over");
+    let mut text = String::new();
+    while !text.contains("\"outcome\":\"cancelled\"") {
+        text += &String::from_utf8_lossy(&reader.chunk().await.unwrap().expect("the stream goes on"));
+    }
+    rig.stop.cancel();
+}
+
+async fn until_status(rig: &Rig, path: &str, status: u16) {
+    while rig.get(path).await.status() != status {
+        tokio::time::sleep(ms(5)).await;
+    }
+}
+
+#[tokio::test]
 async fn there_is_only_so_much_room() {
     // Each has limits of its own.
     if SERVERS > 1 {

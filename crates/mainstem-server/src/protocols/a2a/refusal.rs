@@ -2,7 +2,7 @@
 
 use axum::{
     extract::Request,
-    http::{HeaderMap, HeaderValue, StatusCode, header},
+    http::{Extensions, HeaderMap, HeaderValue, StatusCode, header},
     middleware::Next,
     response::{IntoResponse, Response},
 };
@@ -14,7 +14,7 @@ use mainstem_a2a::{
 use mainstem_api::Code;
 use serde_json::Value;
 
-use crate::{problem::Problem, relay::Elsewhere};
+use crate::{problem::Problem, relay};
 
 /// Why a request is refused.
 #[derive(Debug)]
@@ -27,8 +27,8 @@ struct Inner {
     status: Option<StatusCode>,
     /// The headers that the status requires.
     headers: HeaderMap,
-    /// The session that another node has open, if that is why.
-    elsewhere: Option<Elsewhere>,
+    /// What other nodes are told.
+    marks: Extensions,
 }
 
 impl Refusal {
@@ -59,16 +59,14 @@ impl Refusal {
     fn response(self, status: StatusCode, media_type: &'static str, body: &Value) -> Response {
         let mut response = (status, self.0.headers, body.to_string()).into_response();
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
-        if let Some(elsewhere) = self.0.elsewhere {
-            response.extensions_mut().insert(elsewhere);
-        }
+        response.extensions_mut().extend(self.0.marks);
         response
     }
 }
 
 impl From<A2AError> for Refusal {
     fn from(error: A2AError) -> Self {
-        Self(Box::new(Inner { error, status: None, headers: HeaderMap::new(), elsewhere: None }))
+        Self(Box::new(Inner { error, status: None, headers: HeaderMap::new(), marks: Extensions::new() }))
     }
 }
 
@@ -102,12 +100,12 @@ impl From<Problem> for Refusal {
         // that the protocol has no error for.
         let is_kept = code == error_code::INTERNAL_ERROR || matches!(body.status, 408 | 413 | 415 | 429);
         let status = StatusCode::from_u16(body.status).ok().filter(|_| is_kept);
-        let elsewhere = Elsewhere::of(&problem);
+        let marks = relay::marks(&problem);
         let headers = problem.into_response().headers().clone();
         let kept = [header::RETRY_AFTER, header::WWW_AUTHENTICATE];
         let headers = headers.into_iter().filter_map(|(name, value)| Some((name?, value)));
         let headers = headers.filter(|(name, _)| kept.contains(name)).collect();
-        Self(Box::new(Inner { error, status, headers, elsewhere }))
+        Self(Box::new(Inner { error, status, headers, marks }))
     }
 }
 

@@ -14,11 +14,14 @@ use mainstem_a2a::{
     extension::Extension,
     sdk::{A2AError, GetTaskRequest, ListTasksRequest, ListTasksResponse, Task},
 };
-use mainstem_api::Code;
 use tokio::time::timeout;
 
 use super::{Call, messages, refusal::Refusal, rpc::Answer};
-use crate::{app::App, problem::Problem, readers::ReaderPermit, relay::Elsewhere};
+use crate::{
+    app::{App, shutting_down, unrecorded},
+    readers::ReaderPermit,
+    relay::Elsewhere,
+};
 
 /// How long the answer to a cancel waits for the end of the task.
 const CANCEL_WAIT: Duration = Duration::from_secs(5);
@@ -65,12 +68,11 @@ pub(super) async fn settle(app: &App, fold: &mut TaskFold, mut cursor: Cursor) -
         tokio::select! {
             biased;
             () = app.stop.cancelled() => {
-                let detail = "the server is shutting down";
-                return Err(Problem::new(Code::ShuttingDown, detail).retry_after(5).into());
+                return Err(shutting_down().into());
             }
             event = cursor.next() => match event {
                 Some(event) => fold.apply(&event),
-                None => return Err(crate::app::unrecorded().into()),
+                None => return Err(unrecorded().into()),
             },
         }
     }
