@@ -33,7 +33,9 @@ impl mainstem_http::Dialect for Dialect {
             adapted.no_caching = true;
         } else if says(&["thinking.type.enabled", "budget_tokens"]) {
             adapted.no_budget = true;
-        } else if says(&["the effort parameter", "adaptive thinking", "thinking.type.adaptive"]) {
+        } else if says(&["the effort parameter", "adaptive thinking", "thinking.type.adaptive"])
+            || says(&["output_config: Extra inputs", "output_config.effort: Extra inputs"])
+        {
             adapted.no_effort = true;
         } else if says(&["temperature", "top_p"]) {
             adapted.no_sampling = true;

@@ -37,9 +37,10 @@
 //! * `max_output_tokens`: `max_tokens`; without it 32 000, which every model since Claude 4 can
 //!   write, and the thinking budget on top
 //! * `effort` (`low`, `medium`, `high`, `xhigh`, `max`): [adaptive thinking] and
-//!   `output_config.effort`, for Claude 4.6 and later; left out once a model has refused it
-//! * `thinking_budget`: [manual thinking] with this budget, 1 024 at least, for Claude 4.6 and
-//!   earlier; once a model has refused it, the effort instead, if there is one
+//!   `output_config.effort`, for Claude 4.6 and later; left out once a model has refused it.
+//!   `minimal`, which other vendors have, is `low`
+//! * `thinking_budget`: [manual thinking] with this budget, for Claude 4.6 and earlier; a smaller
+//!   one than 1 024 is 1 024; once a model has refused it, the effort instead, if there is one
 //! * `effort: none`, `thinking_budget: 0`: `thinking: {"type": "disabled"}`
 //! * `temperature`, `top_p`: themselves, but while thinking no `temperature` and a `top_p` only
 //!   from 0.95, for others are refused

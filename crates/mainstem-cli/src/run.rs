@@ -16,11 +16,11 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, anyhow, ensure};
 use mainstem::client::Server;
 use mainstem::{
     Harness,
-    api::{AnySession, Code, Error, NewRun},
+    api::{AnySession, Code, Error, NewRun, RunState},
     message::SessionId,
     policy::PlanMode,
 };
@@ -99,6 +99,7 @@ fn here(args: &args::Run, source: &Source, person: Person, runtime: &Runtime) ->
     let reads = Reads::agents(args.foreign);
     let mut config = trust::settle(args.settings(), source, reads, terminal).or_exit(Exit::Config)?;
     check_background(args).or_exit(Exit::Usage)?;
+    ensure_not_queued(args).or_exit(Exit::Usage)?;
     let project = canonical(&workspace(&config.settings).value).display().to_string();
     let approval = approval(args, Some(&mut config), project, person).or_exit(Exit::Usage)?;
     let options = request::options(args, &config.settings.budget).or_exit(Exit::Usage)?;
@@ -169,12 +170,21 @@ fn check_background(args: &args::Run) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Checks `--queue`: another process can't use a session of this one.
+fn ensure_not_queued(args: &args::Run) -> anyhow::Result<()> {
+    ensure!(!args.queue, "--queue: only sessions on a server have several runs at once; add --server");
+    Ok(())
+}
+
 fn drive(args: &args::Run, plan: Plan, terminal: Terminal, runtime: &Runtime) -> Result<Exit, Fault> {
     let Plan { session, run, prompt, harness, notes, allowed } = plan;
     let mut sinks = sinks(args, terminal, &prompt, Warnings::new(harness.clone(), &notes), allowed)?;
     notes.iter().for_each(|note| sinks.progress.note(note));
     runtime.block_on(async {
         let begun = session.run(run).await.map_err(|error| refused(args, error))?;
+        if args.queue && begun.run.view().await.is_ok_and(|run| run.status == RunState::Queued) {
+            sinks.progress.note("the run is queued; it begins when the active run of the session has ended");
+        }
         let mut drive = Drive::new(args, sinks, session, begun);
         drive.until_end().await;
         let is_patient = drive.is_patient();
@@ -213,7 +223,12 @@ fn refused(args: &args::Run, error: Error) -> Fault {
     let has_no_turn =
         args.resume && error.problem().is_some_and(|problem| problem.code == Code::NothingToResume);
     let exit = if has_no_turn { Exit::Usage } else { Exit::Failed };
-    let error = host::advised(error);
+    let is_busy = error.problem().is_some_and(|problem| problem.code == Code::RunActive);
+    let error = match host::advised(error) {
+        // The server names the member of a body.
+        error if is_busy => anyhow!(error.to_string().replace("`\"queue\": true`", "--queue")),
+        error => error,
+    };
     let error = match &args.session {
         Some(id) if args.resume => error.context(format!("--session {id}")).context("--resume"),
         Some(id) => error.context(format!("--session {id}")),

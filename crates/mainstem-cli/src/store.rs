@@ -69,18 +69,27 @@ fn is_writable(path: &Path) -> bool {
 pub(crate) fn open(at: Option<&JournalAt>) -> anyhow::Result<Store> {
     match at {
         Some(JournalAt::Database(url)) => database::join(url),
-        Some(JournalAt::File(path)) => open_file(path),
-        None => open_file(&default_path()?),
+        Some(JournalAt::File(path)) => {
+            ensure_folder(path).with_context(|| format!("the journal {}", path.display()))?;
+            open_file(path)
+        }
+        None => {
+            let path = default_path()?;
+            path.parent().map_or(Ok(()), fs::create_dir_all)?;
+            open_file(&path)
+        }
     }
 }
 
+/// Checks that the folder of a journal exists: one that does not may be mistyped.
+fn ensure_folder(path: &Path) -> anyhow::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let missing = folder.filter(|folder| !folder.is_dir());
+    missing.map_or(Ok(()), |folder| Err(anyhow!("there is no folder {}", folder.display())))
+}
+
 fn open_file(path: &Path) -> anyhow::Result<Store> {
-    let open = || {
-        if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent)?;
-        }
-        anyhow::Ok(of_file(SqliteJournal::open(path)?))
-    };
+    let open = || anyhow::Ok(of_file(SqliteJournal::open(path)?));
     open().with_context(|| format!("the journal {}", path.display()))
 }
 

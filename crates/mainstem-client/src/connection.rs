@@ -58,7 +58,7 @@ pub(crate) struct Request<'a> {
 
 impl Connection {
     /// # Errors
-    /// If the address is not an HTTP URL, or the TLS library can't be initialized.
+    /// If the address is not an HTTP URL, has a query or a fragment, or the TLS library can't be initialized.
     pub(crate) fn new(address: &str, reach: Option<&Reach>) -> Result<Self, Error> {
         let base = address.trim_end_matches('/').trim_end_matches("/v1");
         let url = Url::parse(base).map_err(|error| match base.contains("://") {
@@ -69,6 +69,9 @@ impl Connection {
         let shown = if url.has_host() { shown(&url) } else { named(address).to_owned() };
         if !["http", "https"].contains(&url.scheme()) {
             return Err(Error::invalid(shown, WRITTEN));
+        }
+        if url.query().is_some() || url.fragment().is_some() {
+            return Err(Error::invalid(shown, "an address ends before `?` and `#`"));
         }
         if let Some(reach) = reach {
             reach.check(&url).map_err(|error| invalid(&shown, error))?;
@@ -210,7 +213,8 @@ impl Connection {
 /// Returns the problem of a response, which a proxy may have written.
 fn problem(status: StatusCode, body: &[u8]) -> Problem {
     serde_json::from_slice(body).unwrap_or_else(|_| {
-        let mut problem = Problem::new(Code::Other("http".into()), status.to_string());
+        let detail = format!("{status}; the answer is not from a Mainstem server");
+        let mut problem = Problem::new(Code::Other("http".into()), detail);
         problem.status = status.as_u16();
         problem
     })

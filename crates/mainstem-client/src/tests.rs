@@ -45,7 +45,16 @@ fn only_http_addresses_are_accepted() {
     check("u:secret@[x", "the address: an address begins with http:// or https://");
     check("u:secret@host:7878", "the address: an address begins with http:// or https://");
     check("//u:secret@host", "the address: an address begins with http:// or https://");
-    assert_eq!(Server::at("http://u:p@host:1/prefix/v1/?k=v").unwrap().address(), "http://host:1/prefix/v1");
+    check("http://u:p@host:1/prefix/?k=v", "http://host:1/prefix: an address ends before `?` and `#`");
+    check("http://host/#token=secret", "http://host: an address ends before `?` and `#`");
+    assert_eq!(Server::at("http://u:p@host:1/prefix/v1/").unwrap().address(), "http://host:1/prefix");
+}
+
+#[tokio::test]
+async fn an_answer_of_another_server_is_told() {
+    let other = server("HTTP/1.1 404 Not Found\r\n\r\n<h1>No such page</h1>", 0);
+    let error = other.sessions(&SessionQuery::default()).await.unwrap_err().to_string();
+    assert!(error.ends_with(": 404 Not Found; the answer is not from a Mainstem server"), "{error}");
 }
 
 #[tokio::test]

@@ -186,7 +186,12 @@ fn identify(app: &App, parts: &Parts) -> Result<Caller, Problem> {
 
 /// Returns the tenant that a request names in its header, by default that of its token.
 fn named_tenant(app: &App, own: &Tenant, headers: &HeaderMap) -> Result<Tenant, Problem> {
-    let Some(name) = headers.get(TENANT_HEADER) else { return Ok(own.clone()) };
+    let mut names = headers.get_all(TENANT_HEADER).into_iter();
+    let Some(name) = names.next() else { return Ok(own.clone()) };
+    if names.next().is_some() {
+        let detail = format!("the request has more than one `{TENANT_HEADER}`");
+        return Err(Problem::new(Code::BadId, detail));
+    }
     let name = String::from_utf8_lossy(name.as_bytes());
     match own {
         Some(own) if own.as_str() == name => Ok(Some(own.clone())),

@@ -15,7 +15,7 @@ use axum::{
     http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
-use mainstem::{Harness, journal::Figures, react::RunOutcome};
+use mainstem::{Harness, journal::Figures, message::Usage, react::RunOutcome};
 use mainstem_api::Code;
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
@@ -55,6 +55,9 @@ pub(crate) struct Metrics {
     seconds: Histogram,
     runs: Family<End, Counter>,
     tokens: Family<Direction, Counter>,
+    dollars: Counter<f64, AtomicU64>,
+    /// Runs whose cost is unknown.
+    unpriced: Counter,
     events: Counter<u64, AtomicU64>,
     encoded: Counter<u64, AtomicU64>,
     active: Gauge,
@@ -85,6 +88,18 @@ impl Metrics {
                 "tokens",
                 "Tokens of runs that have ended, with all their agents",
                 Family::default(),
+            ),
+            dollars: registered(
+                to,
+                "cost_dollars",
+                "Cost of runs that have ended, with all their agents, as far as it is known",
+                Counter::default(),
+            ),
+            unpriced: registered(
+                to,
+                "runs_of_unknown_cost",
+                "Runs that have ended and whose cost is unknown",
+                Counter::default(),
             ),
             events: registered(to, "events_sent", "Events that readers were sent", Counter::default()),
             encoded: registered(
@@ -150,6 +165,11 @@ impl Metrics {
             let used = ended.usage.inclusive;
             self.tokens.get_or_create(&Direction { direction: "input" }).inc_by(used.input_tokens);
             self.tokens.get_or_create(&Direction { direction: "output" }).inc_by(used.output_tokens);
+            match ended.usage.inclusive_cost {
+                Some(millionths) => _ = self.dollars.inc_by(Duration::from_micros(millionths).as_secs_f64()),
+                None if used == Usage::default() => {}
+                None => _ = self.unpriced.inc(),
+            }
         }
     }
 

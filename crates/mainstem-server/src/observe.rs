@@ -10,7 +10,7 @@ use axum::{
 use tokio::time::Instant;
 use tracing::{Instrument, Span};
 
-use crate::app::App;
+use crate::{app::App, relay};
 
 /// The route of a request whose path is unknown, and the method of one with an unusual method.
 const UNKNOWN: &str = "-";
@@ -50,7 +50,7 @@ pub(crate) async fn observe(State(app): State<Arc<App>>, request: Request, next:
     let route = route.as_ref().map_or(UNKNOWN, MatchedPath::as_str);
     app.metrics.answered(&method, route, status, took);
     let ms = took.as_secs_f64() * 1000.0;
-    if status.is_server_error() {
+    if status.is_server_error() && !relay::drains(&response) {
         tracing::error!(method, route, status = status.as_u16(), ms, "request");
     } else {
         tracing::info!(method, route, status = status.as_u16(), ms, "request");

@@ -90,6 +90,11 @@ impl Elsewhere {
 #[derive(Clone, Copy)]
 struct Drains;
 
+/// Returns `true` if a request is refused because the server drains.
+pub(crate) fn drains(response: &Response) -> bool {
+    response.extensions().get::<Drains>().is_some()
+}
+
 /// Returns what other nodes are told by the extensions of a refusal.
 pub(crate) fn marks(problem: &Problem) -> Extensions {
     let mut marks = Extensions::new();
@@ -333,7 +338,7 @@ async fn answer(router: Router, stop: CancellationToken, asked: Asked, place: Ow
             }
             Err(why) => unanswered(&why).into_response(),
         };
-        if response.extensions().get::<Drains>().is_some() {
+        if drains(&response) {
             let _ = timeout(KEPT, stop.cancelled()).await;
         }
         send(&asked, response, place).await
@@ -353,7 +358,7 @@ async fn answer(router: Router, stop: CancellationToken, asked: Asked, place: Ow
 /// Sends a response. Its body may be a stream without an end, so it holds no place.
 async fn send(asked: &Asked, response: Response, place: OwnedSemaphorePermit) -> Result<(), JournalError> {
     let head = ResponseHead {
-        is_elsewhere: elsewhere(&response).is_some() || response.extensions().get::<Drains>().is_some(),
+        is_elsewhere: elsewhere(&response).is_some() || drains(&response),
         status: response.status().as_u16(),
         headers: texts(response.headers(), &[]),
     };

@@ -319,7 +319,7 @@ async fn until_free(session: &Session) {
 /// Adds how a run can be queued.
 fn run_active(active: RunActive) -> Problem {
     let mut problem = mainstem_api::Problem::from(active);
-    problem.detail.push_str(" (`\"queue\": true`)");
+    problem.detail.push_str(", or queue this run (`\"queue\": true`)");
     problem.into()
 }
 

@@ -55,7 +55,7 @@ pub enum RunError {
 /// # }
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("another run of the session is active{}; wait for its end, cancel it, or queue this run", named(.run))]
+#[error("another run of the session is active{}; wait for its end or cancel it", named(.run))]
 #[non_exhaustive]
 pub struct RunActive {
     /// The active run; `None` if it has just begun or ended.

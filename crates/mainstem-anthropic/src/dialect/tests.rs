@@ -34,7 +34,10 @@ fn only_a_refusal_of_the_field_itself_is_heeded() {
     check(400, "max_tokens must be greater than thinking.budget_tokens", None);
     check(400, "This model does not support the effort parameter.", effort);
     check(400, "adaptive thinking is not supported on this model", effort);
+    check(400, "output_config: Extra inputs are not permitted", effort);
+    check(400, "output_config.effort: Extra inputs are not permitted", effort);
     check(400, "output_config.effort: 'utmost' is not supported", None);
+    check(400, "output_config.format: Extra inputs are not permitted", None);
     check(400, "system.0.cache_control: Extra inputs are not permitted", caching);
     check(400, "A maximum of 4 blocks with cache_control may be provided. Found 5.", None);
 }

@@ -180,6 +180,8 @@ fn a_model_thinks_by_an_effort_or_a_budget() {
         check(Some(word), None, ToolChoice::Auto, adaptive(word));
     }
     check(Some(" low "), None, ToolChoice::Required, adaptive("low"));
+    check(Some("minimal"), None, ToolChoice::Auto, adaptive("low"));
+    check(None, Some(1), ToolChoice::Auto, manual(1024, 33_024));
     check(None, Some(10_000), ToolChoice::Auto, manual(10_000, 42_000));
     check(Some("low"), Some(10_000), ToolChoice::None, manual(10_000, 42_000));
     let plain = json!({ "max_tokens": 32_000 });

@@ -12,6 +12,11 @@ use serde_json::{Value, json};
 
 use crate::dialect::Dialect;
 
+/// The smallest [budget][manual] that the API takes.
+///
+/// [manual]: https://platform.claude.com/docs/en/build-with-claude/extended-thinking
+const MIN_BUDGET: u32 = 1024;
+
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Thinking<'a> {
     /// As the model does by default.
@@ -33,7 +38,9 @@ impl<'a> Thinking<'a> {
             (Some(0), _) | (None, Some("none")) => Self::Off,
             // Refused beside a forced call, which adaptive thinking is not.
             (Some(_), _) if is_forced(request) => Self::Unsaid,
-            (Some(budget), _) => Self::Manual { budget },
+            (Some(budget), _) => Self::Manual { budget: budget.max(MIN_BUDGET) },
+            // The lowest effort of other vendors.
+            (None, Some("minimal")) if !dialect.no_effort => Self::Adaptive { effort: "low" },
             (None, Some(effort)) if !dialect.no_effort => Self::Adaptive { effort },
             (None, _) => Self::Unsaid,
         }

@@ -52,6 +52,9 @@ pub(crate) struct Run {
     pub(crate) resume: bool,
     #[command(flatten)]
     pub(crate) at: SettingsServer,
+    /// If a run of the session is active on the server, wait until it has ended.
+    #[arg(long, requires = "session", conflicts_with = "resume")]
+    pub(crate) queue: bool,
 
     /// What stdout gets.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t, help_heading = "Output")]

@@ -47,7 +47,7 @@ pub(super) fn new_run(args: &args::Run, prompt: &str, options: RunOptions) -> an
         false if args.attach.is_empty() => Some(Input(prompt.into())),
         false => Some(Input(attached(&args.attach)?.into_message(prompt))),
     };
-    Ok(NewRun { input, resume: args.resume, options, ..NewRun::default() })
+    Ok(NewRun { input, resume: args.resume, queue: args.queue, options, ..NewRun::default() })
 }
 
 fn attached(files: &[PathBuf]) -> anyhow::Result<Attachments> {

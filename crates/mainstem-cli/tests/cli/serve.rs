@@ -99,13 +99,35 @@ fn a_stop_lets_runs_end_and_cancels_them_when_the_grace_is_over() {
     assert!(at.elapsed() < Duration::from_secs(6), "{:?}", at.elapsed());
     let done = running.done();
     assert_eq!(done.code, Some(0), "{done:?}");
-    assert!(done.stderr.ends_with("stopping; a second signal stops at once\ncancelling 2 runs\n"), "{done:?}");
+    assert!(
+        done.stderr.ends_with("stopping; a second signal stops at once\ncancelling 2 runs\n"),
+        "{done:?}"
+    );
     let rest = answer(follower);
     let end = rest.rfind("\"outcome\":\"cancelled\"").expect("a reader sees how its run ends");
     assert!(rest[end..].contains("event: end\n"), "{rest}");
     let done = client.done();
     assert_eq!(done.code, Some(1), "{done:?}");
     assert!(done.stderr.ends_with("error: cancelled by the shutdown of the harness\n"), "{done:?}");
+}
+
+#[test]
+fn a_run_waits_for_an_active_one_if_it_is_queued() {
+    let (_running, address) = serve("--demo-pace 0.5");
+    let url = format!("http://{address}");
+    let at_server = |command: &str| mainstem(command).args(&["--server", &url]).env("MAINSTEM_TOKEN", TOKEN);
+    let first = at_server("run --session s go").start();
+    std::thread::sleep(Duration::from_millis(500));
+    let done = at_server("run --session s again").run();
+    assert_eq!(done.code, Some(1), "{done:?}");
+    assert!(
+        done.stderr.ends_with("wait for its end or cancel it, or queue this run (--queue)\n"),
+        "{done:?}"
+    );
+    let queued = at_server("run --session s --queue again").run();
+    assert_eq!((queued.code, first.done().code), (Some(0), Some(0)), "{queued:?}");
+    assert!(queued.stderr.contains("the run is queued; it begins when"), "{queued:?}");
+    assert_eq!(mainstem("run --session s --queue go").run().code, Some(2), "there is no server");
 }
 
 #[test]

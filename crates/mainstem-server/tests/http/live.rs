@@ -235,6 +235,8 @@ async fn the_operator_sends_requests_as_a_tenant() {
     let run = session["active_run"].as_str().unwrap();
     let (status, _) = sent(Method::POST, &format!("/v1/runs/{run}/cancel"), TOKEN, "acme").await;
     assert_eq!(status, 202);
+    let twice = rig.ask(Method::GET, "/v1/sessions").header("mainstem-tenant", "acme");
+    assert_eq!(twice.header("mainstem-tenant", "globex").send().await.unwrap().status(), 400);
     // A tenant may name itself, and no other.
     assert_eq!(get("/v1/sessions/theirs", ACME, "acme").await.0, 200);
     for (token, tenant, status, code) in [

@@ -4,7 +4,9 @@
 use std::collections::BTreeSet;
 
 use mainstem::{
+    message::Usage,
     model::scripted::Turn,
+    policy::{Cost, Price, Prices},
     prelude::{ScriptedModel, ToolError, tool_fn},
 };
 use reqwest::Method;
@@ -19,7 +21,11 @@ fn hello() -> ScriptedModel {
 
 #[tokio::test]
 async fn figures_are_counted_and_tell_nothing_else() {
-    let rig = Rig::of(hello()).await;
+    let priced = Price::new(Cost::from_dollars(1), Cost::from_dollars(10));
+    let turn = Turn::new().text("Hello.").usage(Usage::new(1000, 500));
+    let harness = fleet(ScriptedModel::new().agent("main", [turn]));
+    let harness = harness.with_prices(Prices::default().with_price("scripted", priced));
+    let rig = Rig::start(harness, |builder| builder).await;
     rig.run("secret-session", "a secret question").await;
     rig.frames("/v1/sessions/secret-session/events?follow=false", None).await;
     rig.stranger(Method::GET, "/v1/sessions").send().await.unwrap();
@@ -29,6 +35,9 @@ async fn figures_are_counted_and_tell_nothing_else() {
     for line in [
         "mainstem_runs_total{outcome=\"success\"} 1",
         "mainstem_runs_active 0",
+        "mainstem_tokens_total{direction=\"input\"} 1000",
+        "mainstem_cost_dollars_total 0.006",
+        "mainstem_runs_of_unknown_cost_total 0",
         "mainstem_sessions_open 1",
         "mainstem_http_requests_total{method=\"POST\",route=\"/v1/sessions/{session}/runs\",status=\"200\"} 1",
         "mainstem_http_requests_total{method=\"GET\",route=\"/v1/sessions\",status=\"401\"} 1",
@@ -40,6 +49,9 @@ async fn figures_are_counted_and_tell_nothing_else() {
     let sent = text.lines().find_map(|line| line.strip_prefix("mainstem_events_sent_total ")).unwrap();
     assert!(sent.parse::<u64>().unwrap() > 5, "{text}");
     assert!(!text.contains("secret") && !text.contains(TOKEN), "{text}");
+    let unpriced = Rig::of(hello()).await;
+    unpriced.run("s", "go").await;
+    assert_eq!(unpriced.figure("runs_of_unknown_cost_total").await, 1);
     // Once counted, an end is not counted again.
     let again = rig.get("/metrics").await.text().await.unwrap();
     assert!(again.contains("mainstem_runs_total{outcome=\"success\"} 1\n"), "{again}");
