@@ -52,7 +52,10 @@ fn a_session_goes_on_in_the_next_run() {
         _ => vec![Step::Text("Blue.")],
     });
     let dir = tempfile::tempdir().unwrap();
-    let journal = dir.path().join("deep/down/journal.db");
+    let mistyped = run(&server, &dir.path().join("deep/journal.db"), "Remember blue.").run();
+    assert!(mistyped.code == Some(3) && mistyped.stderr.contains("there is no folder /"), "{mistyped:?}");
+    assert!(!dir.path().join("deep").exists() && server.requests().is_empty());
+    let journal = dir.path().join("journal.db");
     assert_eq!(run(&server, &journal, "Remember blue.").run().stdout, "I will.\n");
     let second = run(&server, &journal, "Which?").run();
     assert_eq!((second.code, &*second.stdout, &*second.stderr), (Some(0), "Blue.\n", ""));
