@@ -10,7 +10,7 @@ use axum::{
 use tokio::time::Instant;
 use tracing::{Instrument, Span};
 
-use crate::{app::App, relay};
+use crate::{app::App, jobs::OfJob, relay};
 
 /// The route of a request whose path is unknown, and the method of one with an unusual method.
 const UNKNOWN: &str = "-";
@@ -37,6 +37,10 @@ impl fmt::Debug for RequestSpans {
 }
 
 pub(crate) async fn observe(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    // Jobs send their requests within the server, and log what becomes of them.
+    if request.extensions().get::<OfJob>().is_some() {
+        return next.run(request).await;
+    }
     let begun = Instant::now();
     let route = request.extensions().get::<MatchedPath>().cloned();
     let method = match request.method().as_str() {

@@ -151,16 +151,19 @@ impl Work<'_> {
                 return postpone(job, problem.detail);
             }
             Answer::Refused(problem) => {
+                tracing::warn!(job = %job.id, why = problem.detail, "a job can't begin");
                 let failure = Failure::new(problem.code.as_str(), problem.detail);
                 return finish(job, own.run_id.clone(), Outcome::Error, Some(failure));
             }
         };
+        tracing::info!(job = %job.id, session = %session, run = %begun.id, "a job has begun");
         self.record(job, &begun).await;
         // A run of an earlier attempt may have a key that is forgotten.
         let keyed_until = Instant::now() + if own.run_id.is_none() { KEYED } else { Duration::ZERO };
         let run = AwaitedRun { work: self, job: &own, session: &session, tenant, keyed_until };
         let run = run.ended(begun, cancel).await;
         let outcome = run.status.outcome().unwrap_or(Outcome::Cancelled);
+        tracing::info!(job = %job.id, run = %run.id, outcome = outcome.as_str(), "a job has ended");
         finish(job, Some(run.id), outcome, run.error)
     }
 

@@ -376,7 +376,7 @@ async fn a_message_that_is_refused_leaves_no_configuration() {
 #[tokio::test]
 async fn more_contexts_are_listed_than_sessions_may_be_open() {
     let dir = tempfile::TempDir::new().unwrap();
-    let model = ScriptedModel::new().agent("main", (0..12).map(|_| Turn::new().text("Hello.")));
+    let model = ScriptedModel::new().agent("main", (0..13).map(|_| Turn::new().text("Hello.")));
     let journal = SqliteJournal::open(dir.path().join("j.db")).unwrap();
     let harness = fleet(model).with_journal(journal);
     let build = |server: Builder| server.with_protocol(Protocol::A2a).with_max_sessions(4);
@@ -384,8 +384,44 @@ async fn more_contexts_are_listed_than_sessions_may_be_open() {
     for number in 0..12 {
         rig.run(&format!("talk-{number}"), "Hi").await;
     }
-    let listed = result(rpc(&rig, "ListTasks", json!({}))).await;
-    assert_eq!(listed["tasks"].as_array().unwrap().len(), 12, "{listed}");
+    rig.run("talk-7", "Hi").await;
+    let open = rig.figure("sessions_evicted_total").await;
+    let list = async |params: Value| {
+        let listed = result(rpc(&rig, "ListTasks", params)).await;
+        let contexts = listed["tasks"].as_array().unwrap().iter();
+        let contexts: Vec<_> = contexts.map(|task| task["contextId"].as_str().unwrap().to_owned()).collect();
+        (
+            contexts,
+            listed["totalSize"].as_u64().unwrap(),
+            listed["nextPageToken"].as_str().unwrap().to_owned(),
+        )
+    };
+    let (all, total, none) = list(json!({})).await;
+    assert_eq!((all.len(), total, &*none), (13, 13, ""));
+    assert_eq!(all.iter().filter(|context| *context == "talk-7").count(), 2);
+    // In pages, with a filter or without.
+    for filter in [Value::Null, json!("TASK_STATE_COMPLETED")] {
+        for size in [1, 2, 5, 12] {
+            let (mut pages, mut token) = (Vec::new(), String::new());
+            loop {
+                let page = list(json!({ "pageSize": size, "pageToken": token, "status": filter })).await;
+                assert_eq!(page.1, 13, "{size}");
+                pages.extend(page.0);
+                token = page.2;
+                if token.is_empty() {
+                    break;
+                }
+            }
+            assert_eq!(pages, all, "{size} {filter}");
+        }
+    }
+    assert_eq!(list(json!({ "contextId": "talk-7", "pageSize": 1 })).await.1, 2);
+    // Sessions are read, and not opened for it.
+    assert_eq!(rig.figure("sessions_evicted_total").await, open);
+    for token in ["talk-7", "talk-7/ghost", "ghost/ghost", "/"] {
+        let refused = rpc(&rig, "ListTasks", json!({ "pageToken": token })).send().await.unwrap();
+        assert_eq!(refused.json::<Value>().await.unwrap()["error"]["code"], -32602, "{token}");
+    }
 }
 
 #[tokio::test]
