@@ -15,11 +15,11 @@
 //! # What is streamed
 //! Each [event](https://platform.claude.com/docs/en/build-with-claude/streaming) becomes its deltas
 //! at once; `Usage` and `Stop` come last. `Usage` comes first, too: the prompt is paid for even if
-//! the answer is cut off. Thinking is stored with its signature, redacted thinking as an empty block
-//! with its data, and both are sent back unchanged; thinking without a signature of this vendor is
-//! not sent. Blocks of the vendor's own tools (web search …) are stored in empty
-//! thinking blocks and sent back; the answer is the text around them. A response that is cut off,
-//! without `stop_reason` and `message_stop`, is an error; so is an `error` event.
+//! the answer is cut off. Thinking is stored with its signature, redacted thinking as an empty
+//! block with its data, and both are sent back unchanged; thinking without a signature of this
+//! vendor is not sent. Blocks of the vendor's own tools (web search …) are stored in empty thinking
+//! blocks and sent back; the answer is the text around them. A response that is cut off, without
+//! `stop_reason` and `message_stop`, is an error; so is an `error` event.
 //!
 //! | `stop_reason` | [`StopReason`](mainstem_message::StopReason) |
 //! |---|---|

@@ -58,7 +58,8 @@ pub(crate) struct Request<'a> {
 
 impl Connection {
     /// # Errors
-    /// If the address is not an HTTP URL, has a query or a fragment, or the TLS library can't be initialized.
+    /// If the address is not an HTTP URL, has a query or a fragment, or the TLS library can't be
+    /// initialized.
     pub(crate) fn new(address: &str, reach: Option<&Reach>) -> Result<Self, Error> {
         let base = address.trim_end_matches('/').trim_end_matches("/v1");
         let url = Url::parse(base).map_err(|error| match base.contains("://") {

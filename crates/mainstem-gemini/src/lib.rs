@@ -38,10 +38,10 @@
 //! `skip_thought_signature_validator`.
 //!
 //! # What is streamed
-//! Each chunk becomes its deltas at once; `Usage` and `Stop` come last. `Usage` comes with the first
-//! chunk, too, and before an error: what an answer that is cut off has used counts. The form without
-//! `alt=sse`, a JSON array, is read too, once it is complete. The service's own actions (code that it runs,
-//! tools of its own) are discarded.
+//! Each chunk becomes its deltas at once; `Usage` and `Stop` come last. `Usage` comes with the
+//! first chunk, too, and before an error: what an answer that is cut off has used counts. The form
+//! without `alt=sse`, a JSON array, is read too, once it is complete. The service's own actions
+//! (code that it runs, tools of its own) are discarded.
 //!
 //! * a filter's reason, such as `SAFETY`, or the prompt is blocked: `ContentFilter`, after a
 //!   thought that says which reason it was

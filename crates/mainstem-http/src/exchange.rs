@@ -58,8 +58,8 @@ pub trait Decode: Send + Unpin + 'static {
         None
     }
 
-    /// Returns the tokens that the response has reported so far. Those of a response that is cut off
-    /// or fails count, too.
+    /// Returns the tokens that the response has reported so far. Those of a response that is cut
+    /// off or fails count, too.
     fn usage(&mut self) -> Option<Usage>;
 
     /// Returns `true` if the last payload was the end.

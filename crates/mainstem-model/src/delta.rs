@@ -111,8 +111,8 @@ pub enum ModelDelta {
 }
 
 impl ModelDelta {
-    /// Returns `true` if this is part of the answer. Its [`Usage`](Self::Usage) is not: a service may
-    /// report the tokens of a prompt before it fails.
+    /// Returns `true` if this is part of the answer. Its [`Usage`](Self::Usage) is not: a service
+    /// may report the tokens of a prompt before it fails.
     pub fn is_content(&self) -> bool {
         !matches!(
             self,

@@ -41,9 +41,9 @@
 //! reason; chat completions for everything else. A conversation may switch between the two.
 //!
 //! # What is streamed
-//! Each chunk or event becomes its deltas at once; `Usage` and `Stop` come last. A response that has
-//! failed and says what it has used yields its `Usage` before the error. A refusal is text,
-//! and the reason to stop. A response that is cut off is an error; so is an error that the server
+//! Each chunk or event becomes its deltas at once; `Usage` and `Stop` come last. A response that
+//! has failed and says what it has used yields its `Usage` before the error. A refusal is text, and
+//! the reason to stop. A response that is cut off is an error; so is an error that the server
 //! reports in the middle of its stream.
 //!
 //! Chat completions: reasoning is read from `reasoning_content`, `reasoning` and Mistral's thinking

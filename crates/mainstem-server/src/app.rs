@@ -370,7 +370,7 @@ impl Drop for Ending {
     }
 }
 
-/// Returns the problem of a server that begins no runs any more.
+/// Returns the problem of a request for a run while the server drains.
 pub(crate) fn shutting_down() -> Problem {
     Problem::new(Code::ShuttingDown, "the server is shutting down").retry_after(5)
 }

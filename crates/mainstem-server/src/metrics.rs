@@ -15,7 +15,7 @@ use axum::{
     http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
-use mainstem::{Harness, journal::Figures, message::Usage, react::RunOutcome};
+use mainstem::{Harness, event::Rollup, journal::Figures, message::Usage, react::RunOutcome};
 use mainstem_api::Code;
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
@@ -54,10 +54,7 @@ pub(crate) struct Metrics {
     requests: Family<Route, Counter>,
     seconds: Histogram,
     runs: Family<End, Counter>,
-    tokens: Family<Direction, Counter>,
-    dollars: Counter<f64, AtomicU64>,
-    /// Runs whose cost is unknown.
-    unpriced: Counter,
+    spent: Spent,
     events: Counter<u64, AtomicU64>,
     encoded: Counter<u64, AtomicU64>,
     active: Gauge,
@@ -83,24 +80,7 @@ impl Metrics {
             requests: registered(to, "http_requests", "Requests that were answered", Family::default()),
             seconds: registered(to, "http_request_seconds", "Until an answer began", seconds),
             runs: registered(to, "runs", "Runs that have ended", Family::default()),
-            tokens: registered(
-                to,
-                "tokens",
-                "Tokens of runs that have ended, with all their agents",
-                Family::default(),
-            ),
-            dollars: registered(
-                to,
-                "cost_dollars",
-                "Cost of runs that have ended, with all their agents, as far as it is known",
-                Counter::default(),
-            ),
-            unpriced: registered(
-                to,
-                "runs_of_unknown_cost",
-                "Runs that have ended and whose cost is unknown",
-                Counter::default(),
-            ),
+            spent: Spent::new(to),
             events: registered(to, "events_sent", "Events that readers were sent", Counter::default()),
             encoded: registered(
                 to,
@@ -162,14 +142,7 @@ impl Metrics {
         let how = outcome.map_or("dropped", |ended| ended.outcome.as_str()).to_owned();
         self.runs.get_or_create(&End { outcome: how }).inc();
         if let Some(ended) = outcome {
-            let used = ended.usage.inclusive;
-            self.tokens.get_or_create(&Direction { direction: "input" }).inc_by(used.input_tokens);
-            self.tokens.get_or_create(&Direction { direction: "output" }).inc_by(used.output_tokens);
-            match ended.usage.inclusive_cost {
-                Some(millionths) => _ = self.dollars.inc_by(Duration::from_micros(millionths).as_secs_f64()),
-                None if used == Usage::default() => {}
-                None => _ = self.unpriced.inc(),
-            }
+            self.spent.add(&ended.usage);
         }
     }
 
@@ -179,6 +152,38 @@ impl Metrics {
 
     pub(crate) fn sent(&self, events: u64) {
         self.events.inc_by(events);
+    }
+}
+
+/// What runs that have ended have used, with all their agents.
+struct Spent {
+    tokens: Family<Direction, Counter>,
+    dollars: Counter<f64, AtomicU64>,
+    /// Runs whose cost is unknown.
+    unpriced: Counter,
+}
+
+impl Spent {
+    fn new(to: &mut Registry) -> Self {
+        let tokens = "Tokens of runs that have ended, with all their agents";
+        let dollars = "Cost of runs that have ended, with all their agents, as far as it is known";
+        let unpriced = "Runs that have ended and whose cost is unknown";
+        Self {
+            tokens: registered(to, "tokens", tokens, Family::default()),
+            dollars: registered(to, "cost_dollars", dollars, Counter::default()),
+            unpriced: registered(to, "runs_of_unknown_cost", unpriced, Counter::default()),
+        }
+    }
+
+    fn add(&self, usage: &Rollup) {
+        let used = usage.inclusive;
+        self.tokens.get_or_create(&Direction { direction: "input" }).inc_by(used.input_tokens);
+        self.tokens.get_or_create(&Direction { direction: "output" }).inc_by(used.output_tokens);
+        match usage.inclusive_cost {
+            Some(millionths) => _ = self.dollars.inc_by(Duration::from_micros(millionths).as_secs_f64()),
+            None if used == Usage::default() => {}
+            None => _ = self.unpriced.inc(),
+        }
     }
 }
 

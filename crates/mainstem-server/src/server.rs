@@ -324,8 +324,8 @@ impl Server {
         let _ = tokio::join!(stopped, continued, taken_over, pruned, answered, handed_over, worked);
     }
 
-    /// Begins no runs or jobs from now on, and waits until the active ones are over. Everything else
-    /// is served as before, so that people see how they end, answer and cancel them. `/readyz`
+    /// Begins no runs or jobs from now on, and waits until the active ones are over. Everything
+    /// else is served as before, so that people see how they end, answer and cancel them. `/readyz`
     /// answers that the server is shutting down, and idle sessions are left to other nodes, as are
     /// runs that are queued in a journal.
     ///

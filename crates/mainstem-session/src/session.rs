@@ -293,8 +293,8 @@ impl Session {
         Ok(Run::new(self.clone(), vec![Arc::new(input)], options, Some(permit)))
     }
 
-    /// Begins a run as soon as no other run of the session is active, in the order of the calls. The
-    /// run has its place from this call on, and starts when it is polled.
+    /// Begins a run as soon as no other run of the session is active, in the order of the calls.
+    /// The run has its place from this call on, and starts when it is polled.
     ///
     /// Until then its status is [`Queued`](crate::RunStatus::Queued), and dropping it gives its
     /// place up. A run that is held and not polled keeps those behind it waiting.

@@ -118,7 +118,8 @@ async fn what_an_answer_has_used_counts_if_it_is_cut_off() {
     let ended = "!transport: HOST ended the connection before its answer was complete";
     check::<Messages>(events(&[start, TEXT]), &format!("{} Hi {ended}", usage(1))).await;
     check::<Messages>(events(&[start, TEXT, more]), &format!("{} Hi {} {ended}", usage(1), usage(9))).await;
-    // A server that is overloaded is asked again: the tokens of the prompt are no part of an answer.
+    // A server that is overloaded is asked again: the tokens of the prompt are no part of an
+    // answer.
     let overloaded = r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#;
     let mut failed = events(&[start, overloaded]);
     failed[0] = head(
