@@ -1,5 +1,6 @@
 //! Readers that are slow, late, many, or absent.
 
+use futures_util::FutureExt as _;
 use mainstem::{
     event::{CancelReason, LogOptions, Outcome, SessionLog},
     model::scripted::Turn,
@@ -173,6 +174,20 @@ async fn a_queued_run_that_is_cancelled_or_dropped_leaves_the_queue() {
     assert!(session.queued().is_empty());
     // A turn that is held and dropped is free again.
     drop(first);
+    assert!(session.run("three").unwrap().reply().await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_queued_run_that_is_cancelled_as_its_turn_comes_does_not_begin() {
+    let session = fleet(3, LogOptions::default()).session("s");
+    let first = session.run("one").unwrap();
+    let mut second = session.queue("two");
+    assert!(second.next().now_or_never().is_none(), "it waits");
+    drop(first);
+    second.handle().cancel_because(CancelReason::Shutdown);
+    assert!(second.next().await.is_none());
+    assert!(session.runs()[0].never_began, "{:?}", session.runs());
+    // Its permit is free again.
     assert!(session.run("three").unwrap().reply().await.is_ok());
 }
 

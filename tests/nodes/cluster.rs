@@ -40,8 +40,18 @@ impl Cluster {
         Self::with_tokens(servers, "").await
     }
 
+    /// Starts servers whose runs have this long to end when they are told to stop.
+    pub(crate) async fn with_grace(servers: usize, grace: Duration) -> Self {
+        let grace = grace.as_millis().to_string();
+        Self::with(servers, "", |command| _ = command.env("GRACE_MS", &grace)).await
+    }
+
     /// Starts servers with these tokens, in the form of a token file.
     pub(crate) async fn with_tokens(servers: usize, tokens: &str) -> Self {
+        Self::with(servers, tokens, |_| ()).await
+    }
+
+    async fn with(servers: usize, tokens: &str, set: impl Fn(&mut Command)) -> Self {
         let (database, files) = (Postgres::start(), tempfile::tempdir().unwrap());
         // The tables, once.
         mainstem_postgres::migrate(&Settings::parse(&database.url()).unwrap()).await.unwrap();
@@ -50,7 +60,8 @@ impl Cluster {
         for number in 0..servers {
             let network = Proxy::before([database.port()]).await;
             let url = database.url_at(network.port());
-            let command = command(&url, &format!("node-{number}"), tokens, files.path());
+            let mut command = command(&url, &format!("node-{number}"), tokens, files.path());
+            set(&mut command);
             started.push(Server::start(command, network, balancer.clone()));
         }
         Self { database, servers: started, balancer, _files: files }
@@ -104,10 +115,15 @@ impl Server {
         self.balancer.add(self.port);
     }
 
-    /// Asks the process to stop, and waits for that.
-    pub(crate) async fn stop(&mut self) {
+    /// Asks the process to stop.
+    pub(crate) fn terminate(&self) {
         self.balancer.remove(self.port);
         self.signal("TERM");
+    }
+
+    /// Asks the process to stop, and waits for that.
+    pub(crate) async fn stop(&mut self) {
+        self.terminate();
         let ended = async {
             while self.process.try_wait().unwrap().is_none() {
                 sleep(Duration::from_millis(20)).await;

@@ -6,4 +6,5 @@
 mod checker;
 mod client;
 mod cluster;
+mod drain;
 mod plain;

@@ -159,14 +159,18 @@ impl<M: Model> Call<M> {
                 self.state = State::Sent(sent);
                 ControlFlow::Break(Some(Ok(delta)))
             }
-            (Some(Err(error)), Some(request)) if is_refusal(&error) && self.refusals < REFUSALS => {
+            // One that has cost something is left to who repeats calls and counts them.
+            (Some(Err(error)), Some(request))
+                if is_refusal(&error) && self.refusals < REFUSALS && sent.usage.is_none() =>
+            {
                 self.refusals += 1;
                 let waiting = sent.permit.wait_again(&request.session, self.refusals <= REFUSALS_AT_PLACE);
                 self.begin(request, waiting, Some(&error), cx)
             }
             (end, request) => {
                 sent.permit.end(sent.usage);
-                let is_in_vain = |error: &ModelError| request.is_some() && is_refusal(error);
+                let is_last = request.is_some() && self.refusals >= REFUSALS;
+                let is_in_vain = |error: &ModelError| is_last && is_refusal(error);
                 ControlFlow::Break(match end {
                     Some(Err(error)) if is_in_vain(&error) => Some(Err(error.with_repeats(REFUSALS + 1))),
                     end => end,

@@ -197,6 +197,7 @@ impl App {
 
     /// Opens a caller's session, which may be new.
     pub(crate) async fn open(self: &Arc<Self>, caller: &Caller, id: &str) -> Result<Session, Problem> {
+        self.leave_to_others(caller, &id.parse::<SessionId>()?).await?;
         let opened = caller.harness.open_session(id).await;
         let session = self.usable(opened.map_err(|error| self.unopened(&error))?)?;
         take_over::take_up(self, &session, &caller.tenant).await;
@@ -209,11 +210,27 @@ impl App {
     }
 
     async fn find(self: &Arc<Self>, caller: &Caller, id: &SessionId) -> Result<Session, Problem> {
+        self.leave_to_others(caller, id).await?;
         let found = caller.harness.sessions().find(id).await;
         let found = found.map_err(|error| self.unopened(&error))?;
         let session = self.usable(found.ok_or_else(|| Problem::not_found("session", id.as_str()))?)?;
         take_over::take_up(self, &session, &caller.tenant).await;
         Ok(session)
+    }
+
+    /// Refuses a session that is not open here while this node drains: it would end the turn that
+    /// another node has left, and not take it up.
+    async fn leave_to_others(&self, caller: &Caller, id: &SessionId) -> Result<(), Problem> {
+        let is_left = self.draining.is_cancelled() && take_over::is_shared(self);
+        let Some(journal) = caller.harness.journal().filter(|_| is_left) else { return Ok(()) };
+        if caller.harness.sessions().get(id).is_some() {
+            return Ok(());
+        }
+        match journal.is_open(id).await {
+            Ok(true) => Err(self.unreadable(&JournalError::Busy { session: id.clone() })),
+            Ok(false) => Err(shutting_down().left_to_others()),
+            Err(error) => Err(self.unreadable(&error)),
+        }
     }
 
     /// Refuses a session whose record has failed, so that no reader sees events that a restart
@@ -332,7 +349,7 @@ impl App {
     /// Reserves one of the runs for a tenant.
     pub(crate) fn admit(&self, tenant: &Tenant) -> Result<Share, Problem> {
         if self.draining.is_cancelled() {
-            return Err(shutting_down());
+            return Err(shutting_down().left_to_others());
         }
         self.run_shares.take(tenant).ok_or_else(|| {
             let most = self.run_shares.most();

@@ -60,7 +60,8 @@ async fn source_and_scope(
     }
     match app.session(caller, id).await {
         Ok(session) => Ok((Source::from(&session), scope_of(app, caller, &session, run).await?)),
-        Err(busy) if busy.body().code == Code::SessionBusy => {
+        // A node that drains opens no sessions.
+        Err(busy) if matches!(busy.body().code, Code::SessionBusy | Code::ShuttingDown) => {
             elsewhere(app, caller, &id.parse()?, run, busy).await
         }
         Err(problem) => Err(problem),

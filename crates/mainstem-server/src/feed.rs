@@ -249,6 +249,10 @@ impl Feed {
                 self.release_run();
                 Err(Phase::Cut)
             }
+            () = self.permit.left_to_others() => {
+                self.release_run();
+                Err(Phase::Cut)
+            }
             event = self.cursor.next() => event.map(Some).ok_or_else(|| self.after_last()),
             () = sleep_until(until) => Ok(None),
         }

@@ -12,7 +12,10 @@ use crate::relay;
 
 /// A response that is an error ([RFC 9457](https://www.rfc-editor.org/rfc/rfc9457)).
 #[derive(Clone, Debug)]
-pub(crate) struct Problem(Box<Body>);
+pub(crate) struct Problem {
+    body: Box<Body>,
+    is_left_to_others: bool,
+}
 
 /// The member that says after how many milliseconds the client may try again.
 const RETRY_AFTER: &str = "retry_after_ms";
@@ -34,12 +37,12 @@ impl Problem {
     }
 
     pub(crate) fn is_not_found(&self) -> bool {
-        self.0.status == StatusCode::NOT_FOUND
+        self.body.status == StatusCode::NOT_FOUND
     }
 
     /// Adds a member.
     pub(crate) fn with(self, name: &str, value: impl Into<Value>) -> Self {
-        self.0.with_member(name, value).into()
+        Self { body: Box::new(self.body.with_member(name, value)), ..self }
     }
 
     /// Adds the time after which the client may try again.
@@ -47,9 +50,18 @@ impl Problem {
         self.with(RETRY_AFTER, seconds * 1000)
     }
 
+    /// Says that nothing was done, and that another node can do it, because this one drains.
+    pub(crate) fn left_to_others(self) -> Self {
+        Self { is_left_to_others: true, ..self }
+    }
+
+    pub(crate) fn is_left_to_others(&self) -> bool {
+        self.is_left_to_others
+    }
+
     /// Puts the places that it names below a place.
     pub(crate) fn below(mut self, place: &str) -> Self {
-        let errors = self.0.more.get_mut("errors").and_then(Value::as_array_mut);
+        let errors = self.body.more.get_mut("errors").and_then(Value::as_array_mut);
         for pointer in errors.into_iter().flatten().filter_map(|error| error.get_mut("pointer")) {
             *pointer = format!("{place}{}", pointer.as_str().unwrap_or_default()).into();
         }
@@ -59,33 +71,33 @@ impl Problem {
     /// Returns the refusal as an error of the API.
     #[cfg(feature = "mcp")]
     pub(crate) fn into_error(self) -> Error {
-        Error::from(*self.0)
+        Error::from(*self.body)
     }
 
     /// What it says.
     pub(crate) fn body(&self) -> &Body {
-        &self.0
+        &self.body
     }
 
     /// The body of the response.
     pub(crate) fn json(&self) -> String {
-        serde_json::to_string(&self.0).unwrap_or_default()
+        serde_json::to_string(&self.body).unwrap_or_default()
     }
 
     /// Returns its body as a value.
     pub(crate) fn value(&self) -> Value {
-        serde_json::to_value(&self.0).unwrap_or_default()
+        serde_json::to_value(&self.body).unwrap_or_default()
     }
 
     /// `Retry-After`, in seconds.
     fn delay(&self) -> Option<HeaderValue> {
-        Some((self.0.more.get(RETRY_AFTER)?.as_u64()? / 1000).into())
+        Some((self.body.more.get(RETRY_AFTER)?.as_u64()? / 1000).into())
     }
 }
 
 impl From<Body> for Problem {
     fn from(body: Body) -> Self {
-        Self(Box::new(body))
+        Self { body: Box::new(body), is_left_to_others: false }
     }
 }
 
@@ -105,7 +117,7 @@ impl From<IdError> for Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let status = StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let status = StatusCode::from_u16(self.body.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let media_type = [(header::CONTENT_TYPE, "application/problem+json")];
         let mut response = (status, media_type, self.json()).into_response();
         let headers = response.headers_mut();

@@ -1,8 +1,12 @@
 //! The readers of sessions: their limits, and the frames that they share.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    future::pending,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
 use dashmap::DashMap;
@@ -13,7 +17,7 @@ use mainstem::{
     session::SessionCopy,
 };
 use mainstem_api::Code;
-use tokio::sync::Semaphore;
+use tokio::{sync::Semaphore, time::sleep};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::{
@@ -23,7 +27,11 @@ use crate::{
     links::LinkWatch,
     problem::Problem,
     sessions::committed_fleet,
+    take_over::is_shared,
 };
+
+/// How often a node that drains looks whether a session with a reader is idle.
+const IDLE_POLL: Duration = Duration::from_millis(100);
 
 /// The readers of all sessions.
 pub(crate) struct Readers {
@@ -167,6 +175,19 @@ impl ReaderPermit {
         let link = caller.harness.journal().zip(caller.link.as_ref());
         let link = link.map(|(journal, link)| LinkWatch::new(journal.clone(), link.clone()));
         Ok(Self { app: app.clone(), source, group: group.clone(), link, _share: share })
+    }
+
+    /// Waits until another node can have the session, because this one drains and the session is
+    /// idle.
+    pub(crate) async fn left_to_others(&self) {
+        let Source::Open(session) = &self.source else { return pending().await };
+        if !is_shared(&self.app) {
+            return pending().await;
+        }
+        self.app.draining.cancelled().await;
+        while session.is_active() {
+            sleep(IDLE_POLL).await;
+        }
     }
 
     /// Returns the frames that readers of the session share; `None` for its only reader.

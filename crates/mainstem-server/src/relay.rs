@@ -86,7 +86,7 @@ impl Elsewhere {
     }
 }
 
-/// In the extensions of a refusal: the server drains, and another node can do what is asked.
+/// In the extensions of a refusal: the server drains, nothing was done, and another node can do it.
 #[derive(Clone, Copy)]
 struct Drains;
 
@@ -101,7 +101,7 @@ pub(crate) fn marks(problem: &Problem) -> Extensions {
     if let Some(elsewhere) = Elsewhere::of(problem) {
         marks.insert(elsewhere);
     }
-    if problem.body().code == Code::ShuttingDown {
+    if problem.is_left_to_others() {
         marks.insert(Drains);
     }
     marks
@@ -338,7 +338,9 @@ async fn answer(router: Router, stop: CancellationToken, asked: Asked, place: Ow
             }
             Err(why) => unanswered(&why).into_response(),
         };
+        let mut place = Some(place);
         if drains(&response) {
+            place = None;
             let _ = timeout(KEPT, stop.cancelled()).await;
         }
         send(&asked, response, place).await
@@ -356,7 +358,11 @@ async fn answer(router: Router, stop: CancellationToken, asked: Asked, place: Ow
 }
 
 /// Sends a response. Its body may be a stream without an end, so it holds no place.
-async fn send(asked: &Asked, response: Response, place: OwnedSemaphorePermit) -> Result<(), JournalError> {
+async fn send(
+    asked: &Asked,
+    response: Response,
+    place: Option<OwnedSemaphorePermit>,
+) -> Result<(), JournalError> {
     let head = ResponseHead {
         is_elsewhere: elsewhere(&response).is_some() || drains(&response),
         status: response.status().as_u16(),

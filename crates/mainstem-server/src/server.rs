@@ -1,6 +1,11 @@
 //! The server: its builder, its router, and serving.
 
-use std::{collections::BTreeSet, io, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeSet,
+    io,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use axum::{
     Router,
@@ -11,7 +16,10 @@ use axum::{
 use mainstem::{BuildError, Harness, message::Role, session::Keep};
 use mainstem_api::Code;
 use mainstem_outbound::{Host, Reach};
-use tokio::{net::TcpListener, time::sleep};
+use tokio::{
+    net::TcpListener,
+    time::{sleep, timeout},
+};
 use tokio_util::sync::CancellationToken;
 use tracing::Span;
 
@@ -41,6 +49,9 @@ pub(crate) const DEFAULTS: Limits = Limits {
     jobs_per_tenant: None,
     keep: Keep::all(),
 };
+
+/// How long a server that drains waits until the ends of its jobs are recorded.
+const JOBS_RECORDED: Duration = Duration::from_secs(1);
 
 /// How often a server that drains looks for active runs.
 const DRAIN_POLL: Duration = Duration::from_millis(20);
@@ -324,10 +335,11 @@ impl Server {
         let _ = tokio::join!(stopped, continued, taken_over, pruned, answered, handed_over, worked);
     }
 
-    /// Begins no runs or jobs from now on, and waits until the active ones are over. Everything
-    /// else is served as before, so that people see how they end, answer and cancel them. `/readyz`
-    /// answers that the server is shutting down, and idle sessions are left to other nodes, as are
-    /// runs that are queued in a journal.
+    /// Begins no runs or jobs from now on, and waits until the active ones of this process are over.
+    /// Everything else is served as before, so that people see how they end, answer and cancel
+    /// them. `/readyz` answers that the server is shutting down. While [`serve`](Self::serve) or
+    /// [`work`](Self::work) runs, idle sessions are left to the other nodes of a journal, as are
+    /// runs that are queued in it; their readers are sent away.
     ///
     /// This can't be undone. Dropping the future stops the wait alone.
     pub async fn drain(&self) {
@@ -335,6 +347,13 @@ impl Server {
         while self.live_runs() > 0 {
             sleep(DRAIN_POLL).await;
         }
+        let recorded = async {
+            while self.0.active_jobs.load(Ordering::Relaxed) > 0 {
+                sleep(DRAIN_POLL).await;
+            }
+        };
+        // A job whose run is at another node goes on without this one.
+        let _ = timeout(JOBS_RECORDED, recorded).await;
     }
 
     /// Returns how many runs are queued or active.
@@ -351,7 +370,7 @@ impl std::fmt::Debug for Server {
 
 pub(crate) async fn ready(State(app): State<Arc<App>>) -> Response {
     if app.draining.is_cancelled() {
-        return shutting_down().into_response();
+        return shutting_down().left_to_others().into_response();
     }
     match app.health.check(&app).await {
         Ok(()) => "ready\n".into_response(),

@@ -111,7 +111,8 @@ pub(crate) fn take_up_turn(app: &Arc<App>, session: &Session, tenant: &Tenant) -
     true
 }
 
-fn is_shared(app: &App) -> bool {
+/// Returns `true` if nodes share the journal.
+pub(crate) fn is_shared(app: &App) -> bool {
     app.harness.journal().is_some_and(|journal| journal.relay().is_some())
 }
 

@@ -94,9 +94,9 @@ impl Right {
         match self {
             Self::Held(turn) => Ok(turn),
             Self::Queued { permit, place } => match cancel.run_until_cancelled(permit).await {
-                // The semaphore is never closed.
-                Some(permit) => Ok(Turn::new(handle, permit.ok())),
-                None => Err(place),
+                // The semaphore is never closed. A permit that comes with the cancel is given back.
+                Some(permit) if !cancel.is_cancelled() => Ok(Turn::new(handle, permit.ok())),
+                _ => Err(place),
             },
         }
     }

@@ -322,8 +322,9 @@ impl TaskSet {
         inner.stop.cancel();
         inner.cancel_all(&inner.live_where(|_| true), &CancelReason::Shutdown);
         inner.tracker.close();
-        if timeout(grace, inner.tracker.wait()).await.is_err() {
-            inner.no_grace.cancel();
+        let waited = timeout(grace, inner.tracker.wait()).await;
+        inner.no_grace.cancel();
+        if waited.is_err() {
             // Repeated, because a task that has just begun may not have its handle yet.
             while timeout(AGAIN, inner.tracker.wait()).await.is_err() {
                 inner.live.iter().for_each(|live| live.abort.iter().for_each(AbortHandle::abort));

@@ -12,8 +12,8 @@ use tokio_util::sync::CancellationToken;
 /// How many turns the script of the leader has: more than any session of the tests needs.
 const TURNS: usize = 400;
 
-/// How long runs may continue after a signal to stop.
-const GRACE: Duration = Duration::from_millis(300);
+/// How long runs may continue after a signal to stop, in milliseconds, unless `GRACE_MS` says it.
+const GRACE: u64 = 300;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -41,10 +41,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     writeln!(std::io::stdout(), "{}", listener.local_addr()?.port())?;
     let stop = CancellationToken::new();
+    let grace = std::env::var("GRACE_MS").map_or(Ok(GRACE), |grace| grace.parse())?;
+    let grace = Duration::from_millis(grace);
     let stopped = async {
         let mut signal = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
         signal.recv().await;
-        let _ = timeout(GRACE, server.drain()).await;
+        let _ = timeout(grace, server.drain()).await;
         harness.shutdown(Duration::from_secs(2)).await;
         stop.cancel();
         std::io::Result::Ok(())

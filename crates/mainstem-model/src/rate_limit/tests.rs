@@ -90,6 +90,23 @@ async fn a_refused_call_waits_again_before_all_others() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_refused_call_that_has_used_tokens_is_repeated_where_they_are_counted() {
+    let refusal = ModelError::from_status(429, "slow down");
+    let used = ModelDelta::Usage(Usage::new(9, 0));
+    let script = || {
+        ScriptedModel::new().agent("", [Turn::new().delta(used.clone()).fail(refusal.clone()), Turn::new()])
+    };
+    let model = RateLimited::new(script(), RateLimiter::default());
+    let mut deltas = model.stream(request(""));
+    assert_eq!(deltas.next().await.unwrap().unwrap(), used);
+    let error = deltas.next().await.unwrap().unwrap_err();
+    assert!(is_refusal(&error) && !error.is_repeated(), "{error}");
+    let again = Retry::new(RateLimited::new(script(), RateLimiter::default()));
+    let deltas: Vec<_> = again.stream(request("")).take(2).map(Result::unwrap).collect().await;
+    assert!(matches!(deltas[..], [ModelDelta::Usage(_), ModelDelta::Retry { .. }]), "{deltas:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_call_that_is_refused_again_and_again_fails() {
     let refusal = ModelError::from_status(429, "slow down");
     let script = ScriptedModel::new().agent("", [Turn::new().fail_first(1_000, refusal).text("a")]);
