@@ -337,9 +337,10 @@ impl Server {
 
     /// Begins no runs or jobs from now on, and waits until the active ones of this process are
     /// over. Everything else is served as before, so that people see how they end, answer and
-    /// cancel them. `/readyz` answers that the server is shutting down. While [`serve`](Self::serve)
-    /// or [`work`](Self::work) runs, idle sessions are left to the other nodes of a journal, as are
-    /// runs that are queued in it; their readers are sent away.
+    /// cancel them. `/readyz` answers that the server is shutting down.
+    ///
+    /// While [`serve`](Self::serve) or [`work`](Self::work) runs, idle sessions are left to the
+    /// other nodes of a journal, as are runs that are queued in it; their readers are sent away.
     ///
     /// This can't be undone. Dropping the future stops the wait alone.
     pub async fn drain(&self) {
