@@ -107,7 +107,9 @@ async def main():
     got = await client.get_task(GetTaskRequest(id=task, history_length=0))
     print("get", state(got.status), len(got.history), [texts(one.parts) for one in got.artifacts])
     listed = await client.list_tasks(ListTasksRequest(context_id=context, page_size=1))
-    print("list", [one.id == again for one in listed.tasks], listed.total_size, listed.next_page_token == again)
+    page = ListTasksRequest(context_id=context, page_size=1, page_token=listed.next_page_token)
+    rest = await client.list_tasks(page)
+    print("list", [one.id == again for one in listed.tasks], listed.total_size, rest.tasks[0].id != again)
 
     print("children, for those who ask")
     asks = ClientCallContext(service_parameters={"A2A-Extensions": EXTENSION})
