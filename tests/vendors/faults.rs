@@ -73,9 +73,20 @@ async fn check(
         let server = Server::start(scripts(vendor).await).await;
         let seen = shown(&run(wrap(vendor.model(&server.url()))).await, &server.host());
         let (first, expected) = same.get_or_insert_with(|| (vendor, seen.clone()));
-        assert_eq!(&seen, expected, "{vendor:?} and {first:?}");
+        assert_eq!(comparable(&seen), comparable(expected), "{vendor:?} and {first:?}");
     }
     same.unwrap().1
+}
+
+/// Vendors differ in what they report of an answer that is cut off.
+fn comparable(seen: &str) -> String {
+    let is_repeated = seen.contains("MODEL_RETRY");
+    let counts = |line: &str| is_repeated && line.contains(" AGENT_END ") && line.ends_with(" tok");
+    let lines = seen.lines().map(|line| match counts(line) {
+        true => line.trim_end_matches(" tok").trim_end_matches(|char: char| char != ' '),
+        false => line,
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn bare(model: Arc<dyn Model>) -> Arc<dyn Model> {
