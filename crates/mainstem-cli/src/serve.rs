@@ -121,8 +121,8 @@ impl Served {
         Ok(Self { server, harness, model, token, signals, asked_to_stop, _telemetry: telemetry })
     }
 
-    /// Works until a signal, or until an operator asks; then runs get some time to end. Their
-    /// readers see how.
+    /// Works until a signal, or until an operator asks; then runs get some time to end, and their
+    /// readers receive the ends.
     async fn until_stopped(
         &mut self,
         work: impl Future<Output = anyhow::Result<()>>,
@@ -227,7 +227,7 @@ fn parts(
     Ok(Parts { harness, model: model.value, asked_to_stop })
 }
 
-/// How long those who have seen how their run ended may ask about it.
+/// How long clients may ask about a run after its end.
 const LAST_REQUESTS: Duration = Duration::from_millis(500);
 
 /// How long readers may take to read the last responses.

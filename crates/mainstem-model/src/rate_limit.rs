@@ -159,7 +159,7 @@ impl<M: Model> Call<M> {
                 self.state = State::Sent(sent);
                 ControlFlow::Break(Some(Ok(delta)))
             }
-            // One that has cost something is left to who repeats calls and counts them.
+            // `Retry` repeats a call that has used tokens, so that they count.
             (Some(Err(error)), Some(request))
                 if is_refusal(&error) && self.refusals < REFUSALS && sent.usage.is_none() =>
             {
