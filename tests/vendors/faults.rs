@@ -78,10 +78,11 @@ async fn check(
     same.unwrap().1
 }
 
-/// Vendors differ in what they report of an answer that is cut off.
+/// Returns events without the tokens of an answer that was taken back: vendors differ in what they
+/// report of it.
 fn comparable(seen: &str) -> String {
-    let is_repeated = seen.contains("MODEL_RETRY");
-    let counts = |line: &str| is_repeated && line.contains(" AGENT_END ") && line.ends_with(" tok");
+    let is_taken_back = seen.contains("takes back");
+    let counts = |line: &str| is_taken_back && line.contains(" AGENT_END ") && line.ends_with(" tok");
     let lines = seen.lines().map(|line| match counts(line) {
         true => line.trim_end_matches(" tok").trim_end_matches(|char: char| char != ' '),
         false => line,

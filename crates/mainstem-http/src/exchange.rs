@@ -172,7 +172,7 @@ impl<D: Decode> Exchange<D> {
         }
         // The prompt's tokens, which count if the reader stops.
         if !mem::replace(&mut self.has_begun, true) {
-            self.count();
+            self.yield_usage();
         }
         // Repeated events, and payloads other than events, do not move the position.
         let position = self.decoder.position();
@@ -183,7 +183,8 @@ impl<D: Decode> Exchange<D> {
         Ok(())
     }
 
-    fn count(&mut self) {
+    /// Yields what the response has used, if that is new.
+    fn yield_usage(&mut self) {
         let usage = self.decoder.usage().filter(|usage| self.counted != Some(*usage));
         self.counted = usage.or(self.counted);
         self.deltas.extend(usage.map(ModelDelta::Usage));
@@ -261,7 +262,7 @@ impl<D: Decode> Stream for Exchange<D> {
                 me.state = State::Failed(error);
                 me.deltas.clear();
                 me.cancel();
-                me.count();
+                me.yield_usage();
             }
         }
     }

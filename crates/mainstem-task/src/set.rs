@@ -243,8 +243,7 @@ impl TaskSet {
     /// # Panics
     /// Outside a tokio runtime.
     pub fn drive(&self, work: impl Future<Output = ()> + Send + 'static) {
-        let (stop, mut work) = (self.0.stop.clone(), boxed(work));
-        spawn(&self.0.tracker, async move { _ = stop.run_until_cancelled(work.as_mut()).await });
+        self.drive_boxed(Box::pin(work), None);
     }
 
     /// Drives work as [`drive`](Self::drive) does, but a [`shutdown`](Self::shutdown) calls
@@ -257,18 +256,21 @@ impl TaskSet {
         work: impl Future<Output = ()> + Send + 'static,
         on_shutdown: impl FnOnce() + Send + 'static,
     ) {
-        self.drive_boxed(boxed(work), Box::new(on_shutdown));
+        self.drive_boxed(Box::pin(work), Some(Box::new(on_shutdown)));
     }
 
-    fn drive_boxed(&self, mut work: Driven, on_shutdown: Box<dyn FnOnce() + Send>) {
+    fn drive_boxed(&self, mut work: Driven, on_shutdown: Option<Box<dyn FnOnce() + Send>>) {
         let (stop, no_grace) = (self.0.stop.clone(), self.0.no_grace.clone());
         let driven = async move {
             tokio::select! {
                 biased;
-                () = stop.cancelled() => on_shutdown(),
+                () = stop.cancelled() => {}
                 () = work.as_mut() => return,
             }
-            no_grace.run_until_cancelled(work).await;
+            if let Some(on_shutdown) = on_shutdown {
+                on_shutdown();
+                no_grace.run_until_cancelled(work).await;
+            }
         };
         spawn(&self.0.tracker, driven);
     }
@@ -337,12 +339,8 @@ impl TaskSet {
     }
 }
 
-/// Work of one type, whatever it is: the runtime's code for a task is not small.
+/// All work has one type, because the runtime's code for a task is not small.
 type Driven = Pin<Box<dyn Future<Output = ()> + Send>>;
-
-fn boxed(work: impl Future<Output = ()> + Send + 'static) -> Driven {
-    Box::pin(work)
-}
 
 impl Inner {
     pub(crate) fn now(&self) -> Timestamp {

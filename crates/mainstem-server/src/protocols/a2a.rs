@@ -5,6 +5,7 @@
 
 mod call;
 mod card;
+mod lists;
 mod messages;
 mod push;
 mod refusal;

@@ -7,7 +7,7 @@ use axum::{
 use mainstem_a2a::sdk::{ListTasksRequest, SendMessageRequest, TaskPushNotificationConfig};
 use serde::Deserialize;
 
-use super::{Call, card, messages, push, refusal::Refusal, rpc::Answer, tasks};
+use super::{Call, card, lists, messages, push, refusal::Refusal, rpc::Answer, tasks};
 use crate::body::{Body, Path, Query};
 
 /// The media type of the binding.
@@ -65,7 +65,7 @@ pub(super) async fn stream(
 
 pub(super) async fn list(call: Call, Query(query): Query<ListTasksRequest>) -> Answered {
     call.check_version()?;
-    tasks::list(&call, query).await
+    lists::list(&call, query).await
 }
 
 pub(super) async fn get(call: Call, Path(path): Path<Segments>, Query(query): Query<GetQuery>) -> Answered {

@@ -16,7 +16,7 @@ use mainstem_a2a::{
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{Call, card, messages, push, refusal::Refusal, tasks};
+use super::{Call, card, lists, messages, push, refusal::Refusal, tasks};
 use crate::body::JsonBody;
 
 /// What an operation answers with.
@@ -55,7 +55,7 @@ async fn dispatch(call: &Call, request: Value) -> Result<Answer, Refusal> {
         methods::SEND_MESSAGE => messages::send(call, params.read()?).await,
         methods::SEND_STREAMING_MESSAGE => messages::stream(call, params.read()?).await,
         methods::GET_TASK => tasks::get(call, params.read::<GetTaskRequest>()?).await,
-        methods::LIST_TASKS => tasks::list(call, params.read::<ListTasksRequest>()?).await,
+        methods::LIST_TASKS => lists::list(call, params.read::<ListTasksRequest>()?).await,
         methods::CANCEL_TASK => tasks::cancel(call, &params.read::<CancelTaskRequest>()?.id).await,
         methods::SUBSCRIBE_TO_TASK => {
             tasks::subscribe(call, &params.read::<SubscribeToTaskRequest>()?.id).await
