@@ -8,6 +8,7 @@
 
 mod a2a;
 mod agentscope;
+mod agentscope_service;
 mod corpus;
 mod event_json;
 mod front_matter;

@@ -76,7 +76,10 @@ impl Far {
         runtime.spawn(async move { axum::serve(listener, routes).await.unwrap() });
         let spawn = json!({ "agent_id": "far", "task": "go" });
         let turns = [Turn::new().call("agent_spawn", spawn), Turn::new().text("All done.")];
-        let far = AgentSpec::new("far", "Far away").with_url(format!("{url}{path}")).with_protocol(protocol);
+        let far = AgentSpec::new("far", "Far away")
+            .with_url(format!("{url}{path}"))
+            .with_header("X-User-ID", "fuzz")
+            .with_protocol(protocol);
         let harness = Harness::builder("main", ScriptedModel::new().agent("main", turns))
             .with_remote_host("127.0.0.1".parse().unwrap())
             .with_subagent(far)

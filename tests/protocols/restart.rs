@@ -35,6 +35,20 @@ impl Near {
         Self { harness, session, journal }
     }
 
+    /// Waits until the events of the session are as expected, and returns them.
+    async fn until(&self, is_expected: impl Fn(&[AgentEvent]) -> bool) -> Vec<AgentEvent> {
+        let wait = async {
+            loop {
+                let events = self.journal.read(self.session.id(), 1, 10_000).await.unwrap();
+                if is_expected(&events) {
+                    return events;
+                }
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(30), wait).await.expect("the events do not come")
+    }
+
     /// Waits for the end of its task, and checks the laws.
     async fn end(&self) -> (Vec<AgentEvent>, TaskRecord) {
         let done = async {
@@ -79,5 +93,57 @@ pub(crate) async fn check_each_cut(far: AgentSpec, task: &str) {
         assert_eq!(said(&events), said(&whole), "cut after {cut}\n{text}");
         let ends = events.iter().filter(|event| is_far(event) && event.kind.name() == "AGENT_END");
         assert_eq!(ends.count(), 1, "cut after {cut}\n{text}");
+    }
+}
+
+/// A process whose child was running when it was killed, and the one after it.
+pub(crate) struct Killed {
+    _first: Near,
+    next: Near,
+}
+
+impl Killed {
+    /// Kills a process once its child has emitted an event of this kind, and starts the next one.
+    /// The other side does not notice.
+    pub(crate) async fn after(kind: &str, far: AgentSpec) -> Self {
+        let (journal, store) = (Arc::new(MemoryJournal::new()), MemoryTaskStore::new());
+        let first = Near::start(far.clone(), "go", journal, store).await;
+        first.session.run("go").unwrap().reply().await.unwrap();
+        let events = first.until(|events| {
+            events.iter().any(|event| event.agent_id() == "far" && event.kind.name() == kind)
+        });
+        let events = events.await;
+        let task = first.session.tasks().await.unwrap().remove(0);
+        let (journal, store) = killed_after(&events, &task).await;
+        Self { _first: first, next: Near::start(far, "go", journal, store).await }
+    }
+
+    /// Waits for the end of the task; returns what the child has said, and the task's record.
+    pub(crate) async fn end(&self) -> (Vec<AgentEvent>, String, TaskRecord) {
+        let (events, task) = self.next.end().await;
+        let said = said(&events);
+        (events, said, task)
+    }
+
+    /// Answers the request for approval that the next process makes, which is the second one.
+    pub(crate) async fn confirm(&self, decision: Decision) {
+        let requests = |events: &[AgentEvent]| {
+            let asked = |event: &AgentEvent| match &event.kind {
+                EventKind::RequireUserConfirm { confirm_id, .. } => Some(confirm_id.clone()),
+                _ => None,
+            };
+            events.iter().filter_map(asked).collect::<Vec<_>>()
+        };
+        let events = self.next.until(|events| requests(events).len() > 1).await;
+        let asked = requests(&events);
+        let told = self.next.session.confirm(&asked[0], Decision::Allow);
+        assert!(told.is_err(), "the request of the process that was killed is withdrawn");
+        self.next.session.confirm(&asked[1], decision).unwrap();
+    }
+
+    /// Cancels the task.
+    pub(crate) async fn cancel(&self) -> TaskRecord {
+        let id = self.next.session.tasks().await.unwrap().remove(0).id;
+        self.next.harness.tasks().cancel(&id, "the test", Duration::from_secs(5)).await.unwrap()
     }
 }

@@ -7,8 +7,7 @@ use mainstem_spec::{AgentSpec, Protocol};
 use mainstem_subagent::{RemoteAgents, Runner};
 
 use crate::{
-    A2aAgent, AgentScopeAgent, LangGraphAgent, MainstemAgent, RemoteAgent, RemoteError, RemoteRunner,
-    TraceContext, mainstem,
+    A2aAgent, LangGraphAgent, MainstemAgent, RemoteAgent, RemoteError, RemoteRunner, TraceContext, mainstem,
     probe::{Declaration, ProbedAgent},
 };
 
@@ -110,13 +109,13 @@ impl Remotes {
         Ok(match spec.protocol {
             Some(Protocol::Mainstem) => RemoteRunner::new(declaration.agent::<MainstemAgent>()?, id),
             Some(Protocol::A2a) => RemoteRunner::new(declaration.agent::<A2aAgent>()?, id),
-            Some(Protocol::AgentScope) => RemoteRunner::new(declaration.agent::<AgentScopeAgent>()?, id),
             Some(Protocol::LangGraph) => RemoteRunner::new(declaration.agent::<LangGraphAgent>()?, id),
             // Only Mainstem has agents at such addresses.
             None if url.contains(mainstem::AGENTS) => {
                 RemoteRunner::new(declaration.agent::<MainstemAgent>()?, id)
             }
-            None => RemoteRunner::new(ProbedAgent::new(declaration), id),
+            // AgentScope's Agent Protocol and its service are two.
+            None | Some(Protocol::AgentScope) => RemoteRunner::new(ProbedAgent::new(declaration), id),
             Some(protocol) => {
                 return Err(RemoteError::invalid(format!("protocol {protocol} is not in this version")));
             }

@@ -9,12 +9,15 @@ mod conversation;
 mod decode;
 mod fold;
 mod follow;
+mod service;
 mod task;
+
+pub use self::service::AgentScopeServiceAgent;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use mainstem_encode::agent_protocol::{Context, DenyRule, Detail, Submit};
+use mainstem_encode::agent_protocol::{Context, DenyRule, Detail, Submit, Verdict};
 use mainstem_event::{CancelReason, Decision, fold::RecordedTurn};
 use mainstem_message::{ConfirmId, ToolCallId};
 use mainstem_outbound::Reach;
@@ -29,6 +32,8 @@ use crate::{
     agents::{About, Declared},
     http::Connection,
 };
+
+const NOT_EDITABLE: &str = "the arguments of a call of a remote agent can't be edited";
 
 /// The path below which an address names the agent.
 const AGENTS: &str = "/agents/";
@@ -179,7 +184,7 @@ impl RemoteControl for Control {
 
     async fn confirm(&self, id: &ConfirmId, decision: Decision) -> Result<(), RemoteError> {
         match self.approvals.decide(id, decision) {
-            Some(verdicts) => self.task.resume(verdicts).await,
+            Some(decisions) => self.task.resume(decisions.into_iter().map(verdict).collect()).await,
             None => Ok(()),
         }
     }
@@ -187,6 +192,16 @@ impl RemoteControl for Control {
     async fn submit(&self, _: &ToolCallId, _: ToolOutput) -> Result<(), RemoteError> {
         Err(RemoteError::invalid("the Agent Protocol takes no results of tools from a caller"))
     }
+}
+
+/// Returns what the protocol can say of a decision.
+fn verdict((call, decision): (ToolCallId, Decision)) -> Verdict {
+    let (approved, reason) = match decision {
+        Decision::Allow => (true, None),
+        Decision::AllowWith(_) => (false, Some(NOT_EDITABLE.to_owned())),
+        Decision::Deny(reason) => (false, Some(reason)),
+    };
+    Verdict { tool_call_id: Some(call.as_str().to_owned()), approved, reason }
 }
 
 /// Returns what the protocol can say of the rules: those that deny. A server that asks about a call

@@ -127,6 +127,11 @@ impl Connection {
         self.with_header(name, &expanded)
     }
 
+    /// Returns `true` if every request has this header; the name is in lower case.
+    pub(crate) fn has_header(&self, name: &str) -> bool {
+        self.headers.contains_key(name)
+    }
+
     /// Returns the connection for the requests of a trace, with its `traceparent`.
     #[must_use]
     pub(crate) fn of_trace(&self, trace_parent: Option<&str>) -> Self {
@@ -154,12 +159,20 @@ impl Connection {
         url
     }
 
-    /// Returns the JSON at an address.
+    /// Returns the JSON at an address. A response whose body is cut is requested again.
     ///
     /// # Errors
     /// The server can't be reached or refuses, or the response is not the expected one.
     pub(crate) async fn get<T: DeserializeOwned>(&self, url: Url) -> Result<T, RemoteError> {
-        self.json(self.send(Method::GET, &url, None, &[], Repeat::Safe).await?).await
+        let mut attempt = 0;
+        loop {
+            let response = self.send(Method::GET, &url, None, &[], Repeat::Safe).await?;
+            match self.json(response).await {
+                Err(RemoteError::Unreachable { .. }) if attempt < RETRIES => attempt += 1,
+                read => return read,
+            }
+            sleep(INTERVAL).await;
+        }
     }
 
     /// Sends JSON, and returns that of the response; an empty one is `null`.

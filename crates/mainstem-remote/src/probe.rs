@@ -9,8 +9,8 @@ use mainstem_spec::{AgentSpec, Header, Protocol};
 use tokio::{sync::OnceCell, time::sleep};
 
 use crate::{
-    A2aAgent, AgentScopeAgent, BegunTurn, LangGraphAgent, MainstemAgent, RemoteAgent, RemoteError,
-    RemoteTurn,
+    A2aAgent, AgentScopeAgent, AgentScopeServiceAgent, BegunTurn, LangGraphAgent, MainstemAgent, RemoteAgent,
+    RemoteError, RemoteTurn,
     agents::{About, Declared},
     http::{INTERVAL, RETRIES},
 };
@@ -95,6 +95,10 @@ impl ProbedAgent {
                     attempt += 1;
                     sleep(INTERVAL).await;
                 }
+                // A server of tasks may not say so of one that does not exist.
+                Err(RemoteError::Invalid { .. }) if self.is_agentscope() => {
+                    return Ok(Arc::new(self.declaration.agent::<AgentScopeAgent>()?));
+                }
                 found => return found.map(|spoken| spoken.agent),
             }
         }
@@ -112,6 +116,9 @@ impl ProbedAgent {
         }
         if found.is_none() {
             found = self.spoken::<AgentScopeAgent>(&mut denied).await?;
+        }
+        if found.is_none() {
+            found = self.spoken::<AgentScopeServiceAgent>(&mut denied).await?;
         }
         found.ok_or_else(|| denied.unwrap_or_else(|| self.unknown()))
     }
@@ -140,6 +147,10 @@ impl ProbedAgent {
             Err(RemoteError::Refused { .. } | RemoteError::Invalid { .. }) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    fn is_agentscope(&self) -> bool {
+        self.declaration.protocol == Some(Protocol::AgentScope)
     }
 
     fn unknown(&self) -> RemoteError {

@@ -171,7 +171,7 @@ pub enum WorkspaceMode {
 pub enum Protocol {
     /// Mainstem's own HTTP API.
     Mainstem,
-    /// The Agent Protocol of AgentScope: `/tasks`.
+    /// The Agent Protocol of AgentScope (`/tasks`), or AgentScope's service in Python (`/chat`).
     AgentScope,
     /// The API of LangGraph servers: `/threads`.
     LangGraph,

@@ -1,111 +1,32 @@
 //! A graph of LangGraph's development server as a child of ours.
 
 use std::{
-    io::{BufRead, BufReader},
-    process::{Child, Stdio},
     sync::OnceLock,
     time::{Duration, Instant},
 };
 
 use mainstem::{prelude::*, spec::Protocol};
 use mainstem_testing::{laws, render};
-use serde_json::{Value, json};
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
+use serde_json::json;
+
+use crate::{
+    child::{Process, end, events, request, shown, steered, text},
+    proxy::{Fault, proxy},
+    restart::check_each_cut,
 };
 
-use super::proxy::{Fault, proxy};
-use crate::{restart::check_each_cut, support::Folder};
-
-/// LangGraph's development server. It ends when this process does, because it reads our pipe.
-struct DevServer {
-    url: String,
-    _process: Child,
-}
-
-/// Returns the address of the server, which is started once; `None` if its packages are not
-/// installed.
+/// Returns the address of LangGraph's development server, which is started once; `None` if its
+/// packages are not installed.
 fn dev_server() -> Option<&'static str> {
-    static SERVER: OnceLock<Option<DevServer>> = OnceLock::new();
-    let server = SERVER.get_or_init(|| {
-        let mut command = Folder::find("langgraph")?.command("dev_server.py");
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut process = command.spawn().unwrap();
-        let mut lines = BufReader::new(process.stdout.take().unwrap()).lines().map_while(Result::ok);
-        let url = lines.find(|line| line.starts_with("http://")).expect("the server prints its address");
-        Some(DevServer { url, _process: process })
-    });
-    server.as_ref().map(|server| server.url.as_str())
+    static SERVER: OnceLock<Option<Process>> = OnceLock::new();
+    let server = SERVER.get_or_init(|| Process::start("langgraph", "dev_server.py", "http://"));
+    server.as_ref().map(|server| server.said.as_str())
 }
 
 fn graph(url: &str, name: &str) -> AgentSpec {
     AgentSpec::new("far", "Helps")
         .with_url(format!("{url}/assistants/{name}"))
         .with_protocol(Protocol::LangGraph)
-}
-
-fn harness(spec: AgentSpec) -> Harness {
-    let spawn = Turn::new().call("agent_spawn", json!({ "agent_id": "far", "task": "go" }));
-    let model = ScriptedModel::new().agent("main", [spawn, Turn::new().text("All done.")]);
-    Harness::builder("main", model)
-        .with_remote_host("127.0.0.1".parse().unwrap())
-        .with_subagent(spec)
-        .build()
-        .unwrap()
-}
-
-async fn events(spec: AgentSpec) -> Vec<AgentEvent> {
-    steered(spec, async |_, _| {}).await
-}
-
-/// Reads a run, calls a function with each event, and checks the laws.
-async fn steered(spec: AgentSpec, mut steer: impl AsyncFnMut(&RunHandle, &AgentEvent)) -> Vec<AgentEvent> {
-    let harness = harness(spec);
-    let mut run = harness.stream_events("go");
-    let (handle, mut events) = (run.handle(), Vec::new());
-    let read = async {
-        while let Some(event) = run.next().await {
-            steer(&handle, &event).await;
-            events.push(event);
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(60), read).await.unwrap();
-    laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
-    events
-}
-
-/// Shows what happened below the leader, without times and ids.
-fn shown(events: &[AgentEvent]) -> String {
-    let below: Vec<_> = events.iter().filter(|event| event.depth() > 0).cloned().collect();
-    let text = render(&below);
-    let lines = text.lines().map(|line| {
-        let line = line.trim_start().trim_start_matches(|c: char| c.is_ascii_digit());
-        let line =
-            line.split_once('#').and_then(|(_, rest)| rest.split_once(' ')).map_or(line, |(_, line)| line);
-        if line.starts_with("CUSTOM langgraph.run ") { "CUSTOM langgraph.run" } else { line }
-    });
-    lines.collect::<Vec<_>>().join("\n")
-}
-
-/// Returns the text that an agent says.
-fn text(events: &[AgentEvent], agent: &str) -> String {
-    let delta = |event: &AgentEvent| match &event.kind {
-        EventKind::TextBlockDelta { delta, .. } if event.agent_id() == agent => Some(delta.clone()),
-        _ => None,
-    };
-    events.iter().filter_map(delta).collect()
-}
-
-fn end<'a>(events: &'a [AgentEvent], agent: &str) -> (Outcome, &'a str) {
-    let kind =
-        events.iter().rev().filter(|event| event.agent_id() == agent).find_map(|event| match &event.kind {
-            EventKind::AgentEnd { outcome, error, .. } => {
-                Some((*outcome, error.as_ref().map_or("", |error| error.message.as_str())))
-            }
-            _ => None,
-        });
-    kind.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -214,24 +135,10 @@ async fn text_arrives_before_the_end_and_a_cancel_stops_the_run() {
 /// Returns the status of the latest run of a graph.
 async fn status(url: &str, graph: &str) -> String {
     let body = json!({ "metadata": { "graph_id": graph }, "limit": 1, "sort_by": "created_at", "sort_order": "desc" });
-    let threads = request(url, "POST", "/threads/search", Some(&body)).await;
+    let threads = request(url, "POST", "/threads/search", "", Some(&body)).await;
     let id = threads[0]["thread_id"].as_str().unwrap();
-    let runs = request(url, "GET", &format!("/threads/{id}/runs"), None).await;
+    let runs = request(url, "GET", &format!("/threads/{id}/runs"), "", None).await;
     runs[0]["status"].as_str().unwrap().to_owned()
-}
-
-async fn request(url: &str, method: &str, path: &str, body: Option<&Value>) -> Value {
-    let host = url.replace("http://", "");
-    let body = body.map(Value::to_string).unwrap_or_default();
-    let length = body.len();
-    let mut stream = TcpStream::connect(&host).await.unwrap();
-    let head = format!(
-        "{method} {path} HTTP/1.0\r\nHost: {host}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
-    );
-    stream.write_all(format!("{head}{body}").as_bytes()).await.unwrap();
-    let mut response = String::new();
-    stream.read_to_string(&mut response).await.unwrap();
-    serde_json::from_str(response.split_once("\r\n\r\n").unwrap().1).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -275,7 +182,7 @@ async fn a_further_message_continues_the_thread() {
     laws(&events).unwrap();
     assert_eq!(text(&events, "far"), "You said: goYou said: again", "{}", render(&events));
     let body = json!({ "metadata": { "graph_id": "plain" }, "limit": 100 });
-    let threads = request(url, "POST", "/threads/search", Some(&body)).await;
+    let threads = request(url, "POST", "/threads/search", "", Some(&body)).await;
     let lengths =
         threads.as_array().unwrap().iter().map(|one| one["values"]["messages"].as_array().unwrap().len());
     assert!(lengths.into_iter().any(|length| length == 4), "{threads}");

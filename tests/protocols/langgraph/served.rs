@@ -8,8 +8,10 @@ use mainstem::{
 use mainstem_server::Protocol;
 use serde_json::json;
 
-use super::proxy::{Fault, proxy};
-use crate::support::{Folder, Served};
+use crate::{
+    proxy::{Fault, proxy},
+    support::{Folder, Served},
+};
 
 /// Runs a scenario of a script against a server, and returns what it prints; `None` if the packages
 /// are not installed.

@@ -36,7 +36,7 @@ pub(super) enum Producer {
     },
 }
 
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum Statement {
     Start {
         name: String,
@@ -50,6 +50,8 @@ pub(super) enum Statement {
     Answer(String),
     ModelStart(Option<String>),
     ModelEnd(Option<Usage>),
+    /// What model calls have used whose ends were not told.
+    Used(Usage),
     Text(String),
     Thinking(String),
     DataStart(String),
@@ -83,7 +85,10 @@ pub(super) enum Statement {
         state: ToolState,
     },
     Ask(Vec<ToolCall>),
-    Answered(Vec<ToolCallId>),
+    /// Calls that the caller runs.
+    Execute(Vec<ToolCall>),
+    /// Calls that were allowed or denied.
+    Answered(Vec<(ToolCallId, bool)>),
     Other(Box<EventKind>),
     Nothing,
 }
@@ -132,7 +137,8 @@ pub(super) fn calls(pending: Option<&[PendingConfirm]>) -> Vec<ToolCall> {
     pending.unwrap_or_default().iter().map(call).collect()
 }
 
-fn state(word: Option<&str>) -> ToolState {
+/// Returns the state of a result that this word names, in either case.
+pub(super) fn state(word: Option<&str>) -> ToolState {
     match word.unwrap_or_default().to_ascii_lowercase().as_str() {
         "error" => ToolState::Error,
         "interrupted" => ToolState::Interrupted,
@@ -207,8 +213,8 @@ impl Payload<'_> {
             }
             "REQUIRE_USER_CONFIRM" => Statement::Ask(self.list("toolCalls").iter().map(tool_call).collect()),
             "USER_CONFIRM_RESULT" => {
-                let calls = self.list("confirmResults").iter().map(|one| tool_call(&one["toolCall"]).id);
-                Statement::Answered(calls.collect())
+                let answer = |one: &Value| (tool_call(&one["toolCall"]).id, one["confirmed"] == true);
+                Statement::Answered(self.list("confirmResults").iter().map(answer).collect())
             }
             "HINT_BLOCK" | "EXCEED_MAX_ITERS" => Statement::Other(Box::new(self.own(kind, self.0)?)),
             "CUSTOM" => Statement::Other(Box::new(self.custom())),

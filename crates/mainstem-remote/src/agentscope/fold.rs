@@ -4,7 +4,7 @@
 use std::{collections::BTreeMap, mem, sync::Arc};
 
 use mainstem_encode::agent_protocol::{EventType, Snapshot, Status, TaskEvent};
-use mainstem_event::{EventKind, EventSource, Outcome};
+use mainstem_event::{ConfirmResult, EventKind, EventSource, Outcome, fold::RecordedInvocation};
 use mainstem_message::{AgentKey, BlockId, Failure, Message, SessionId, ToolCall, ToolCallId};
 use serde_json::{Value, json};
 
@@ -13,6 +13,9 @@ use super::{
     decode::{Decoded, Producer, Statement, calls, decode},
 };
 use crate::{RemoteEvent, Translation};
+
+/// Why a call does not run that was answered elsewhere.
+const DENIED: &str = "it was denied at the remote";
 
 /// The most agents below the one that was asked.
 const MAX_AGENTS: usize = 1_024;
@@ -67,6 +70,32 @@ impl TaskFold {
             told: None,
             out: Vec::new(),
         }
+    }
+
+    /// Creates the fold of a task of which another process has recorded a part: it goes on behind
+    /// that.
+    pub(super) fn recorded(
+        name: &str,
+        session: SessionId,
+        approvals: Arc<Approvals>,
+        own: &RecordedInvocation,
+    ) -> Self {
+        let is_answered = own.parts.attempt.is_none() && own.open_calls().next().is_none();
+        let last =
+            own.transcript.last_answer().filter(|last| is_answered && last.tool_calls().next().is_none());
+        let asked = Agent {
+            has_begun: true,
+            answer: last.map(|last| last.text()).unwrap_or_default(),
+            // A further hint has an id that none before it had.
+            hints: u32::try_from(own.events).unwrap_or(u32::MAX / 2),
+            ..Agent::new(Translation::recorded(name, own), 0)
+        };
+        Self { asked, ..Self::new(name, session, approvals) }
+    }
+
+    /// Takes in what the agent that was asked says.
+    pub(super) fn say(&mut self, statement: Statement) {
+        self.apply(Producer::Asked, statement);
     }
 
     /// Returns the number of the last event.
@@ -154,8 +183,8 @@ impl TaskFold {
             return;
         }
         self.begin_asked();
-        if let Statement::Answered(calls) = statement {
-            return self.answered(&calls);
+        if let Statement::Answered(answers) = statement {
+            return self.answered(&answers);
         }
         match producer {
             Producer::Asked => {
@@ -217,9 +246,15 @@ impl TaskFold {
         })
     }
 
-    fn answered(&mut self, calls: &[ToolCallId]) {
-        for confirm_id in self.approvals.withdraw(calls) {
-            let kind = EventKind::UserConfirmResult { confirm_id, confirm_results: Vec::new() };
+    fn answered(&mut self, answers: &[(ToolCallId, bool)]) {
+        let calls: Vec<_> = answers.iter().map(|(call, _)| call.clone()).collect();
+        for (confirm_id, call) in self.approvals.withdraw(&calls) {
+            let is_confirmed = answers.iter().any(|(id, is_confirmed)| *id == call.id && *is_confirmed);
+            let result = match is_confirmed {
+                true => ConfirmResult::confirmed(call),
+                false => ConfirmResult::denied(call, DENIED),
+            };
+            let kind = EventKind::UserConfirmResult { confirm_id, confirm_results: vec![result] };
             self.asked.events.other(kind);
         }
         self.flush_asked();
@@ -324,20 +359,36 @@ impl Agent {
             Statement::Answer(text) => self.result = Some(text),
             Statement::Other(kind) => self.other(*kind),
             Statement::EndCall(_) | Statement::Start { .. } | Statement::End { .. } => {}
+            Statement::Used(usage) => events.usage(usage),
+            Statement::Execute(calls) => self.execute(&calls),
             Statement::Ask(_) | Statement::Answered(_) | Statement::Nothing => {}
         }
     }
 
     /// Requires an approval of each of these calls.
     fn ask(&mut self, approvals: &Approvals, calls: Vec<ToolCall>) {
+        let open = self.open(calls);
+        for (confirm_id, call) in approvals.ask(open) {
+            self.events.other(EventKind::require_user_confirm(confirm_id, vec![call]));
+        }
+    }
+
+    /// Lets the caller run these calls.
+    fn execute(&mut self, calls: &[ToolCall]) {
+        let open = self.open(calls.to_vec());
+        if !open.is_empty() {
+            self.events.other(EventKind::require_external_execution(open));
+        }
+    }
+
+    /// Returns those of the calls that have no result. The answer that has made them is complete.
+    fn open(&mut self, mut calls: Vec<ToolCall>) -> Vec<ToolCall> {
         for call in &calls {
             self.announce(&call.id, &call.name, Some(&call.arguments));
         }
         self.events.end_answer();
-        let open = calls.into_iter().filter(|call| self.events.is_open(&call.id)).collect();
-        for (confirm_id, call) in approvals.ask(open) {
-            self.events.other(EventKind::require_user_confirm(confirm_id, vec![call]));
-        }
+        calls.retain(|call| self.events.is_open(&call.id));
+        calls
     }
 
     /// Begins a call that was not begun, with arguments that were not sent.

@@ -1,0 +1,3 @@
+//! AgentScope 2 of PyPI: agents of its service are children of ours.
+
+mod remote;
