@@ -392,7 +392,8 @@ export interface paths {
         get: operations["get_tasks_task"];
         put?: never;
         post?: never;
-        delete?: never;
+        /** Remove a background task that is over, with its result. */
+        delete: operations["delete_tasks_task"];
         options?: never;
         head?: never;
         patch?: never;
@@ -727,6 +728,7 @@ export interface components {
          * @example schema_limit
          * @example session_busy
          * @example shutting_down
+         * @example task_running
          * @example tasks_unreadable
          * @example tenant_unusable
          * @example too_much_data
@@ -3206,6 +3208,30 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["TaskRecord"];
                 };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    delete_tasks_task: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The tenant whose request it is; for a token that is of no tenant, the operator's. */
+                "Mainstem-Tenant"?: string;
+            };
+            path: {
+                task: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is removed. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             default: components["responses"]["Problem"];
         };

@@ -88,6 +88,8 @@ endpoints! {
     WaitForTask,
     /// Cancels a background task.
     CancelTask,
+    /// Removes a background task.
+    RemoveTask,
     /// Lists jobs.
     ListJobs,
     /// Adds a job.
@@ -263,6 +265,11 @@ impl Endpoint {
                 .json::<TaskRecord>(202, "It is not over yet."),
             Self::CancelTask => Operation::post("/v1/tasks/{task}/cancel", "Cancel a background task.")
                 .json::<TaskRecord>(202, "It was asked to stop."),
+            Self::RemoveTask => Operation::delete(
+                "/v1/tasks/{task}",
+                "Remove a background task that is over, with its result.",
+            )
+            .empty(204, "It is removed."),
             Self::ListJobs => Operation::get("/v1/jobs", "List jobs: runs at a time, or again and again.")
                 .query::<JobQuery>()
                 .json::<Page<JobView>>(200, "A page; the job that is due first comes first."),

@@ -70,6 +70,13 @@ pub trait Host: Send + Sync {
     /// The task does not exist, or can't be read or written.
     async fn cancel_task(&self, id: &TaskId) -> Result<TaskRecord, Error>;
 
+    /// Removes the record of a background task that is over, with its result.
+    ///
+    /// # Errors
+    /// The task does not exist or is not over ([`TaskRunning`](crate::Code::TaskRunning)), or the
+    /// record can't be removed.
+    async fn remove_task(&self, id: &TaskId) -> Result<(), Error>;
+
     /// Returns a page of jobs; the one that is due first comes first.
     ///
     /// # Errors

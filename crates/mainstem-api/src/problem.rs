@@ -134,6 +134,8 @@ codes! {
     SessionBusy = "session_busy", 409;
     /// The server is shutting down.
     ShuttingDown = "shutting_down", 503;
+    /// The task has not ended, so its record can't be removed.
+    TaskRunning = "task_running", 409;
     /// The records of tasks can't be read or written.
     TasksUnreadable = "tasks_unreadable", 500;
     /// The tenant can't be opened.

@@ -1,6 +1,6 @@
 //! `mainstem tasks`: background tasks, of the workspace or of a server.
 
-use std::{io::Write as _, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, io::Write as _, sync::Arc, time::Duration};
 
 use anyhow::{anyhow, ensure};
 use futures_util::TryStreamExt;
@@ -59,6 +59,7 @@ pub(crate) fn run(args: &Tasks, source: &Source, terminal: Terminal) -> Result<E
                 show(&task)?;
                 check_stopped(&task).or_exit(Exit::Failed)?;
             }
+            TasksCommand::Rm { ids } => remove(&*host, ids).await.or_exit(Exit::Failed)?,
         }
         Ok(Exit::Reply)
     })
@@ -83,6 +84,20 @@ fn open(args: &Tasks, source: &Source, terminal: Terminal) -> anyhow::Result<Arc
         true => records.with_journal(store::open_existing(args.journal.as_ref())?.journal),
         false => records,
     }))
+}
+
+/// Removes all of them or, if one does not exist or is not over, none.
+async fn remove(host: &dyn Host, ids: &[TaskId]) -> anyhow::Result<()> {
+    let ids: BTreeSet<_> = ids.iter().collect();
+    for id in &ids {
+        let task = host.task(id).await.advise()?;
+        let status = task.status.as_str();
+        ensure!(task.is_over(), "task {id} is {status}; stop it first: mainstem tasks cancel {id}");
+    }
+    for id in ids {
+        host.remove_task(id).await.advise()?;
+    }
+    Ok(())
 }
 
 /// A cancel is done when the task's executor has acknowledged it.

@@ -188,6 +188,11 @@ impl Host for Server {
         self.0.post(request, Retry::Unreachable).await
     }
 
+    async fn remove_task(&self, id: &TaskId) -> Result<(), Error> {
+        let request = self.0.request(&Request { endpoint: Endpoint::RemoveTask, path: &[id.as_str()] });
+        self.0.fetch(request, Retry::Never).await.map(drop)
+    }
+
     async fn jobs(&self, query: &JobQuery) -> Result<Page<JobView>, Error> {
         self.0.get(Endpoint::ListJobs, &[], query).await
     }

@@ -63,6 +63,7 @@ fn handler(endpoint: Endpoint) -> MethodRouter<Arc<App>> {
         Endpoint::GetTaskEvents => route(endpoint, events::of_task),
         Endpoint::WaitForTask => route(endpoint, tasks::wait),
         Endpoint::CancelTask => route(endpoint, tasks::cancel),
+        Endpoint::RemoveTask => route(endpoint, tasks::remove),
         Endpoint::ListJobs => route(endpoint, jobs::list),
         Endpoint::AddJob => route(endpoint, jobs::add),
         Endpoint::GetJob => route(endpoint, jobs::get),

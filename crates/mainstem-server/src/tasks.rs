@@ -65,9 +65,15 @@ pub(crate) async fn cancel(
     Ok((StatusCode::ACCEPTED, Json(record.map_err(|error| failed(&error))?)))
 }
 
+pub(crate) async fn remove(caller: Caller, Path(id): Path<String>) -> Result<StatusCode, Problem> {
+    caller.harness.tasks().remove(&id.parse()?).await.map_err(|error| failed(&error))?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
 fn failed(error: &TaskError) -> Problem {
     match error {
         TaskError::Unknown { id } => Problem::not_found("task", id.as_str()),
+        TaskError::NotOver { .. } => Problem::new(Code::TaskRunning, error.to_string()),
         _ => unreadable(error),
     }
 }

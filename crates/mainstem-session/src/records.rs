@@ -219,6 +219,10 @@ impl Host for Records {
         Ok(cancelled.map_err(|error| no_tasks(&error))?)
     }
 
+    async fn remove_task(&self, id: &TaskId) -> Result<(), Error> {
+        Ok(self.tasks.remove(id).await.map(drop).map_err(|error| no_tasks(&error))?)
+    }
+
     async fn jobs(&self, query: &JobQuery) -> Result<Page<JobView>, Error> {
         Ok(jobs::list(&*self.job_store()?, Part::All, query).await?)
     }

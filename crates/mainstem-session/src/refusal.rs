@@ -57,6 +57,7 @@ pub fn no_answer(error: &AnswerError) -> Problem {
 pub fn no_tasks(error: &TaskError) -> Problem {
     match error {
         TaskError::Unknown { id } => Problem::not_found("task", id.as_str()),
+        TaskError::NotOver { .. } => Problem::new(Code::TaskRunning, error.to_string()),
         error => Problem::new(Code::TasksUnreadable, error.to_string()),
     }
 }

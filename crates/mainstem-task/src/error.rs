@@ -51,6 +51,15 @@ pub enum TaskError {
         /// The task.
         id: TaskId,
     },
+    /// The task has not ended, so its record can't be removed.
+    #[error("task {id} is {}: only the record of a task that is over can be removed; cancel it first", status.as_str())]
+    #[non_exhaustive]
+    NotOver {
+        /// The task.
+        id: TaskId,
+        /// Its status.
+        status: TaskStatus,
+    },
     /// The set has been shut down.
     #[error("no task can begin: the harness is shutting down")]
     Closed,

@@ -211,6 +211,27 @@ async fn an_end_that_another_process_recorded_stands() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_task_is_removed_once_it_is_over() {
+    let rig = Rig::new();
+    let (task, (ended, end)) = (rig.task(), tokio::sync::oneshot::channel::<()>());
+    let id = task.id.clone();
+    let work = Box::pin(async {
+        let _ = end.await;
+        TaskEnd::Completed("gold".to_owned())
+    });
+    rig.set.begin(task, work).await.map_err(|(error, _)| error).unwrap();
+    let refused = rig.set.remove(&id).await.unwrap_err().to_string();
+    let expected =
+        "task task-1 is running: only the record of a task that is over can be removed; cancel it first";
+    assert_eq!(refused, expected);
+    ended.send(()).unwrap();
+    rig.set.wait(std::slice::from_ref(&id), Duration::from_secs(1)).await.unwrap();
+    assert_eq!(rig.set.remove(&id).await.unwrap().result.as_deref(), Some("gold"));
+    assert!(matches!(rig.set.remove(&id).await, Err(TaskError::Unknown { .. })));
+    assert!(rig.set.list(&TaskFilter::default()).await.unwrap().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_executor_has_a_lease_while_it_has_tasks() {
     let rig = Rig::new();
     rig.store.is_shared.store(true, Ordering::Relaxed);

@@ -164,6 +164,12 @@ pub(crate) enum TasksCommand {
         /// The task.
         id: TaskId,
     },
+    /// Remove tasks that are over, with their results. This can't be undone.
+    Rm {
+        /// The tasks.
+        #[arg(required = true)]
+        ids: Vec<TaskId>,
+    },
 }
 
 /// `mainstem watch`

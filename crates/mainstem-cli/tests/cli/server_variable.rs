@@ -39,6 +39,7 @@ fn the_variable_is_the_option() {
         "tasks logs t",
         "tasks wait t",
         "tasks cancel t",
+        "tasks rm t",
         "sessions list",
         "sessions show s",
         "sessions export s",

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{
     server::{Server, Step},
-    support::{Cli, Running, events, mainstem},
+    support::{Cli, Done, Running, events, mainstem},
 };
 
 const TOKEN: &str = "the-token-of-the-test";
@@ -219,6 +219,10 @@ fn a_server_is_talked_with_followed_and_looked_after() {
     }
     let logs = ask(&url, &format!("tasks logs {id}")).run().stdout;
     assert!(logs.contains("  started: ") && logs.contains("✔ done"), "{logs}");
+    for (code, text) in [(0, ""), (1, "there is no task")] {
+        let removed = ask(&url, &format!("tasks rm {id}")).run();
+        assert!(removed.code == Some(code) && removed.stderr.contains(text), "{removed:?}");
+    }
     let unknown = ask(&url, "tasks show task-of-another").run();
     assert!(unknown.code == Some(1) && unknown.stderr.contains("task-of-another"), "{unknown:?}");
 
@@ -355,6 +359,15 @@ fn an_attached_client_shows_each_event_of_a_run_once() {
     running.signal("KILL");
 }
 
+/// Removes a task that is over: all that are named are removed, or none.
+fn are_removed(tasks: &impl Fn(&str) -> Done, id: &str) {
+    assert_eq!(tasks(&format!("rm {id} task-of-another")).code, Some(1));
+    let removed = tasks(&format!("rm {id} {id}"));
+    assert_eq!((removed.code, &*removed.stdout, &*removed.stderr), (Some(0), "", ""));
+    let left: Value = serde_json::from_str(&tasks("list --output json").stdout).unwrap();
+    assert!(left.as_array().unwrap().iter().all(|task| task["id"] != id) && left[0].is_object(), "{left}");
+}
+
 #[test]
 fn tasks_of_the_workspace_are_listed_shown_and_stopped() {
     let spawn = json!({"agent_id": "kid", "task": "Look around.", "timeout_seconds": 0});
@@ -387,6 +400,9 @@ fn tasks_of_the_workspace_are_listed_shown_and_stopped() {
     assert!(late.code == Some(124) && late.stderr.contains("has not ended after 100ms"), "{late:?}");
     let logs = mainstem(&format!("tasks logs {id} --journal")).arg(&journal).arg("-w").arg(dir.path()).run();
     assert!(logs.stdout.contains("kid  started: Look around."), "{logs:?}");
+    let early = tasks(&format!("rm {id}"));
+    let told = format!("error: task {id} is running; stop it first: mainstem tasks cancel {id}\n");
+    assert_eq!((early.code, early.stderr), (Some(1), told));
     let stopped = tasks(&format!("cancel {id}"));
     assert_eq!(stopped.code, Some(0), "{stopped:?}");
     let over = tasks(&format!("wait {id} --timeout 10s"));
@@ -411,6 +427,7 @@ fn tasks_of_the_workspace_are_listed_shown_and_stopped() {
     let dead = tasks(&format!("cancel {id}"));
     assert!(dead.code == Some(0) && dead.stdout.contains("status: failed"), "{dead:?}");
     assert!(dead.stdout.contains("executor lost"), "{dead:?}");
+    are_removed(&tasks, id);
     let unknown = tasks("show task-of-another");
     assert_eq!(
         (unknown.code, &*unknown.stderr),

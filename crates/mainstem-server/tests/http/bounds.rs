@@ -258,6 +258,7 @@ async fn a_problem_names_no_file_of_the_operators() {
         (Method::GET, "/v1/tasks/none"),
         (Method::GET, "/v1/tasks/none/wait"),
         (Method::POST, "/v1/tasks/none/cancel"),
+        (Method::DELETE, "/v1/tasks/none"),
         (Method::GET, "/v1/tasks/none/events"),
     ] {
         // The file is moved away when it is found damaged.

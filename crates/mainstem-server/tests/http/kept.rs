@@ -123,6 +123,7 @@ async fn runs_of_an_earlier_process_are_known_and_their_children_answer() {
         tokio::time::sleep(ms(10)).await;
     }
     let task = tasks["items"][0]["id"].as_str().unwrap_or_else(|| panic!("{tasks}"));
+    let all = tasks["items"].as_array().unwrap().len();
     // All a task did, to its end; behind that there is nothing.
     let of_task = rig.frames(&format!("/v1/tasks/{task}/events"), None).await;
     assert!(
@@ -139,6 +140,15 @@ async fn runs_of_an_earlier_process_are_known_and_their_children_answer() {
         .unwrap();
     assert_eq!(over.status(), 204);
     assert_eq!(rig.get("/v1/runs/run-unknown").await.status(), 404);
+    // One that is over is removed alone, once, and by its tenant.
+    let removed =
+        async || rig.ask(Method::DELETE, &format!("/v1/tasks/{task}")).send().await.unwrap().status();
+    assert_eq!(
+        rig.stranger(Method::DELETE, &format!("/v1/tasks/{task}")).send().await.unwrap().status(),
+        401
+    );
+    assert_eq!((removed().await.as_u16(), removed().await.as_u16()), (204, 404));
+    assert_eq!(rig.get_json("/v1/tasks?status=completed").await["items"].as_array().unwrap().len(), all - 1);
     // With the session its tasks are forgotten, and what they came to.
     let task = task.to_owned();
     assert_eq!(rig.ask(Method::DELETE, "/v1/sessions/s").send().await.unwrap().status(), 204);

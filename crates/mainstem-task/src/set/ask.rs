@@ -35,6 +35,19 @@ impl TaskSet {
         Ok(records)
     }
 
+    /// Removes the record of a task that is over, with its result; returns its last state. A result
+    /// that no agent has read is lost.
+    ///
+    /// # Errors
+    /// [`TaskError::Unknown`], [`TaskError::NotOver`], or if it can't be removed; the record stays.
+    pub async fn remove(&self, id: &TaskId) -> Result<TaskRecord, TaskError> {
+        let record = self.get(id).await?;
+        match record.is_over() {
+            true => self.0.store.remove(id).await,
+            false => Err(TaskError::NotOver { id: record.id, status: record.status }),
+        }
+    }
+
     /// Removes the tasks below a root session that are over, with their results. Returns how many.
     ///
     /// # Errors

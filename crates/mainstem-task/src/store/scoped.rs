@@ -85,6 +85,7 @@ impl ScopedTaskStore {
     fn outer_error(&self, error: TaskError) -> TaskError {
         match error {
             TaskError::Unknown { id } => TaskError::Unknown { id: self.outer_task(id) },
+            TaskError::NotOver { id, status } => TaskError::NotOver { id: self.outer_task(id), status },
             TaskError::Exists { id } => TaskError::Exists { id: self.outer_task(id) },
             TaskError::Conflict { id, version } => TaskError::Conflict { id: self.outer_task(id), version },
             TaskError::Fenced { id } => TaskError::Fenced { id: self.outer_task(id) },
