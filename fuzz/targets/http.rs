@@ -17,7 +17,7 @@ use mainstem::{
     model::scripted::Turn,
     prelude::{Harness, ScriptedModel},
 };
-use mainstem_server::{Protocol, Server, Tokens};
+use mainstem_server::{Builder, Protocol, Server, Tokens};
 use serde_json::Value;
 use tokio::{runtime::Runtime, time::timeout};
 use tower::ServiceExt;
@@ -58,8 +58,11 @@ fn start() -> Router {
         let model = ScriptedModel::new().agent("main", [Turn::new().text("Hi.")]);
         let harness = Harness::builder("main", model).build().unwrap();
         let tokens = Tokens::new().with_token(TOKEN, None).unwrap();
-        let router =
-            Server::new(harness).with_tokens(tokens).with_protocol(Protocol::A2a).build().unwrap().router();
+        let server = Server::new(harness).with_tokens(tokens);
+        let all =
+            [Protocol::A2a, Protocol::AgUi, Protocol::AgentProtocol, Protocol::LangGraph, Protocol::Fleet];
+        let server = all.into_iter().fold(server, Builder::with_protocol);
+        let router = server.build().unwrap().router();
         let response = router.clone().oneshot(request(RUN.as_bytes()).unwrap()).await.unwrap();
         assert_eq!(response.status(), 200);
         router
@@ -116,12 +119,15 @@ async fn assert_answered(response: Response, is_head: bool) {
     }
 }
 
-/// A refusal in the form of another protocol has a code and a message.
+/// A refusal in the form of another protocol has a code and a message (Agent2Agent), or a text
+/// (LangGraph, AgentScope).
 async fn assert_told(response: Response) {
     let body = response.into_body().collect().await.unwrap().to_bytes();
-    let error = serde_json::from_slice::<Value>(&body).unwrap()["error"].take();
-    let message = error["message"].as_str().unwrap_or_default();
-    assert!(error["code"].is_i64() && !message.is_empty(), "{error}");
+    let told = serde_json::from_slice::<Value>(&body).unwrap();
+    let is_told = |text: &Value| text.as_str().is_some_and(|text| !text.is_empty());
+    let error = &told["error"];
+    let is_coded = error["code"].is_i64() && is_told(&error["message"]);
+    assert!(is_coded || is_told(&told["detail"]) || is_told(error), "{told}");
 }
 
 #[test]

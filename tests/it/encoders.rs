@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use mainstem::{
-    encode::{Encoder, Fleet},
+    encode::{
+        Encoder, Fleet,
+        agent_protocol::{AgentProtocol, Detail, EventType, Status, TaskEvent},
+    },
     prelude::*,
 };
 use serde_json::Value;
@@ -82,4 +85,65 @@ fn same_texts(events: &[AgentEvent], frames: &[(String, Value)]) -> Result<(), S
     said.retain(|_, text| !text.is_empty());
     let has_gap = frames.iter().any(|(kind, _)| kind == "gap");
     if said == shown || has_gap { Ok(()) } else { Err(format!("{shown:?} is shown, not {said:?}")) }
+}
+
+/// Checks the laws of AgentScope's tasks: numbers ascend; `RUN_STARTED` is first; the end is last,
+/// once; a call begins before it ends, and ends before its result.
+pub(crate) fn check_tasks(events: &[AgentEvent]) -> Result<(), String> {
+    for detail in [Detail::Status, Detail::Full, Detail::Verbose] {
+        let mut encoder = AgentProtocol::new("t").with_detail(detail);
+        let all: Vec<_> = events.iter().flat_map(|event| encoder.events(event)).collect();
+        check_task(&all).map_err(|what| format!("{detail:?}: {what}"))?;
+    }
+    Ok(())
+}
+
+fn check_task(events: &[TaskEvent]) -> Result<(), String> {
+    let is_first = |event: &TaskEvent| event.kind == EventType::RunStarted;
+    let is_end = |event: &TaskEvent| {
+        let status = event.status.as_deref().map(Status::from);
+        event.kind == EventType::RunError
+            || event.kind == EventType::Status && status.is_some_and(Status::is_over)
+    };
+    let at = |is_it: &dyn Fn(&TaskEvent) -> bool| -> Vec<_> {
+        events.iter().enumerate().filter(|(_, event)| is_it(event)).map(|(at, _)| at).collect()
+    };
+    let (firsts, ends) = (at(&is_first), at(&is_end));
+    if firsts != [0] || ends != [events.len() - 1] {
+        return Err(format!("it begins at {firsts:?}, and ends at {ends:?} of {}", events.len()));
+    }
+    if let Some(pair) = events.windows(2).find(|pair| pair[0].seq > pair[1].seq) {
+        return Err(format!("{} is behind {}", pair[1].seq, pair[0].seq));
+    }
+    let mut stages = BTreeMap::new();
+    for event in events {
+        let stage = match event.kind {
+            EventType::ToolCallStart => 1,
+            EventType::ToolCallEnd => 2,
+            EventType::ToolResult => 3,
+            _ => continue,
+        };
+        let call = event.tool_call_id.clone().ok_or_else(|| format!("{event:?} has no call"))?;
+        let before = stages.insert(call, stage).unwrap_or(0);
+        if before >= stage || (stage == 2 && before != 1) {
+            return Err(format!("{event:?} is behind stage {before}"));
+        }
+    }
+    Ok(())
+}
+
+/// The row of a kind, or of those that begin like it.
+#[test]
+fn the_book_says_of_each_kind_what_a_protocol_gets() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/book/src/protocols.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let first = |line: &str| line.strip_prefix("| ")?.split(" | ").next().map(str::to_owned);
+    let rows: String = text.lines().filter_map(first).collect::<Vec<_>>().join("\n");
+    let lacking = EventKind::NAMES.iter().filter(|name| {
+        let family = name.rsplit_once("_BLOCK_").map(|(family, _)| format!("`{family}_BLOCK_*`"));
+        let family =
+            family.or_else(|| Some(format!("`{}*`", name.split_inclusive('_').take(2).collect::<String>())));
+        !rows.contains(&format!("`{name}`")) && !family.is_some_and(|family| rows.contains(&family))
+    });
+    assert_eq!(lacking.collect::<Vec<_>>(), <Vec<&&str>>::new(), "{path} has no row of them");
 }

@@ -18,7 +18,7 @@ use proptest::{
 use serde_json::json;
 
 use crate::{
-    encoders::check_fleet,
+    encoders::{check_fleet, check_tasks},
     support::{OpenNow, harness, ms},
 };
 
@@ -227,6 +227,7 @@ fn check(case: &Case, coverage: &RefCell<Coverage>) -> TestCaseResult {
     let whole = block_on(play(&undisturbed, 0, 0)).events;
     laws(&whole).map_err(|broken| fail(broken, &whole))?;
     check_fleet(&whole).map_err(|broken| fail(broken, &whole))?;
+    check_tasks(&whole).map_err(|broken| fail(broken, &whole))?;
     no_gap(&whole)?;
     contained(&case.root, &whole)?;
     said_once(&whole)?;
@@ -234,6 +235,7 @@ fn check(case: &Case, coverage: &RefCell<Coverage>) -> TestCaseResult {
     let all = [&seen.events[..], &seen.rest].concat();
     laws(&all).map_err(|broken| fail(broken, &all))?;
     check_fleet(&all).map_err(|broken| fail(broken, &all))?;
+    check_tasks(&all).map_err(|broken| fail(broken, &all))?;
     no_gap(&seen.events)?;
     said_once(&all)?;
     if matches!(case.caller, Caller::Reads) {

@@ -21,6 +21,8 @@ pub(crate) enum Fault {
     /// Closes the first whose request begins a run or a reply once the server has it, without a
     /// response.
     LoseFirst,
+    /// Closes the first whose request answers a question of AgentScope before the server has it.
+    LoseAnswer,
     /// Refuses to stream.
     NoStream,
 }
@@ -69,6 +71,10 @@ async fn send(from: &mut ReadHalf<'_>, to: &mut WriteHalf<'_>, fault: Fault, has
         let begins = BEGINNINGS.into_iter().any(has);
         if matches!(fault, Fault::NoStream) && (begins && has(b"/runs/stream")) {
             return true;
+        }
+        let answers = has(b"USER_CONFIRM_RESULT") && matches!(fault, Fault::LoseAnswer);
+        if answers && !has_lost.swap(true, Ordering::AcqRel) {
+            return false;
         }
         if to.write_all(request).await.is_err() {
             return false;

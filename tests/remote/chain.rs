@@ -1,6 +1,6 @@
 //! Children on other servers: their events are those of local children.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mainstem::{message::Usage, model::scripted::Turn, prelude::*, spec::Permission};
 use mainstem_testing::{laws, render};
@@ -204,15 +204,19 @@ async fn a_person_approves_a_call_two_servers_away() {
 async fn a_cancel_stops_the_last_server_within_a_second() {
     let third = builder("third", ScriptedModel::new().agent("third", [Turn::new().text("I hang").hang()]));
     let chain = Chain::with(script("main"), script("second"), third).await;
+    let mut cancelled = None;
     let events = steered(&chain.first, async |run, event| {
         if event.agent_id() == "third" && matches!(event.kind, EventKind::TextBlockDelta { .. }) {
             run.cancel_because(CancelReason::user("a test"));
+            cancelled.get_or_insert_with(Instant::now);
         }
     })
     .await;
     for harness in [&chain.second, &chain.third] {
         idle(harness).await;
     }
+    let after = cancelled.unwrap().elapsed();
+    assert!(after < ms(1_000), "it took {after:?}");
     assert_eq!(child_end(&events, "second").0, Outcome::Cancelled, "{}", render(&events));
     assert_eq!(child_end(&events, "third").0, Outcome::Cancelled, "{}", render(&events));
 }
@@ -229,9 +233,12 @@ async fn a_drop_stops_the_last_server_within_a_second() {
     }
     let mut log = run.handle().subscribe_from(1);
     drop(run);
+    let dropped = Instant::now();
     for harness in [&chain.second, &chain.third] {
         idle(harness).await;
     }
+    let after = dropped.elapsed();
+    assert!(after < ms(1_000), "it took {after:?}");
     let events: Vec<_> = std::iter::from_fn(|| log.try_next()).collect();
     laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
     assert_eq!(child_end(&events, "third").0, Outcome::Cancelled, "{}", render(&events));

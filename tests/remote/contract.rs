@@ -1,9 +1,13 @@
 //! The contract of remote agents, kept by each protocol.
 
 use mainstem::{prelude::*, spec::Protocol};
-use mainstem_testing::remote::{Act, FAR, FarSide, check};
+use mainstem_testing::remote::{Abilities, Act, FAR, FarSide, check};
 
-use crate::{agentscope, anywhere::serve, chain::remote};
+use crate::{
+    agentscope,
+    anywhere::{serve, serve_with},
+    chain::remote,
+};
 
 /// Mainstem's own protocol.
 struct Mainstem;
@@ -33,6 +37,45 @@ impl FarSide for AgentScope {
     }
 }
 
+/// Agent2Agent, at our server of it, which has our extension.
+struct A2a;
+
+#[async_trait]
+impl FarSide for A2a {
+    async fn serve(&self, act: Act) -> String {
+        serve_with(act.harness().build().unwrap(), Some(mainstem_server::Protocol::A2a)).await.0
+    }
+
+    fn declare(&self, builder: HarnessBuilder, url: &str) -> HarnessBuilder {
+        builder.with_subagent(remote(FAR, url).with_protocol(Protocol::A2a))
+    }
+
+    fn abilities(&self) -> Abilities {
+        // Its card.
+        Abilities { largest: 2_000, ..Abilities::default() }
+    }
+}
+
+/// LangGraph's, at our server of it.
+struct LangGraph;
+
+#[async_trait]
+impl FarSide for LangGraph {
+    async fn serve(&self, act: Act) -> String {
+        serve_with(act.harness().build().unwrap(), Some(mainstem_server::Protocol::LangGraph)).await.0
+    }
+
+    fn declare(&self, builder: HarnessBuilder, url: &str) -> HarnessBuilder {
+        let url = format!("{url}/lg/assistants/{FAR}");
+        builder.with_subagent(remote(FAR, &url).with_protocol(Protocol::LangGraph))
+    }
+
+    fn abilities(&self) -> Abilities {
+        // A message of a tool has a status: success or error. The largest is a thread's state.
+        Abilities { denials: false, largest: 8_000, ..Abilities::default() }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_protocol_of_mainstem_keeps_the_contract() {
     check(&Mainstem).await;
@@ -41,4 +84,14 @@ async fn the_protocol_of_mainstem_keeps_the_contract() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_protocol_of_agentscope_keeps_the_contract() {
     check(&AgentScope).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn agent2agent_keeps_the_contract() {
+    check(&A2a).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_protocol_of_langgraph_keeps_the_contract() {
+    check(&LangGraph).await;
 }

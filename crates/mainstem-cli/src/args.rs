@@ -231,8 +231,8 @@ pub(crate) struct Init {
 pub(crate) struct Doctor {
     #[command(flatten)]
     pub(crate) settings: Settings,
-    /// Check the model and the MCP servers, too: start the servers, and send the model two short
-    /// requests, which cost money.
+    /// Check the MCP servers, the servers of agents with a `url` and the model, too: start the
+    /// former, and send the model two short requests, which cost money.
     #[arg(long)]
     pub(crate) online: bool,
 }

@@ -356,8 +356,8 @@ mod tests {
 
     use super::*;
 
-    #[tokio::test]
-    async fn an_unsafe_request_is_sent_once_through_a_proxy() {
+    /// Answers each request with this, and returns what a request to it comes to: it is sent once.
+    async fn sent_once(answer: &str) -> RemoteError {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let serve = async {
@@ -367,9 +367,7 @@ mod tests {
                 requests += 1;
                 let mut request = [0; 4096];
                 let _ = stream.read(&mut request).await.unwrap();
-                let answer =
-                    "HTTP/1.1 504 Gateway Timeout\r\ncontent-length: 4\r\nconnection: close\r\n\r\nlate";
-                stream.write_all(answer.as_bytes()).await.unwrap();
+                stream.write_all(answer.replace("{url}", &url).as_bytes()).await.unwrap();
                 assert_eq!(requests, 1);
             }
         };
@@ -377,12 +375,30 @@ mod tests {
         let connection = Connection::at(&url, &reach).unwrap();
         let place = connection.url(&["x"]);
         let sent = connection.send(Method::POST, &place, None, &[], Repeat::Unsafe);
-        let error = tokio::select! {
+        tokio::select! {
             sent = sent => sent.unwrap_err(),
             () = serve => unreachable!(),
-        };
+        }
+    }
+
+    #[tokio::test]
+    async fn an_unsafe_request_is_sent_once_through_a_proxy() {
+        let answer = "HTTP/1.1 504 Gateway Timeout\r\ncontent-length: 4\r\nconnection: close\r\n\r\nlate";
+        let error = sent_once(answer).await;
         assert!(matches!(error, RemoteError::Unreachable { .. }), "{error:?}");
         assert!(error.to_string().ends_with("504 Gateway Timeout: late"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_redirect_is_not_followed() {
+        for status in
+            ["301 Moved Permanently", "302 Found", "307 Temporary Redirect", "308 Permanent Redirect"]
+        {
+            let answer = format!("HTTP/1.1 {status}\r\nlocation: {{url}}/y\r\ncontent-length: 0\r\n\r\n");
+            let error = sent_once(&answer).await;
+            assert!(matches!(error, RemoteError::Refused { .. }), "{error:?}");
+            assert!(error.to_string().ends_with(status), "{error}");
+        }
     }
 
     #[test]

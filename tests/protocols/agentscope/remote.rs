@@ -154,6 +154,20 @@ async fn an_approval_is_asked_for_here_and_answered_there() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_that_is_lost_on_its_way_is_sent_again() {
+    let Some(service) = service() else { return };
+    let url = proxy(&service.url, Fault::LoseAnswer).await;
+    let all = steered(agent(&url, "sender"), async |run, event| {
+        if let EventKind::RequireUserConfirm { confirm_id, .. } = &event.kind {
+            run.confirm(confirm_id, Decision::Allow).unwrap();
+        }
+    })
+    .await;
+    assert_eq!(text(&all, "far"), "Done: sent to you", "{}", render(&all));
+    assert_eq!(end(&all, "far"), (Outcome::Success, ""), "{}", render(&all));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_call_of_the_caller_is_run_here() {
     let Some(service) = service() else { return };
     let all = steered(service.agent("asker").with_tools(["ask_caller"]), async |run, event| {

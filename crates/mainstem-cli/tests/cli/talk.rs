@@ -359,6 +359,13 @@ fn an_attached_client_shows_each_event_of_a_run_once() {
     running.signal("KILL");
 }
 
+/// Does not remove a task that is running.
+fn is_kept(tasks: &impl Fn(&str) -> Done, id: &str) {
+    let early = tasks(&format!("rm {id}"));
+    let told = format!("error: task {id} is running; stop it first: mainstem tasks cancel {id}\n");
+    assert_eq!((early.code, early.stderr), (Some(1), told));
+}
+
 /// Removes a task that is over: all that are named are removed, or none.
 fn are_removed(tasks: &impl Fn(&str) -> Done, id: &str) {
     assert_eq!(tasks(&format!("rm {id} task-of-another")).code, Some(1));
@@ -400,9 +407,7 @@ fn tasks_of_the_workspace_are_listed_shown_and_stopped() {
     assert!(late.code == Some(124) && late.stderr.contains("has not ended after 100ms"), "{late:?}");
     let logs = mainstem(&format!("tasks logs {id} --journal")).arg(&journal).arg("-w").arg(dir.path()).run();
     assert!(logs.stdout.contains("kid  started: Look around."), "{logs:?}");
-    let early = tasks(&format!("rm {id}"));
-    let told = format!("error: task {id} is running; stop it first: mainstem tasks cancel {id}\n");
-    assert_eq!((early.code, early.stderr), (Some(1), told));
+    is_kept(&tasks, &id);
     let stopped = tasks(&format!("cancel {id}"));
     assert_eq!(stopped.code, Some(0), "{stopped:?}");
     let over = tasks(&format!("wait {id} --timeout 10s"));

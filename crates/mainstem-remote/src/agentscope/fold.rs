@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, mem, sync::Arc};
 
 use mainstem_encode::agent_protocol::{EventType, Snapshot, Status, TaskEvent};
 use mainstem_event::{ConfirmResult, EventKind, EventSource, Outcome, fold::RecordedInvocation};
-use mainstem_message::{AgentKey, BlockId, Failure, Message, SessionId, ToolCall, ToolCallId};
+use mainstem_message::{AgentKey, BlockId, ContentBlock, Failure, Message, SessionId, ToolCall, ToolCallId};
 use serde_json::{Value, json};
 
 use super::{
@@ -85,6 +85,9 @@ impl TaskFold {
             own.transcript.last_answer().filter(|last| is_answered && last.tool_calls().next().is_none());
         let asked = Agent {
             has_begun: true,
+            has_data: last.is_some_and(|last| {
+                last.content.iter().any(|block| matches!(block, ContentBlock::Data { .. }))
+            }),
             answer: last.map(|last| last.text()).unwrap_or_default(),
             // A further hint has an id that none before it had.
             hints: u32::try_from(own.events).unwrap_or(u32::MAX / 2),

@@ -27,7 +27,7 @@ use self::{
     questions::Questions,
     reply::Reply,
     server::{Server, Session},
-    wire::{Messages, Status},
+    wire::Messages,
 };
 use super::{AGENTS, address};
 use crate::{
@@ -146,19 +146,22 @@ impl RemoteAgent for AgentScopeServiceAgent {
         let Some(session) = server.known(&turn.session).await? else {
             return begin(server.session(&turn.session).await?, &turn).await;
         };
-        let page = session.messages().await?;
-        let has_arrived = page.messages.iter().any(|message| message.id == turn.id.as_str());
-        if !has_arrived && recorded.latest_remote_id().is_none() && session.status().await? == Status::Idle {
-            return begin(session, &turn).await;
+        let arrived = match recorded.latest_remote_id() {
+            Some(_) => Some(session.messages_of(turn.id.as_str()).await?),
+            None => session.arrived(&turn.id).await?,
+        };
+        match arrived {
+            Some(page) => Ok(go_on(session, &turn, recorded, page)),
+            None => begin(session, &turn).await,
         }
-        Ok(go_on(session, &turn, recorded, page))
     }
 }
 
 /// Sends the message of a turn, and follows the reply.
 async fn begin(session: Session, turn: &RemoteTurn) -> Result<BegunTurn, RemoteError> {
+    session.ready().await?;
     session.set_plan_mode(turn.plan_mode).await?;
-    let after = session.messages().await?.event_cursor;
+    let after = session.cursor().await?;
     session.begin(turn).await?;
     let questions = Arc::<Questions>::default();
     let reply = Reply::new(&session.server.name, &session.id, turn.session.clone(), questions.clone());
@@ -186,7 +189,8 @@ fn follow(
     after: Option<String>,
 ) -> BegunTurn {
     let progress = Arc::<Progress>::default();
-    let control = Control { session: session.clone(), questions, progress: progress.clone() };
-    let events = Follow::new(session, turn.id.as_str(), reply, progress, after).into_events();
+    let events = Follow::new(session.clone(), turn.id.as_str(), reply, questions.clone(), progress.clone());
+    let events = events.behind(after).into_events();
+    let control = Control { session, questions, progress };
     BegunTurn::new(events, Arc::new(control))
 }

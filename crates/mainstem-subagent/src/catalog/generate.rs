@@ -179,7 +179,7 @@ impl Drafts {
             .spec
             .url
             .as_ref()
-            .map(|_| SpecError::error("url is not in effect in this version: leave it out").about("url"));
+            .map(|_| SpecError::error("a generated agent runs here: leave url out").about("url"));
         let errors: Vec<_> = unknown.chain(untrusted).chain(remote).collect();
         if errors.is_empty() { Ok(parsed) } else { Err(errors) }
     }

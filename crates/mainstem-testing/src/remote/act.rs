@@ -58,10 +58,15 @@ pub struct Abilities {
     pub nested: bool,
     /// Requests for approval.
     pub approvals: bool,
+    /// Results of calls that were denied, and not only failed.
+    pub denials: bool,
     /// Events as they happen.
     pub live: bool,
     /// Streams that go on where they were cut.
     pub resumes: bool,
+    /// The bytes of its largest response that is not a stream, with its head: a connection that is
+    /// cut has as many.
+    pub largest: u64,
 }
 
 impl Default for Abilities {
@@ -72,8 +77,10 @@ impl Default for Abilities {
             results: true,
             nested: true,
             approvals: true,
+            denials: true,
             live: true,
             resumes: true,
+            largest: 1_200,
         }
     }
 }

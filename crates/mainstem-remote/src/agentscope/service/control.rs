@@ -12,6 +12,7 @@ use async_trait::async_trait;
 use mainstem_event::{CancelReason, Decision};
 use mainstem_message::{ConfirmId, ToolCallId};
 use mainstem_tool::ToolOutput;
+use serde_json::Value;
 use tokio::time::sleep;
 
 use super::{questions::Questions, server::Session, wire::Status};
@@ -62,16 +63,22 @@ impl RemoteControl for Control {
     }
 
     async fn confirm(&self, id: &ConfirmId, decision: Decision) -> Result<(), RemoteError> {
-        match self.questions.decide(id, decision) {
-            Some(event) => self.session.chat(&event).await,
-            None => Ok(()),
-        }
+        self.answer(self.questions.decide(id, decision)).await
     }
 
     async fn submit(&self, call: &ToolCallId, output: ToolOutput) -> Result<(), RemoteError> {
-        match self.questions.executed(call, output) {
-            Some(event) => self.session.chat(&event).await,
-            None => Ok(()),
+        self.answer(self.questions.executed(call, output)).await
+    }
+}
+
+impl Control {
+    /// Sends an answer. If it is lost on the way, what follows the reply sends it again.
+    async fn answer(&self, event: Option<Value>) -> Result<(), RemoteError> {
+        let Some(event) = event else { return Ok(()) };
+        let sent = self.session.chat(&event).await;
+        if let Err(RemoteError::Unreachable { .. }) = sent {
+            self.questions.lose(event);
         }
+        sent
     }
 }

@@ -30,6 +30,8 @@ pub(super) fn statement(event: &Event, text: &str) -> Statement {
         "THINKING_BLOCK_DELTA" => Statement::Thinking(delta()),
         "DATA_BLOCK_START" => Statement::DataStart(event.media_type.clone().unwrap_or_default()),
         "DATA_BLOCK_DELTA" if event.data.is_some() => Statement::Data(event.data.clone().unwrap_or_default()),
+        // A block of ours has its data, and no address.
+        "DATA_BLOCK_DELTA" => Statement::Text(event.url.clone().unwrap_or_default()),
         "TEXT_BLOCK_END" | "THINKING_BLOCK_END" | "DATA_BLOCK_END" => Statement::EndBlock,
         "TOOL_CALL_START" => Statement::Call { id: id(), name: name() },
         "TOOL_CALL_DELTA" => Statement::Arguments { id: id(), delta: delta() },

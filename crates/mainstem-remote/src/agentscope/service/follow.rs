@@ -16,9 +16,10 @@ use tokio::time::{sleep, timeout};
 
 use super::{
     control::Progress,
+    questions::Questions,
     reply::Reply,
     server::Session,
-    wire::{Event, Message, Messages, Status},
+    wire::{Block, Event, Message, Messages, Status},
 };
 use crate::{RemoteError, RemoteEvent, http::Frames};
 
@@ -48,6 +49,7 @@ pub(super) struct Follow {
     /// The message that it answers.
     message: String,
     reply: Reply,
+    questions: Arc<Questions>,
     progress: Arc<Progress>,
     frames: Option<Box<Frames>>,
     /// The event behind which the reply begins.
@@ -56,6 +58,9 @@ pub(super) struct Follow {
     seen: HashSet<String>,
     /// Whether the next event is the first one of a stream that was opened again.
     is_again: bool,
+    /// Whether the stream lacks events that are not stored yet, so that the rest comes from the
+    /// message.
+    is_blind: bool,
     /// The attempts since the last event.
     attempts: u32,
     /// How often the session was idle without the reply.
@@ -67,15 +72,16 @@ pub(super) struct Follow {
 }
 
 impl Follow {
-    /// Follows the reply to a message of this id, from the events behind `after` on.
+    /// Follows the reply to a message of this id.
     pub(super) fn new(
         session: Session,
         message: &str,
         reply: Reply,
+        questions: Arc<Questions>,
         progress: Arc<Progress>,
-        after: Option<String>,
     ) -> Self {
-        let (seen, is_again, attempts, missed, is_idle, events) = Default::default();
+        let (after, seen, is_again, is_blind) = Default::default();
+        let (attempts, missed, is_idle, events) = Default::default();
         if reply.id().is_some() {
             progress.begin();
         }
@@ -83,17 +89,24 @@ impl Follow {
             session,
             message: message.to_owned(),
             reply,
+            questions,
             progress,
             frames: None,
             after,
             seen,
             is_again,
+            is_blind,
             attempts,
             missed,
             quiet: FIRST_QUIET,
             is_idle,
             events,
         }
+    }
+
+    /// Sets the event behind which the reply begins.
+    pub(super) fn behind(self, after: Option<String>) -> Self {
+        Self { after, ..self }
     }
 
     /// Returns the events of the reply, to its end. Dropping the stream closes the connection.
@@ -113,6 +126,7 @@ impl Follow {
                 return Ok(None);
             }
             match &self.frames {
+                _ if self.is_blind => self.poll().await?,
                 None => self.open().await?,
                 Some(_) => self.read().await?,
             }
@@ -139,7 +153,10 @@ impl Follow {
         let patience = if self.is_idle { LAST_EVENTS } else { self.quiet };
         match timeout(patience, frames.next()).await {
             Ok(Some(Ok(frame))) => self.take(&frame).await,
-            Ok(Some(Err(SseError::TooLarge(error)))) => Err(self.invalid(&error.to_string())),
+            Ok(Some(Err(SseError::TooLarge(error)))) => {
+                self.go_blind(&error.to_string());
+                Ok(())
+            }
             Ok(Some(Err(error))) => self.lose(&error.to_string()),
             Ok(None) => self.lose("the stream ended before the reply did"),
             Err(_) => self.look().await,
@@ -154,8 +171,9 @@ impl Follow {
             self.is_again = false;
             return Ok(());
         }
-        if std::mem::take(&mut self.is_again) && self.reply.id().is_some() {
-            self.catch_up().await?;
+        if std::mem::take(&mut self.is_again) && self.reply.id().is_some() && !self.catch_up().await? {
+            self.go_blind(MISSING);
+            return Ok(());
         }
         self.reply.read(&event, &frame.data);
         if self.reply.id().is_some() {
@@ -165,14 +183,26 @@ impl Follow {
         Ok(())
     }
 
-    /// Says what is stored, because the service no longer has the events.
-    async fn catch_up(&mut self) -> Result<(), RemoteError> {
-        let page = self.session.messages().await?;
-        if let Some(message) = answer_to(&page, &self.message) {
-            self.reply.fall_back(MISSING);
-            self.reply.catch_up(message);
-        }
-        Ok(())
+    /// Says what is stored, because the service no longer has the events; returns `false` if
+    /// nothing is.
+    async fn catch_up(&mut self) -> Result<bool, RemoteError> {
+        let page = self.session.messages_of(&self.message).await?;
+        let Some(message) = answer_to(&page, &self.message) else { return Ok(false) };
+        self.reply.fall_back(MISSING);
+        self.reply.catch_up(message);
+        Ok(true)
+    }
+
+    /// Leaves the stream: what it lacks is in the message, once that is stored.
+    fn go_blind(&mut self, why: &str) {
+        (self.is_blind, self.frames, self.quiet) = (true, None, FIRST_QUIET);
+        self.reply.fall_back(why);
+    }
+
+    /// Waits for the message.
+    async fn poll(&mut self) -> Result<(), RemoteError> {
+        sleep(if self.is_idle { LAST_EVENTS } else { self.quiet }).await;
+        self.look().await
     }
 
     fn lose(&mut self, cause: &str) -> Result<(), RemoteError> {
@@ -192,10 +222,11 @@ impl Follow {
             Status::Idle => self.is_idle = true,
             // The stream may not have told the question, if it was opened behind it.
             Status::AwaitingPermission | Status::AwaitingExternalResult => {
-                let page = self.session.messages().await?;
+                let page = self.session.messages_of(&self.message).await?;
                 if let Some(message) = answer_to(&page, &self.message) {
                     self.reply.catch_up(message);
                     self.progress.begin();
+                    answer_again(&self.session, &self.questions, message).await;
                 }
             }
         }
@@ -205,10 +236,12 @@ impl Follow {
     /// Reads the message of a reply whose end the stream did not tell.
     async fn settle(&mut self) -> Result<(), RemoteError> {
         self.is_idle = false;
-        let page = self.session.messages().await?;
+        let page = self.session.messages_of(&self.message).await?;
         match answer_to(&page, &self.message) {
             Some(message) if message.finished_reason.is_some() => {
-                self.reply.fall_back(MISSING);
+                if !self.is_blind {
+                    self.reply.fall_back(MISSING);
+                }
                 self.reply.catch_up(message);
                 Ok(())
             }
@@ -228,6 +261,17 @@ impl Follow {
 
     fn invalid(&self, what: &str) -> RemoteError {
         self.session.server.connection.invalid(what)
+    }
+}
+
+/// Sends the answers again that were lost on their way. What the service refuses was answered.
+async fn answer_again(session: &Session, questions: &Questions, message: &Message) {
+    let waits = |block: &&Block| matches!(block.state.as_deref(), Some("asking" | "submitted"));
+    let waiting: Vec<_> = message.content.iter().filter(waits).map(|block| block.id.as_str()).collect();
+    for event in questions.overdue(&waiting) {
+        if let Err(RemoteError::Unreachable { .. }) = session.chat(&event).await {
+            questions.lose(event);
+        }
     }
 }
 

@@ -17,7 +17,21 @@ use super::super::approvals::Approvals;
 pub(super) struct Questions {
     approvals: Arc<Approvals>,
     calls: Mutex<HashMap<ToolCallId, Pending>>,
+    /// The answers whose request was lost.
+    lost: Mutex<Vec<Lost>>,
 }
+
+/// An answer that may not have arrived.
+#[derive(Debug)]
+struct Lost {
+    event: Value,
+    /// How often its call was seen to wait since.
+    seen: u32,
+}
+
+/// How often a call is seen to wait before its answer is sent again: one that has arrived takes a
+/// moment to have its effect, and a second one would fail the reply.
+const PATIENCE: u32 = 2;
 
 /// A call as the service wants it back.
 #[derive(Clone, Debug)]
@@ -75,9 +89,41 @@ impl Questions {
         Some(json!({ "type": "EXTERNAL_EXECUTION_RESULT", "reply_id": reply, "execution_results": [result] }))
     }
 
+    /// Notes that an answer may not have arrived.
+    pub(super) fn lose(&self, event: Value) {
+        self.lost().push(Lost { event, seen: 0 });
+    }
+
+    /// Returns the answers to send again, of the calls that still wait at the service.
+    pub(super) fn overdue(&self, waiting: &[&str]) -> Vec<Value> {
+        let mut overdue = Vec::new();
+        self.lost().retain_mut(|one| {
+            if !calls_of(&one.event).any(|call| waiting.contains(&call)) {
+                return false;
+            }
+            one.seen += 1;
+            let is_due = one.seen >= PATIENCE;
+            overdue.extend(is_due.then(|| one.event.clone()));
+            !is_due
+        });
+        overdue
+    }
+
+    fn lost(&self) -> MutexGuard<'_, Vec<Lost>> {
+        self.lost.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn calls(&self) -> MutexGuard<'_, HashMap<ToolCallId, Pending>> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Returns the calls that an answer is about, by their ids at the service.
+fn calls_of(event: &Value) -> impl Iterator<Item = &str> {
+    let list = |name: &str| event[name].as_array().map(Vec::as_slice).unwrap_or_default();
+    let decided = list("confirm_results").iter().map(|one| &one["tool_call"]["id"]);
+    let executed = list("execution_results").iter().map(|one| &one["id"]);
+    decided.chain(executed).filter_map(Value::as_str)
 }
 
 /// Returns a decision about a call. The service has no field for the reason of a denial.

@@ -109,7 +109,8 @@ impl Reply {
 
     /// Takes in an event of the session; `text` is all of it. Events of other replies say nothing.
     pub(super) fn read(&mut self, event: &Event, text: &str) {
-        if event.kind == "REPLY_START" && self.id.is_none() {
+        // One that is followed by another without a word has not been this turn's.
+        if event.kind == "REPLY_START" && (self.id.is_none() || self.said.is_empty()) {
             self.id.clone_from(&event.reply_id);
         }
         let is_own = event.reply_id.is_some() && event.reply_id == self.id;
@@ -119,7 +120,7 @@ impl Reply {
         }
         match &*event.kind {
             "REPLY_START" => {}
-            "REPLY_END" => self.end(event.finished_reason.as_deref(), event.error.as_ref(), None),
+            "REPLY_END" => self.end(event.finished_reason.as_deref(), event.error.as_ref()),
             "EXTERNAL_EXECUTION_RESULT" => self.results(&event.execution_results),
             "REQUIRE_EXTERNAL_EXECUTION" => self.require(&event.tool_calls),
             _ => self.say(event, text),
@@ -132,7 +133,8 @@ impl Reply {
         }
         let said = self.renamed(statement(event, text));
         let Some(place) = place(event) else { return self.say_of_call(said) };
-        let length = [&event.delta, &event.data].into_iter().flatten().map(String::len).sum::<usize>();
+        let length =
+            [&event.delta, &event.data, &event.url].into_iter().flatten().map(String::len).sum::<usize>();
         let so_far = self.said.entry(place.clone()).or_default();
         if *so_far == COMPLETE {
             return;
@@ -142,7 +144,7 @@ impl Reply {
         match &*event.kind {
             "HINT_BLOCK" => return self.hint(said, &place),
             // Its beginning may be lost.
-            "DATA_BLOCK_DELTA" => {
+            "DATA_BLOCK_DELTA" if event.data.is_some() => {
                 self.apply(Statement::DataStart(event.media_type.clone().unwrap_or_default()), &place);
             }
             _ => {}
@@ -155,7 +157,7 @@ impl Reply {
         self.said.insert(place.to_owned(), COMPLETE);
         if let Statement::Other(kind) = &hint
             && let EventKind::HintBlock { hint, .. } = &**kind
-            && self.told.iter().any(|told| told.contains(hint))
+            && self.told.contains(hint)
         {
             return;
         }
@@ -194,13 +196,13 @@ impl Reply {
             }
         }
         self.note(&confirm);
-        if !confirm.is_empty() {
-            let calls = confirm.iter().filter_map(tool_call).collect();
-            self.apply(self.renamed(Statement::Ask(calls)), "");
+        // A request each, as the stream has them: one may be answered elsewhere.
+        for call in confirm.iter().filter_map(tool_call) {
+            self.apply(self.renamed(Statement::Ask(vec![call])), "");
         }
         self.require(&execute);
         if let Some(reason) = &message.finished_reason {
-            self.end(Some(reason), message.error.as_ref(), Some(answer(&message.content)));
+            self.end(Some(reason), message.error.as_ref());
         }
     }
 
@@ -212,6 +214,9 @@ impl Reply {
             "thinking" => self.rest(id, &block.thinking, Statement::EndBlock, Statement::Thinking),
             "hint" if !self.said.contains_key(id) => self.hint(hint(&block.hint, block.source.as_str()), id),
             "data" if self.said.get(id).copied().unwrap_or_default() == 0 => {
+                if let Some(url) = block.source["url"].as_str() {
+                    return self.rest(id, url, Statement::EndBlock, Statement::Text);
+                }
                 let media_type = block.source["media_type"].as_str().unwrap_or_default().to_owned();
                 let bytes = block.source["data"].as_str().unwrap_or_default().to_owned();
                 self.apply(Statement::DataStart(media_type), id);
@@ -288,7 +293,7 @@ impl Reply {
     }
 
     /// Ends the reply as it says.
-    fn end(&mut self, reason: Option<&str>, error: Option<&Failed>, result: Option<String>) {
+    fn end(&mut self, reason: Option<&str>, error: Option<&Failed>) {
         let status = match reason {
             Some("interrupted") => Status::Cancelled,
             Some("error") => Status::Error,
@@ -300,7 +305,7 @@ impl Reply {
             _ => Status::Success,
         };
         let error = error.map(|error| format!("{} ({})", error.message, error.kind));
-        self.fold.end(Snapshot { status: Some(status), error, result, ..Snapshot::default() });
+        self.fold.end(Snapshot { status: Some(status), error, ..Snapshot::default() });
         self.drain("");
     }
 
@@ -400,12 +405,6 @@ fn part(call: &str, is_result: bool) -> String {
 fn raw(block: &Block) -> Value {
     let Block { id, name, input, state, .. } = block;
     serde_json::json!({ "type": "tool_call", "id": id, "name": name, "input": input, "state": state })
-}
-
-/// Returns the text behind the last result of a call: the answer.
-fn answer(blocks: &[Block]) -> String {
-    let behind = blocks.rsplit(|block| block.kind == "tool_result").next().unwrap_or_default();
-    behind.iter().map(|block| block.text.as_str()).collect()
 }
 
 #[cfg(test)]

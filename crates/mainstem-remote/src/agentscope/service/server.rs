@@ -17,9 +17,15 @@ use crate::{
 const BUSY: u32 = 30;
 const BUSY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How often, and at which interval, a message is looked for whose response was lost.
-const SEARCHES: u32 = 10;
+/// How often, and at which interval, a message is looked for whose response was lost; a session
+/// that is idle does not store it later than after some of them.
+const SEARCHES: u32 = 60;
+const IDLE_SEARCHES: u32 = 10;
 const SEARCH_INTERVAL: Duration = Duration::from_millis(500);
+
+/// How many messages are read: those of the present turn, and else the most that have a page.
+const LATEST: u32 = 4;
+const PAGE: u32 = 50;
 
 /// The modes of permission that are set: to read only, and to ask.
 const EXPLORE: &str = "explore";
@@ -151,6 +157,46 @@ impl Session {
         server.connection.send(Method::PATCH, &url, Some(&body), &[], Repeat::Safe).await.map(drop)
     }
 
+    /// Waits until the session can take a message. A reply of an earlier turn that waits for a
+    /// person is ended: its request was withdrawn with its process.
+    ///
+    /// # Errors
+    /// The service can't be reached or refuses, or the session stays busy.
+    pub(super) async fn ready(&self) -> Result<(), RemoteError> {
+        for _ in 0..BUSY {
+            match self.status().await? {
+                Status::Idle => return Ok(()),
+                Status::Running => {}
+                Status::AwaitingPermission | Status::AwaitingExternalResult => self.interrupt().await?,
+            }
+            sleep(BUSY_INTERVAL).await;
+        }
+        Err(self.busy())
+    }
+
+    fn busy(&self) -> RemoteError {
+        self.server.connection.refusal("the session stays busy with another message")
+    }
+
+    /// Returns the latest messages if one of a turn is among them. While the session is running,
+    /// the turn's may not be stored yet.
+    ///
+    /// # Errors
+    /// As [`ready`](Self::ready).
+    pub(super) async fn arrived(&self, turn: &ReplyId) -> Result<Option<Messages>, RemoteError> {
+        for _ in 0..BUSY {
+            let page = self.messages_of(turn.as_str()).await?;
+            if has(&page, turn.as_str()) {
+                return Ok(Some(page));
+            }
+            if self.status().await? != Status::Running {
+                return Ok(None);
+            }
+            sleep(BUSY_INTERVAL).await;
+        }
+        Err(self.busy())
+    }
+
     /// Sends the message of a turn, once: it has the turn's id.
     ///
     /// # Errors
@@ -167,17 +213,21 @@ impl Session {
                 sent => return sent,
             }
         }
-        Err(self.server.connection.refusal("the session stays busy with another message"))
+        Err(self.busy())
     }
 
     async fn has_begun(&self, turn: &ReplyId) -> Result<bool, RemoteError> {
-        for _ in 0..SEARCHES {
-            let page = self.messages().await?;
-            if page.messages.iter().any(|message| message.id == turn.as_str()) {
+        for search in 0..SEARCHES {
+            if has(&self.messages_of(turn.as_str()).await?, turn.as_str()) {
                 return Ok(true);
+            }
+            if search >= IDLE_SEARCHES && self.status().await? == Status::Idle {
+                return Ok(false);
             }
             sleep(SEARCH_INTERVAL).await;
         }
+        // What runs there may be the turn, which is not followed.
+        self.interrupt().await?;
         Ok(false)
     }
 
@@ -188,9 +238,22 @@ impl Session {
         connection.post::<Value>(connection.url(&["chat", ""]), &body, Repeat::Unsafe).await.map(drop)
     }
 
-    /// Returns the latest messages.
-    pub(super) async fn messages(&self) -> Result<Messages, RemoteError> {
-        self.server.connection.get(self.url(&["messages"])).await
+    /// Returns the latest event that the stored messages include.
+    pub(super) async fn cursor(&self) -> Result<Option<String>, RemoteError> {
+        Ok(self.messages(1).await?.event_cursor)
+    }
+
+    /// Returns the latest messages, with one of this id if it is among those of a page.
+    pub(super) async fn messages_of(&self, message: &str) -> Result<Messages, RemoteError> {
+        let latest = self.messages(LATEST).await?;
+        let is_all = latest.messages.len() < LATEST as usize;
+        if is_all || has(&latest, message) { Ok(latest) } else { self.messages(PAGE).await }
+    }
+
+    async fn messages(&self, limit: u32) -> Result<Messages, RemoteError> {
+        let mut url = self.url(&["messages"]);
+        url.query_pairs_mut().append_pair("limit", &limit.to_string());
+        self.server.connection.get(url).await
     }
 
     pub(super) async fn status(&self) -> Result<Status, RemoteError> {
@@ -217,6 +280,10 @@ impl Session {
         let path: Vec<_> = ["sessions", &self.id].into_iter().chain(action.iter().copied()).collect();
         self.server.with_agent(self.server.url(&path))
     }
+}
+
+fn has(page: &Messages, message: &str) -> bool {
+    page.messages.iter().any(|one| one.id == message)
 }
 
 /// Returns the name of a child's session, by which it is found again.

@@ -162,10 +162,48 @@ fn events_of_other_replies_say_nothing() {
     read(&mut reply, r#"{"type":"TEXT_BLOCK_DELTA","reply_id":"old","block_id":"b","delta":"old"}"#);
     read(&mut reply, r#"{"type":"REPLY_END","reply_id":"old","finished_reason":"completed"}"#);
     assert!(reply.take().is_empty() && !reply.is_over());
+    // One without a word is not this turn's.
+    read(&mut reply, r#"{"type":"REPLY_START","reply_id":"stale"}"#);
     read(&mut reply, r#"{"type":"REPLY_START","reply_id":"new"}"#);
+    read(&mut reply, r#"{"type":"TEXT_BLOCK_DELTA","reply_id":"new","block_id":"b","delta":"new"}"#);
     read(&mut reply, r#"{"type":"REPLY_START","reply_id":"woken"}"#);
     read(&mut reply, r#"{"type":"REPLY_END","reply_id":"woken","finished_reason":"completed"}"#);
     assert_eq!((reply.id(), reply.is_over()), (Some("new"), false));
+}
+
+#[test]
+fn data_at_an_address_is_told_as_the_address() {
+    let url = "https://host.example/p.png";
+    let mut live = reply();
+    read(&mut live, r#"{"type":"REPLY_START","reply_id":"r"}"#);
+    for event in [
+        json!({ "type": "DATA_BLOCK_START", "reply_id": "r", "block_id": "d", "media_type": "image/png" }),
+        json!({ "type": "DATA_BLOCK_DELTA", "reply_id": "r", "block_id": "d", "media_type": "image/png", "url": url }),
+        json!({ "type": "REPLY_END", "reply_id": "r", "finished_reason": "completed" }),
+    ] {
+        read(&mut live, &event.to_string());
+    }
+    let mut stored = reply();
+    let block = json!({ "type": "data", "id": "d", "source": { "type": "url", "url": url } });
+    let message = json!({ "id": "r", "content": [block], "finished_reason": "completed" });
+    stored.catch_up(&serde_json::from_value(message).unwrap());
+    for mut reply in [live, stored] {
+        let events = lawful(reply.take()).unwrap();
+        assert!(told(&events).contains(url), "{}", shown(&events));
+    }
+}
+
+#[test]
+fn texts_around_a_hint_are_said_once() {
+    let text = |id: &str, text: &str| json!({ "type": "text", "id": id, "text": text });
+    let content =
+        [text("a", "First."), json!({ "type": "hint", "id": "h", "hint": "Go on." }), text("b", "Second.")];
+    let message = json!({ "id": "r", "content": content, "finished_reason": "completed" });
+    let mut reply = reply();
+    reply.catch_up(&serde_json::from_value(message).unwrap());
+    let events = lawful(reply.take()).unwrap();
+    assert_eq!(told(&events).matches("First.").count(), 1, "{}", shown(&events));
+    assert_eq!(told(&events).matches("Second.").count(), 1, "{}", shown(&events));
 }
 
 fn any_event() -> impl Strategy<Value = String> {
