@@ -3,6 +3,7 @@
 
 mod agentscope;
 mod anywhere;
+mod carried;
 mod chain;
 mod contract;
 mod fallback;

@@ -1,0 +1,172 @@
+//! What a turn takes with it to a Mainstem server, and what stays here.
+
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use mainstem::{
+    journal::{Journal, MemoryJournal},
+    model::scripted::Turn,
+    prelude::*,
+    spec::Protocol,
+    task::{MemoryTaskStore, TaskFilter, TaskStore},
+};
+use mainstem_testing::render;
+use serde_json::json;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpListener,
+};
+
+use crate::{
+    anywhere::serve,
+    chain::{builder, child_end, events, local, remote, scripts},
+    support::ms,
+};
+
+/// A variable that each test has, as the secret of a header.
+const SECRET: &str = "CARGO_MANIFEST_DIR";
+
+/// A remote agent with a secret in a header.
+fn with_secret(url: &str) -> AgentSpec {
+    remote("second", url).with_header("X-Secret", format!("${{{SECRET}}}"))
+}
+
+/// A caller that spawns `second` and answers.
+fn caller() -> ScriptedModel {
+    scripts("main", ScriptedModel::new())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_has_the_user_and_the_attributes_of_its_caller() {
+    let model = ScriptedModel::new().agent("second", [Turn::new().text("One.")]);
+    let served = builder("second", model).build().unwrap();
+    let (url, serving) = serve(served.clone()).await;
+    let first = builder("main", caller()).with_subagent(remote("second", &url)).build().unwrap();
+    let options = RunOptions::new().with_user("ann").with_attribute("tenant", "acme");
+    let events: Vec<_> = first.stream_events(RunRequest::new("go").with_options(options)).collect().await;
+    let child = events.iter().find_map(|event| Some(event.source()?.session_id.clone())).unwrap();
+    let session = served.sessions().find(&child).await.unwrap().expect("the session of the child");
+    let start = session.log().subscribe_from(1).try_next().unwrap();
+    let EventKind::AgentStart { settings: Some(settings), .. } = &start.kind else { panic!("{start}") };
+    assert_eq!((settings.user.as_deref(), &settings.attributes["tenant"]), (Some("ann"), &"acme".into()));
+    serving.abort();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_remote_has_no_more_levels_than_its_caller_leaves_it() {
+    for (levels, has_third) in [(1, false), (2, true)] {
+        let model = scripts("third", scripts("second", ScriptedModel::new()));
+        let second = builder("second", model).with_subagent(local("third")).build().unwrap();
+        let (url, serving) = serve(second).await;
+        let first = builder("main", caller()).with_subagent(remote("second", &url)).with_max_depth(levels);
+        let all = events(&first.build().unwrap()).await;
+        assert_eq!(child_end(&all, "second"), (Outcome::Success, ""), "{}", render(&all));
+        let third = all.iter().any(|event| event.agent_id() == "third");
+        assert_eq!(third, has_third, "{levels} levels\n{}", render(&all));
+        serving.abort();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_remote_has_no_more_time_than_its_caller_leaves_it() {
+    let turns = [Turn::new().pace(ms(400)).say("a b c d e").call("echo", json!({})), Turn::new().text("So.")];
+    let second = builder("second", ScriptedModel::new().agent("second", turns)).build().unwrap();
+    let (url, serving) = serve(second.clone()).await;
+    let first = builder("main", caller()).with_subagent(remote("second", &url));
+    let first = first.with_budget(Budget::default().with_time_seconds(1)).build().unwrap();
+    let all = events(&first).await;
+    let (outcome, why) = child_end(&all, "second");
+    assert!(outcome == Outcome::Cancelled && why.contains("time budget"), "{why}\n{}", render(&all));
+    // Nothing goes on there.
+    let is_active = || second.sessions().opened().iter().any(|session| session.active().is_some());
+    for _ in 0..100 {
+        if !is_active() {
+            return serving.abort();
+        }
+        tokio::time::sleep(ms(10)).await;
+    }
+    panic!("the remote goes on without time");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_remote_child_that_exceeds_its_time_is_promoted_and_goes_on_live() {
+    let words = "one two three four five six seven eight nine ten";
+    let spawn = json!({ "agent_id": "second", "task": "count", "timeout_seconds": 1 });
+    let main =
+        [Turn::new().call("agent_spawn", spawn), Turn::new().text("Meanwhile."), Turn::new().text("Done.")];
+    let slow = ScriptedModel::new().agent("second", [Turn::new().pace(ms(200)).say(words)]);
+    let (url, serving) = serve(builder("second", slow).build().unwrap()).await;
+    let first = builder("main", ScriptedModel::new().agent("main", main));
+    let first = first.with_subagent(remote("second", &url)).build().unwrap();
+    let all = events(&first).await;
+    let text = render(&all);
+    assert_eq!(text.matches("TASK_UPDATED").count(), 2, "{text}");
+    assert_eq!(child_end(&all, "second"), (Outcome::Success, ""), "{text}");
+    let promoted = all.iter().position(|event| event.kind.name() == "TASK_UPDATED").unwrap();
+    let said = |events: &[AgentEvent]| {
+        let is_said = |event: &&AgentEvent| event.depth() == 1 && event.kind.name() == "TEXT_BLOCK_DELTA";
+        events.iter().filter(is_said).count()
+    };
+    let (before, after) = (said(&all[..promoted]), said(&all[promoted..]));
+    assert!(after > 1 && before + after == 10, "{before} and {after}\n{text}");
+    serving.abort();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_header_with_a_secret_is_in_no_event_and_no_record() {
+    let (journal, store) = (Arc::new(MemoryJournal::new()), Arc::new(MemoryTaskStore::new()));
+    let (url, serving) =
+        serve(builder("second", scripts("second", ScriptedModel::new())).build().unwrap()).await;
+    let spawn = json!({ "agent_id": "second", "task": "find out", "timeout_seconds": 0 });
+    let main =
+        [Turn::new().call("agent_spawn", spawn), Turn::new().text("Begun."), Turn::new().text("Done.")];
+    let first = builder("main", ScriptedModel::new().agent("main", main))
+        .with_subagent(with_secret(&url))
+        .with_journal(journal.clone())
+        .with_task_store(store.clone())
+        .build()
+        .unwrap();
+    let session = first.open_session("s").await.unwrap();
+    let options = RunOptions::new().with_background(Background::Wait);
+    session.run(RunRequest::new("go").with_options(options)).unwrap().reply().await.unwrap();
+    let kept = journal.read(session.id(), 1, 10_000).await.unwrap();
+    let tasks = store.list(&TaskFilter::default()).await.unwrap();
+    assert!(kept.iter().any(|event| event.agent_id() == "second") && tasks.len() == 1);
+    let all = kept.iter().map(AgentEvent::to_json).collect::<String>();
+    let all = format!("{all}{}", serde_json::to_string(&tasks).unwrap());
+    assert!(all.contains(SECRET) && !all.contains(&std::env::var(SECRET).unwrap()), "{all}");
+    serving.abort();
+}
+
+/// A server that repeats what it was sent in each refusal.
+async fn echoing() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    #[expect(clippy::disallowed_methods, reason = "ends with the test's runtime")]
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut request = vec![0; 8192];
+            let length = stream.read(&mut request).await.unwrap_or_default();
+            let request = String::from_utf8_lossy(&request[..length]).into_owned();
+            let body = json!({ "detail": request, "error": request, "title": request }).to_string();
+            let head = format!("HTTP/1.1 403 Forbidden\r\ncontent-length: {}\r\n", body.len());
+            let _ = stream.write_all(format!("{head}connection: close\r\n\r\n{body}").as_bytes()).await;
+        }
+    });
+    url
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_secret_that_a_remote_repeats_is_not_shown() {
+    for protocol in [Protocol::Mainstem, Protocol::A2a, Protocol::LangGraph, Protocol::AgentScope] {
+        let spec = with_secret(&echoing().await).with_protocol(protocol);
+        let first = builder("main", caller()).with_subagent(spec).build().unwrap();
+        let all = events(&first).await;
+        let (outcome, why) = child_end(&all, "second");
+        assert!(outcome == Outcome::Error && why.contains("403 Forbidden"), "{protocol}: {why}");
+        let text = all.iter().map(AgentEvent::to_json).collect::<String>();
+        assert!(!text.contains(&std::env::var(SECRET).unwrap()), "{protocol}: {why}");
+        // It was sent, and repeated.
+        assert!(protocol == Protocol::Mainstem || why.contains("x-secret"), "{protocol}: {why}");
+    }
+}
