@@ -68,7 +68,7 @@ async fn a_remote_has_no_more_levels_than_its_caller_leaves_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_remote_has_no_more_time_than_its_caller_leaves_it() {
+async fn a_remote_stops_when_the_time_of_its_caller_is_used_up() {
     let turns = [Turn::new().pace(ms(400)).say("a b c d e").call("echo", json!({})), Turn::new().text("So.")];
     let second = builder("second", ScriptedModel::new().agent("second", turns)).build().unwrap();
     let (url, serving) = serve(second.clone()).await;

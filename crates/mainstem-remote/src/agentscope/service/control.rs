@@ -1,4 +1,4 @@
-//! Steers a reply.
+//! Steers a reply: stops it, and sends the answers to what the service asks.
 
 use std::{
     sync::{

@@ -121,7 +121,7 @@ impl Reply {
         match &*event.kind {
             "REPLY_START" => {}
             "REPLY_END" => self.end(event.finished_reason.as_deref(), event.error.as_ref()),
-            "EXTERNAL_EXECUTION_RESULT" => self.results(&event.execution_results),
+            "EXTERNAL_EXECUTION_RESULT" => event.execution_results.iter().for_each(|one| self.result(one)),
             "REQUIRE_EXTERNAL_EXECUTION" => self.require(&event.tool_calls),
             _ => self.say(event, text),
         }
@@ -269,11 +269,6 @@ impl Reply {
             let statement = self.renamed(statement);
             self.apply(statement, &place);
         }
-    }
-
-    /// Takes in the results that a caller has returned.
-    fn results(&mut self, blocks: &[Block]) {
-        blocks.iter().for_each(|block| self.result(block));
     }
 
     /// Lets the caller run calls.

@@ -13,7 +13,7 @@ use crate::{
     http::{Connection, Frames, Repeat},
 };
 
-/// How often, and at which interval, a message is sent again while the session is busy.
+/// How often, and at which interval, a session that is busy is asked again.
 const BUSY: u32 = 30;
 const BUSY_INTERVAL: Duration = Duration::from_secs(1);
 
