@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test says what it found by failing")]
 #![expect(clippy::too_many_lines, reason = "a timeline is as long as it is")]
 
+mod agent_tools;
 mod artifacts;
 mod background;
 mod budget;

@@ -235,6 +235,26 @@ async fn a_session_does_again_what_it_did() {
     let tool = Agent::builder("kid", kid_model).build().unwrap().into_tool("A kid");
     let model = ScriptedModel::new().agent("main", [Turn::new().call("kid", json!({ "task": "go" })), end()]);
     check("an agent that is a tool", harness(model).with_tool(tool), &["go"], |_, _| ()).await;
+
+    let later = json!({ "task": "slow", "label": "later", "timeout_seconds": 0 });
+    let send = json!({ "label": "later", "message": "and?" });
+    let model = ScriptedModel::new()
+        .agent(
+            "main",
+            [
+                Turn::new().call("ask", json!({ "task": "go" })).wait(ms(3)).call("ask", later),
+                Turn::new().wait(ms(3)).call("task_wait", json!({})),
+                Turn::new().wait(ms(3)).call("agent_send", send),
+                end(),
+            ],
+        )
+        .agent_on("kid", "slow", [Turn::new().wait(ms(90)).text("Late."), Turn::new().text("More.")])
+        .agent_on("kid", "go", [Turn::new().wait(ms(9)).text("Hi.")]);
+    let mut hidden = kid();
+    hidden.hidden = true;
+    let tool = AgentTool::new("kid", "Asks a kid").with_name("ask");
+    let declared = harness(model).with_subagent(hidden).with_tool(tool);
+    check("a declared agent that is a tool", declared, &["go"], |_, _| ()).await;
 }
 
 /// A person cancels a child while its own child is at something.

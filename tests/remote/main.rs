@@ -1,6 +1,7 @@
 //! One binary of integration tests: a harness that is reached over HTTP, and agents that are.
 #![expect(clippy::unwrap_used, reason = "a test says what it found by failing")]
 
+mod agent_tools;
 mod agentscope;
 mod anywhere;
 mod carried;

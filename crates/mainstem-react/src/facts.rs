@@ -16,19 +16,25 @@ use crate::RunContext;
 #[derive(Debug)]
 pub struct Declaration {
     version: Arc<str>,
-    spec: Arc<Value>,
+    spec: Option<Arc<Value>>,
     is_recorded: AtomicBool,
 }
 
 impl Declaration {
     /// Creates a declaration as JSON, under a version that is unique in the session.
     pub fn new(version: impl Into<Arc<str>>, spec: Value) -> Self {
-        Self { version: version.into(), spec: Arc::new(spec), is_recorded: AtomicBool::new(false) }
+        let (version, spec) = (version.into(), Some(Arc::new(spec)));
+        Self { version, spec, is_recorded: AtomicBool::new(false) }
+    }
+
+    /// Creates the declaration of an agent that only code can build: its version alone is recorded.
+    pub fn of_code(version: impl Into<Arc<str>>) -> Self {
+        Self { version: version.into(), spec: None, is_recorded: AtomicBool::new(false) }
     }
 
     /// Returns the declaration, for the first caller only.
     fn take(&self) -> Option<Arc<Value>> {
-        (!self.is_recorded.swap(true, Ordering::AcqRel)).then(|| self.spec.clone())
+        self.spec.as_ref().filter(|_| !self.is_recorded.swap(true, Ordering::AcqRel)).cloned()
     }
 }
 

@@ -13,7 +13,7 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use mainstem_policy::Rules;
 use mainstem_react::Agent;
-use mainstem_spec::AgentSpec;
+use mainstem_spec::{AgentSpec, Mode};
 
 use crate::{catalog::error::CatalogError, error::SpawnError, spawn::runner::Runner};
 
@@ -37,8 +37,11 @@ pub struct CatalogEntry {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum CatalogAgent {
-    /// An agent of this process.
+    /// An agent of this process, built from its declaration.
     Local(Agent),
+    /// An agent of this process that code has built, as a tool has it: its declaration has its id
+    /// and description only.
+    Code(Agent),
     /// An agent that runs elsewhere.
     Remote(Arc<dyn Runner>),
 }
@@ -47,14 +50,14 @@ impl CatalogAgent {
     /// Returns the agent, if it runs in this process.
     pub fn local(&self) -> Option<&Agent> {
         match self {
-            Self::Local(agent) => Some(agent),
+            Self::Local(agent) | Self::Code(agent) => Some(agent),
             Self::Remote(_) => None,
         }
     }
 
     pub(crate) fn runner(&self) -> &dyn Runner {
         match self {
-            Self::Local(agent) => agent,
+            Self::Local(agent) | Self::Code(agent) => agent,
             Self::Remote(runner) => &**runner,
         }
     }
@@ -109,6 +112,22 @@ impl Catalog {
     /// Returns the agents that a model can spawn.
     pub fn offered(&self) -> impl Iterator<Item = &CatalogEntry> {
         self.iter().filter(|entry| entry.spec.is_spawnable())
+    }
+
+    /// Returns the agent that code offers as a tool; it may be hidden.
+    ///
+    /// # Errors
+    /// The id is unknown, or the agent can't be a child.
+    pub fn callable(&self, id: &str) -> Result<&CatalogEntry, SpawnError> {
+        match self.0.get(id) {
+            Some(entry) if entry.spec.mode != Mode::Primary => Ok(entry),
+            Some(_) => Err(SpawnError::NotSpawnable { id: id.to_owned() }),
+            None => Err(SpawnError::UnknownAgent { id: id.to_owned(), known: self.ids() }),
+        }
+    }
+
+    pub(crate) fn ids(&self) -> Vec<String> {
+        self.0.keys().cloned().collect()
     }
 
     /// Returns the agent that a model asks to spawn.

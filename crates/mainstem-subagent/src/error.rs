@@ -119,9 +119,7 @@ pub enum SpawnError {
         key: String,
     },
     /// The child was spawned by an earlier process, and its agent can't be built in this one.
-    #[error(
-        "{key} can't go on: agent {id:?} can't be built as it was spawned; start another with agent_spawn"
-    )]
+    #[error("{key} can't go on: agent {id:?} can't be built as it was spawned; start another one")]
     #[non_exhaustive]
     NotRebuilt {
         /// The child.

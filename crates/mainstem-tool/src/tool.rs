@@ -1,5 +1,7 @@
 //! The trait `Tool`.
 
+use std::any::Any;
+
 use async_trait::async_trait;
 use mainstem_message::ToolSpec;
 use serde_json::Value;
@@ -39,7 +41,7 @@ use crate::{ToolContext, ToolError, ToolOutput};
     message = "`{Self}` is not a tool",
     note = "implement `Tool`, or wrap a function with `tool_fn(name, description, |cx, args: Args| …)`"
 )]
-pub trait Tool: Send + Sync + 'static {
+pub trait Tool: Any + Send + Sync {
     /// Returns its name, description and schema. Called once, when it is added to a
     /// [`ToolSet`](crate::ToolSet).
     fn spec(&self) -> ToolSpec;

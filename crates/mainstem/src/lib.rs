@@ -91,7 +91,7 @@ pub mod prelude {
         RunOptions, RunRequest, RunStatus, Session,
     };
     pub use mainstem_spec::{AgentSpec, Skill};
-    pub use mainstem_subagent::{ExternalTool, IntoTool as _};
+    pub use mainstem_subagent::{AgentTool, ExternalTool, IntoTool as _};
     pub use mainstem_tool::{Json, Tool, ToolContext, ToolError, ToolOutput, async_trait, tool_fn};
     #[cfg(all(feature = "files", unix))]
     pub use mainstem_workspace::ShellOptions;

@@ -79,6 +79,17 @@ pub enum CatalogError {
         /// The names that exist.
         known: Vec<String>,
     },
+    /// A [tool](crate::AgentTool) starts it, and it does not exist. A warning: calls of the tool
+    /// fail until it does.
+    #[error("tool {tool:?} starts agent {id:?}, which does not exist; known: {}", or_none(known))]
+    UnknownAgent {
+        /// The agent.
+        id: String,
+        /// The tool.
+        tool: String,
+        /// The agents that exist.
+        known: Vec<String>,
+    },
     /// Neither the agent nor any agent that it can spawn has a tool besides spawning. A warning:
     /// the agent is available.
     #[error(
@@ -141,6 +152,7 @@ impl CatalogError {
             | Self::ToolOff { id, .. }
             | Self::UnknownSkill { id, .. }
             | Self::UnknownServer { id, .. }
+            | Self::UnknownAgent { id, .. }
             | Self::OnlySpawns { id, .. }
             | Self::NoWorkspace { id }
             | Self::Output { id, .. }
@@ -158,6 +170,7 @@ impl CatalogError {
                 | Self::ToolOff { .. }
                 | Self::UnknownSkill { .. }
                 | Self::UnknownServer { .. }
+                | Self::UnknownAgent { .. }
                 | Self::OnlySpawns { .. }
         )
     }

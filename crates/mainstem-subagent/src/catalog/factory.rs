@@ -5,7 +5,11 @@ mod check;
 mod reach;
 mod tool_grant;
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+    sync::Arc,
+};
 
 use mainstem_model::{Model, ModelOptions, ModelRegistry};
 use mainstem_policy::{Effect, RuleSet, Rules};
@@ -28,7 +32,10 @@ use crate::{
     fleet::Limits,
     middleware::Subagents,
     server_tools::ServerTools,
-    tools,
+    tools::{
+        self,
+        agent_tool::{AgentTool, agent_tools},
+    },
 };
 
 /// The id of the agent that always exists.
@@ -114,8 +121,28 @@ impl AgentFactory {
                 Err(error) => problems.push(error),
             }
         }
+        for tool in agent_tools(&self.tools) {
+            problems.extend(self.add_agent_of(&tool, &mut catalog));
+        }
         problems.extend(reach::stuck(&catalog));
         (catalog, problems)
+    }
+
+    /// Adds the agent of a tool, so that a later process finds it. Returns the problem if it is to
+    /// be declared elsewhere, and is not.
+    fn add_agent_of(&self, tool: &AgentTool, catalog: &mut Catalog) -> Option<CatalogError> {
+        if let Some(entry) = tool.code() {
+            if catalog.get(&entry.spec.id).is_none() {
+                catalog.keep(entry.clone());
+            }
+            return None;
+        }
+        let id = tool.declared().filter(|id| catalog.get(id).is_none())?;
+        Some(CatalogError::UnknownAgent {
+            id: id.to_owned(),
+            tool: tool.name().to_owned(),
+            known: catalog.ids(),
+        })
     }
 
     /// Builds one agent, here or elsewhere.
@@ -152,8 +179,9 @@ impl AgentFactory {
             }
         };
         let fleet_tools = self.fleet_tools().filter(|tool| lists(spec, tool)).chain(self.load_skill(spec));
-        let mut agent =
-            self.builder(spec, model, &child_prompt(spec, self.has_files(spec)), fleet_tools.collect());
+        let tools = self.tools_of(spec, |tool| lists(spec, tool));
+        let prompt = child_prompt(spec, self.has_files(spec));
+        let mut agent = self.builder(spec, model, &prompt, tools, fleet_tools.collect());
         if let Some(schema) = output(spec)? {
             agent = agent.with_middleware(StructuredOutput::new(schema));
         }
@@ -172,9 +200,11 @@ impl AgentFactory {
     pub fn root(&self, spec: &AgentSpec, limits: Limits) -> Result<AgentBuilder, CatalogError> {
         let fleet_tools = self.fleet_tools().filter(|tool| limits.max_depth > 0 && inherits(spec, tool));
         let plan_tools = tools::PLAN.into_iter().filter(|_| self.plan_tools).map(str::to_owned);
-        let tools = fleet_tools.chain(plan_tools).chain(self.load_skill(spec));
+        let fleet_tools = fleet_tools.chain(plan_tools).chain(self.load_skill(spec));
+        let tools = self.tools_of(spec, |_| limits.max_depth > 0);
         let output = StructuredOutput::of_run(output(spec)?);
-        let agent = self.builder(spec, self.model.clone(), spec.prompt.trim(), tools.collect());
+        let (model, prompt) = (self.model.clone(), spec.prompt.trim());
+        let agent = self.builder(spec, model, prompt, tools, fleet_tools.collect());
         Ok(agent.with_middleware(output).with_middleware(Metered))
     }
 
@@ -194,6 +224,7 @@ impl AgentFactory {
         spec: &AgentSpec,
         model: Arc<dyn Model>,
         prompt: &str,
+        tools: ToolSet,
         fleet_tools: Vec<String>,
     ) -> AgentBuilder {
         let mut over = ModelOptions::default();
@@ -204,7 +235,7 @@ impl AgentFactory {
         (over.thinking_budget, over.max_output_tokens) = (spec.thinking_budget, spec.max_output_tokens);
         let generate = fleet_tools.iter().any(|tool| tool == GENERATE).then(|| self.generate(model.clone()));
         let mut agent = Agent::builder(&*spec.id, model)
-            .with_tools(self.tools_of(spec))
+            .with_tools(tools)
             .with_max_iterations(spec.steps)
             .with_options(self.options.overlaid(&over))
             .with_repetition_limits(self.repetition)
@@ -252,12 +283,15 @@ impl AgentFactory {
         tools::all().map(|(name, _)| name.clone()).chain(generate)
     }
 
-    /// Returns the tools of an agent except those for children.
-    fn tools_of(&self, spec: &AgentSpec) -> ToolSet {
+    /// Returns the tools of an agent except those for children; of the tools that are agents, those
+    /// that it may call.
+    fn tools_of(&self, spec: &AgentSpec, may_call: impl Fn(&str) -> bool) -> ToolSet {
         let mut tools = self.tools.clone();
         self.servers_of(spec).for_each(|source| tools.insert_source(source.clone()));
         let allowed = Allowed::of(spec);
-        tools.filtered(move |name| allowed.has(name))
+        let agents = agent_tools(&self.tools).map(|tool| tool.name().to_owned());
+        let denied: BTreeSet<_> = agents.filter(|name| !may_call(name)).collect();
+        tools.filtered(move |name| allowed.has(name) && !denied.contains(name))
     }
 
     /// Returns the servers whose tools an agent has, its own first.

@@ -34,6 +34,7 @@ impl CatalogError {
             Self::UnknownServer { server, .. } => ("mcp_servers", Some(server)),
             Self::NoWorkspace { .. } => ("workspace.path", None),
             Self::NoRemotes { .. } | Self::Remote { .. } | Self::RunsElsewhere { .. } => ("url", None),
+            Self::UnknownAgent { .. } => ("agent_id", None),
             Self::Output { .. } => ("output_schema", None),
         }
     }
@@ -44,7 +45,8 @@ impl CatalogError {
             Self::Model { source, .. } => return closest_model(source),
             Self::UnknownTool { tool: name, known, .. }
             | Self::UnknownSkill { skill: name, known, .. }
-            | Self::UnknownServer { server: name, known, .. } => (name, known),
+            | Self::UnknownServer { server: name, known, .. }
+            | Self::UnknownAgent { id: name, known, .. } => (name, known),
             _ => return None,
         };
         closest(wrong, known.iter().map(String::as_str)).map(str::to_owned)

@@ -24,7 +24,7 @@ use crate::{
 /// A request for a new child.
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
-    pub(crate) agent_id: String,
+    pub(crate) entry: CatalogEntry,
     pub(crate) task: String,
     pub(crate) label: Option<String>,
 }
@@ -40,17 +40,17 @@ pub(crate) struct Child {
 }
 
 impl Member {
-    /// Returns the agent to spawn, if this one may spawn it.
+    /// Returns the agent that a model asks for, if this one may spawn it.
     pub(crate) fn admit(&self, cx: &RunContext, id: &str) -> Result<CatalogEntry, SpawnError> {
-        self.check_depth(cx)?;
-        drop(self.account.reserve(Amount::spawn)?);
+        self.check_room(cx)?;
         self.generated.spawnable(&self.assembly.catalog, id)
     }
 
-    /// Checks that this agent may have children.
-    pub(crate) fn check_depth(&self, cx: &RunContext) -> Result<(), SpawnError> {
-        let (depth, max_depth) = (cx.depth(), self.max_depth());
-        if depth < max_depth { Ok(()) } else { Err(SpawnError::TooDeep { depth, max_depth }) }
+    /// Checks that this agent may have one more child.
+    pub(crate) fn check_room(&self, cx: &RunContext) -> Result<(), SpawnError> {
+        check_depth(cx, self.max_depth())?;
+        drop(self.account.reserve(Amount::spawn)?);
+        Ok(())
     }
 
     /// Returns the depth of the deepest agent of the run.
@@ -67,16 +67,17 @@ impl Member {
         order: Order,
         start: Option<StartTicket>,
     ) -> Result<Child, SpawnError> {
-        let lineage = Lineage::new(self.admit(cx, &order.agent_id)?, self.lineage.clone());
-        let label = order.label.map(|label| label.trim().to_owned()).filter(|label| !label.is_empty());
+        let Order { entry, task, label } = order;
+        let lineage = Lineage::new(entry, self.lineage.clone());
+        let label = label.map(|label| label.trim().to_owned()).filter(|label| !label.is_empty());
         let identity = lineage
             .entry
             .spec
             .persist_session
-            .then(|| Identity::new(cx.session_id(), &order.agent_id, label.as_deref(), cx.user()));
+            .then(|| Identity::new(cx.session_id(), &lineage.entry.spec.id, label.as_deref(), cx.user()));
         let roster = &self.fleet.roster;
         if let Some(key) = identity.as_ref().and_then(|identity| roster.same(identity)) {
-            return self.relaunch(cx, &key, order.task, start).map_err(|error| match error {
+            return self.relaunch(cx, &key, task, start).map_err(|error| match error {
                 SpawnError::Busy { key } => SpawnError::StillRunning { key },
                 error => error,
             });
@@ -92,7 +93,7 @@ impl Member {
         }
         spawn.settle(Some(Amount::spawn()));
         roster.enter(lineage.clone(), source.clone(), Carried::new(cx, self.options.clone()), cx.now());
-        Ok(self.start(cx, Seat { lineage, source, history: Vec::new() }, order.task, start))
+        Ok(self.start(cx, Seat { lineage, source, history: Vec::new() }, task, start))
     }
 
     /// Starts an idle child's next turn.
@@ -123,9 +124,9 @@ impl Member {
     ) -> Child {
         let Seat { lineage, source, history } = seat;
         let spec = lineage.entry.spec.clone();
-        let member = self.child(self.account.for_child(&source, &spec), Some(lineage));
         // A child records its declaration in its first turn.
-        let declared = if source.turn > 1 { None } else { self.fleet.versions.declaration(&spec) };
+        let declared = if source.turn > 1 { None } else { self.fleet.versions.declaration(&lineage.entry) };
+        let member = self.child(self.account.for_child(&source, &spec), Some(lineage));
         let cx = cx.detachable_child(source.clone(), ReplyId::from_lossy(cx.new_id("reply-")), declared);
         let cx = cx.with_attachment(member.clone());
         let ready = start.as_ref().map(|start| Box::pin(start.turn()) as _);
@@ -173,6 +174,12 @@ impl Drop for Presence {
             self.member.fleet.roster.leave(key, &self.cx.messages(), self.cx.now());
         }
     }
+}
+
+/// Checks that an agent may have children.
+pub(crate) fn check_depth(cx: &RunContext, max_depth: u16) -> Result<(), SpawnError> {
+    let depth = cx.depth();
+    if depth < max_depth { Ok(()) } else { Err(SpawnError::TooDeep { depth, max_depth }) }
 }
 
 /// Returns the source of a new child of the context's agent.

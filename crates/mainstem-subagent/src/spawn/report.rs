@@ -128,10 +128,14 @@ impl Report {
     }
 
     /// Adds that the wait was shorter than the model asked, if it was.
-    pub(crate) fn clamped(mut self, is_clamped: bool) -> Self {
-        if is_clamped {
-            self.head.push_str(&format!("\nnote: timeout_seconds is {} at most", LONGEST.as_secs()));
-        }
+    pub(crate) fn clamped(self, is_clamped: bool) -> Self {
+        let most = format!("timeout_seconds is {} at most", LONGEST.as_secs());
+        self.noted(is_clamped.then_some(&most))
+    }
+
+    /// Adds a note about the call.
+    pub(crate) fn noted(mut self, note: Option<&str>) -> Self {
+        note.into_iter().for_each(|note| self.head.push_str(&format!("\nnote: {note}")));
         self
     }
 

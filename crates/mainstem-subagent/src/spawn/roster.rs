@@ -46,7 +46,7 @@ pub(crate) struct Roster {
     /// Notified when a child has ended its turn.
     ends: Notify,
     /// The children of an earlier process whose agents can't be built, each with its agent's id.
-    not_rebuilt: DashMap<AgentKey, Arc<str>>,
+    not_rebuilt: DashMap<AgentKey, EventSource>,
 }
 
 /// A child whose turn is about to start: who it is, and what was said before.
@@ -115,7 +115,7 @@ impl Roster {
 
     /// Remembers that the agent of an earlier process's child can't be built.
     pub(crate) fn set_not_rebuilt(&self, source: &EventSource) {
-        self.not_rebuilt.insert(source.agent_key.clone(), source.agent_id.clone());
+        self.not_rebuilt.insert(source.agent_key.clone(), source.clone());
     }
 
     /// Starts a further turn of an idle child.
@@ -284,15 +284,23 @@ impl Roster {
     ) -> Result<AgentKey, SpawnError> {
         let (name, key) = match (key, label) {
             (Some(key), None) => (key, key.parse().ok()),
-            (None, Some(label)) => (label, self.names.labelled(label)),
+            (None, Some(label)) => (label, self.names.labelled(label).or_else(|| self.not_rebuilt_as(label))),
             _ => return Err(SpawnError::NotOne),
         };
-        if let Some(id) = key.as_ref().and_then(|key| self.not_rebuilt.get(key)) {
-            return Err(SpawnError::NotRebuilt { key: name.to_owned(), id: id.to_string() });
+        if let Some(lost) = key.as_ref().and_then(|key| self.not_rebuilt.get(key)) {
+            return Err(SpawnError::NotRebuilt { key: name.to_owned(), id: lost.agent_id.to_string() });
         }
         let known = self.list(parent);
         key.filter(|key| known.iter().any(|child| child.agent_key == *key))
             .ok_or_else(|| self.unknown(name, parent))
+    }
+
+    /// Returns the child of an earlier process that had this label, and whose agent can't be built.
+    fn not_rebuilt_as(&self, label: &str) -> Option<AgentKey> {
+        let had_it = |lost: &EventSource| {
+            lost.label.as_deref().is_some_and(|had| had.to_lowercase() == label.to_lowercase())
+        };
+        self.not_rebuilt.iter().find(|lost| had_it(lost)).map(|lost| lost.agent_key.clone())
     }
 
     /// Returns the children below `parent`, or all, in the order of their start.

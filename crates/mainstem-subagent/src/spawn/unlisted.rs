@@ -14,17 +14,15 @@ use crate::{
     member::Member,
     spawn::{
         idle::{Waits, watch},
+        launch::check_depth,
         runner::{Runner as _, RunningTurn, TurnInput},
     },
 };
 
 /// Checks that the caller may have one more child, and counts it.
 pub(crate) fn admit(cx: &RunContext) -> Result<(), SpawnError> {
-    let Ok(member) = Member::of(cx) else {
-        let (depth, max_depth) = (cx.depth(), Limits::default().max_depth);
-        return if depth < max_depth { Ok(()) } else { Err(SpawnError::TooDeep { depth, max_depth }) };
-    };
-    member.check_depth(cx)?;
+    let Ok(member) = Member::of(cx) else { return check_depth(cx, Limits::default().max_depth) };
+    member.check_room(cx)?;
     member.account.reserve(Amount::spawn)?.settle(Some(Amount::spawn()));
     Ok(())
 }

@@ -9,6 +9,8 @@ use mainstem_spec::AgentSpec;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::catalog::{CatalogAgent, CatalogEntry};
+
 /// The declarations that children of this process were spawned as, by version.
 #[derive(Debug, Default)]
 pub(crate) struct Versions(DashMap<String, Arc<Declaration>>);
@@ -16,9 +18,12 @@ pub(crate) struct Versions(DashMap<String, Arc<Declaration>>);
 impl Versions {
     /// Returns the declaration that a child records when it starts; `None` if it can't be written
     /// as JSON, because its directory's name is not Unicode.
-    pub(crate) fn declaration(&self, spec: &AgentSpec) -> Option<Arc<Declaration>> {
-        let (version, json) = version(spec)?;
-        let declaration = || Arc::new(Declaration::new(version.as_str(), json));
+    pub(crate) fn declaration(&self, entry: &CatalogEntry) -> Option<Arc<Declaration>> {
+        let (version, json) = version(&entry.spec)?;
+        let declaration = || match entry.agent {
+            CatalogAgent::Code(_) => Arc::new(Declaration::of_code(version.as_str())),
+            _ => Arc::new(Declaration::new(version.as_str(), json)),
+        };
         Some(self.0.entry(version.clone()).or_insert_with(declaration).clone())
     }
 }

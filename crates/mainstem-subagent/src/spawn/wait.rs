@@ -35,8 +35,7 @@ impl Member {
         order: Box<Order>,
         asked: Option<u64>,
     ) -> Result<Report, SpawnError> {
-        let declared = self.admit(cx, &order.agent_id)?.spec.timeout;
-        let usual = declared.unwrap_or_else(|| self.fleet.limits().wait);
+        let usual = order.entry.spec.timeout.unwrap_or_else(|| self.fleet.limits().wait);
         let wait = WaitTime::new(asked, usual, &self.options);
         self.launch_and_wait(cx, wait, |cx, start| self.launch(cx, *order, start)).await
     }

@@ -38,18 +38,15 @@ struct Spawn {
     label: Option<String>,
 }
 
-impl From<Spawn> for Order {
-    fn from(Spawn { agent_id, task, label }: Spawn) -> Self {
-        Self { agent_id, task, label }
-    }
-}
-
 pub(super) fn tool() -> Arc<dyn Tool> {
     let description = "Start several subagents at once and wait for all their replies. One result for each, in the same order.";
     Arc::new(tool_fn("agent_fanout", description, |cx, fanout: Fanout| async move {
         let (cx, member) = Member::of_call(&cx)?;
         let Fanout { spawns, timeout_seconds } = fanout;
-        let spawn = |spawn: Spawn| member.spawn(cx, Box::new(spawn.into()), timeout_seconds);
+        let spawn = async |Spawn { agent_id, task, label }| {
+            let order = Box::new(Order { entry: member.admit(cx, &agent_id)?, task, label });
+            member.spawn(cx, order, timeout_seconds).await
+        };
         let reports = join_all(spawns.into_iter().map(spawn)).await;
         let parts: Vec<_> = reports
             .iter()

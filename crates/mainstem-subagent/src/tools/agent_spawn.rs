@@ -30,9 +30,9 @@ pub(super) fn tool() -> Arc<dyn Tool> {
                        result has a task_id then, and you are told when the task has ended.";
     Arc::new(tool_fn("agent_spawn", description, |cx, spawn: Spawn| {
         let Spawn { agent_id, task, label, timeout_seconds } = spawn;
-        let order = Box::new(Order { agent_id, task, label });
         async move {
             let (cx, member) = Member::of_call(&cx)?;
+            let order = Box::new(Order { entry: member.admit(cx, &agent_id)?, task, label });
             let report = member.spawn(cx, order, timeout_seconds).await?;
             Ok::<ToolOutput, SpawnError>(report.into())
         }

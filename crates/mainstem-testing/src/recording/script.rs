@@ -44,8 +44,8 @@ pub(super) struct Script {
     pub(super) changing: BTreeSet<String>,
     /// By which the same calls need approval.
     pub(super) rules: RuleSet,
-    /// The agents that were called as a tool of their own.
-    pub(super) agent_tools: BTreeSet<Arc<str>>,
+    /// The tools that are agents, each with the agent's id.
+    pub(super) agent_tools: BTreeMap<Arc<str>, Arc<str>>,
     /// The limit of iterations of the root, if it was reached.
     pub(super) max_iterations: Option<u32>,
     /// The ids of instances and tasks, with the time of the call that created the instance.

@@ -16,7 +16,7 @@ impl AgentFactory {
     /// Returns the tools that a spec lists or disallows and that do not exist, or are off.
     pub(super) fn unknown_tools(&self, spec: &AgentSpec) -> Vec<CatalogError> {
         let known: Vec<_> = self.tools.names().chain(self.fleet_tools()).collect();
-        let has = self.tools_of(spec);
+        let has = self.tools_of(spec, |_| true);
         let may_come =
             |tool: &str| has.may_have(tool) || tool.contains('*') && has.sources().next().is_some();
         let is_known = |listed: &str| known.iter().any(|tool| is_meant(listed, tool)) || may_come(listed);

@@ -200,8 +200,8 @@ impl Reader {
             agent.spec.clone_from(spec);
         }
         match tool {
-            Some(Some(tool)) if tool == source.agent_id => {
-                self.script.agent_tools.insert(source.agent_id.clone());
+            Some(Some(tool)) if !is_of_harness(&tool) && *tool != *"agent_generate" => {
+                self.script.agent_tools.insert(tool, source.agent_id.clone());
             }
             Some(Some(tool)) => agent.persists |= source.turn > 1 && *tool != *"agent_send",
             None if source.turn > 1 => {
