@@ -1,4 +1,4 @@
-//! Agents that are tools: they are children like those of `agent_spawn`, whoever built them.
+//! Agents that are tools: their children are like those of `agent_spawn`, declared or in code.
 
 use mainstem::{
     declarations::Code, journal::MemoryJournal, model::scripted::Turn, policy::PlanMode, prelude::*,

@@ -101,8 +101,8 @@ impl AgentTool {
     /// Creates a tool of an agent that is declared: in code, in a file, or with a `url` at another
     /// machine. The tool has the agent's id as its name.
     ///
-    /// The agent may be `hidden`: then models start it by this tool only. A harness whose fleet has
-    /// no such agent reports it ([`CatalogError::UnknownAgent`](crate::CatalogError::UnknownAgent)).
+    /// The agent may be `hidden`: then models start it by this tool only. If the fleet has no such
+    /// agent, the harness reports [`UnknownAgent`](crate::CatalogError::UnknownAgent).
     ///
     /// ```
     /// use mainstem_subagent::AgentTool;
