@@ -37,18 +37,22 @@ fn caller() -> ScriptedModel {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_run_has_the_user_and_the_attributes_of_its_caller() {
+async fn a_run_has_the_user_the_attributes_and_the_budget_of_its_caller() {
     let model = ScriptedModel::new().agent("second", [Turn::new().text("One.")]);
     let served = builder("second", model).build().unwrap();
     let (url, serving) = serve(served.clone()).await;
     let first = builder("main", caller()).with_subagent(remote("second", &url)).build().unwrap();
-    let options = RunOptions::new().with_user("ann").with_attribute("tenant", "acme");
+    let budget = Budget::default().with_time_seconds(60).with_tokens(50_000);
+    let options = RunOptions::new().with_user("ann").with_attribute("tenant", "acme").with_budget(budget);
     let events: Vec<_> = first.stream_events(RunRequest::new("go").with_options(options)).collect().await;
     let child = events.iter().find_map(|event| Some(event.source()?.session_id.clone())).unwrap();
     let session = served.sessions().find(&child).await.unwrap().expect("the session of the child");
     let start = session.log().subscribe_from(1).try_next().unwrap();
     let EventKind::AgentStart { settings: Some(settings), .. } = &start.kind else { panic!("{start}") };
     assert_eq!((settings.user.as_deref(), &settings.attributes["tenant"]), (Some("ann"), &"acme".into()));
+    // What is left of both.
+    let (time, tokens) = (settings.budget.time_seconds.unwrap(), settings.budget.tokens.unwrap());
+    assert!((50..=60).contains(&time) && (40_000..50_000).contains(&tokens), "{:?}", settings.budget);
     serving.abort();
 }
 

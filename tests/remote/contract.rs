@@ -6,6 +6,7 @@ use mainstem_testing::remote::{Abilities, Act, FAR, FarSide, check};
 use crate::{
     agentscope,
     anywhere::{serve, serve_with},
+    broken,
     chain::remote,
 };
 
@@ -20,6 +21,10 @@ impl FarSide for Mainstem {
 
     fn declare(&self, builder: HarnessBuilder, url: &str) -> HarnessBuilder {
         builder.with_subagent(remote(FAR, url))
+    }
+
+    async fn broken(&self) -> Vec<String> {
+        broken::servers().await
     }
 }
 

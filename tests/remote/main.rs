@@ -4,6 +4,7 @@
 mod agent_tools;
 mod agentscope;
 mod anywhere;
+mod broken;
 mod carried;
 mod chain;
 mod contract;
