@@ -88,7 +88,7 @@ async fn kinds() -> Vec<(&'static str, Responses)> {
         ("a line that is none", Responses { events: (StatusCode::OK, "<html>\n".into()), ..fine.clone() }),
         (
             "an event that is none",
-            Responses { events: (StatusCode::OK, "{\"seq\":[]}\n".into()), ..fine.clone() },
+            Responses { events: (StatusCode::OK, "{\"seq\":[]}\n".into()), ..fine },
         ),
         ("no end", changed(&|events| drop(events.pop()))),
         ("no event", changed(&Vec::clear)),
