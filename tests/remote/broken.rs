@@ -86,10 +86,7 @@ async fn kinds() -> Vec<(&'static str, Responses)> {
         ("a run that is none", Responses { begin: (StatusCode::OK, "<html>".into()), ..fine.clone() }),
         ("no such events", Responses { events: (StatusCode::NOT_FOUND, "{}".into()), ..fine.clone() }),
         ("a line that is none", Responses { events: (StatusCode::OK, "<html>\n".into()), ..fine.clone() }),
-        (
-            "an event that is none",
-            Responses { events: (StatusCode::OK, "{\"seq\":[]}\n".into()), ..fine },
-        ),
+        ("an event that is none", Responses { events: (StatusCode::OK, "{\"seq\":[]}\n".into()), ..fine }),
         ("no end", changed(&|events| drop(events.pop()))),
         ("no event", changed(&Vec::clear)),
         ("an event twice", changed(&|events| events.insert(3, events[2].clone()))),

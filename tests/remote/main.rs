@@ -12,6 +12,7 @@ mod fallback;
 mod http;
 #[path = "../killed.rs"]
 mod killed;
+mod killed_link;
 mod mcp_agents;
 mod probe;
 mod protocols;
