@@ -140,12 +140,12 @@ impl ModelOptions {
     /// Returns the effort for an API that has no thinking budgets.
     ///
     /// # Errors
-    /// If only a budget is set, and not to 0.
+    /// If only a budget is set, and not to 0. The text continues after the server's name.
     pub fn effort_without_budget(&self) -> Result<Option<&str>, String> {
         match (self.effort.as_deref(), self.thinking_budget) {
             (None, Some(0)) => Ok(Some("none")),
             (None, Some(_)) => {
-                Err("this API has no thinking_budget; set effort, too, which counts here".into())
+                Err("takes no thinking_budget; set effort, too, which counts here".into())
             }
             (effort, _) => Ok(effort),
         }

@@ -149,7 +149,7 @@ fn thinking_is_a_switch_or_a_level() {
     );
     let options = options(|options| options.thinking_budget = Some(9));
     let error = body("qwen3", None, &ModelRequest { options, ..ask(vec![]) }).unwrap_err();
-    assert_eq!(error, "this API has no thinking_budget; set effort, too, which counts here");
+    assert_eq!(error, "takes no thinking_budget; set effort, too, which counts here");
 }
 
 #[test]

@@ -296,5 +296,5 @@ fn a_model_thinks_by_an_effort_or_a_budget() {
     check(Some("low"), None, &plain, json!([null, null]));
     let options = options(|options| options.thinking_budget = Some(9));
     let error = body("m", &ModelRequest { options, ..ask(vec![]) }, &openai).unwrap_err();
-    assert_eq!(error, "this API has no thinking_budget; set effort, too, which counts here");
+    assert_eq!(error, "takes no thinking_budget; set effort, too, which counts here");
 }
