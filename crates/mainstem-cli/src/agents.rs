@@ -31,7 +31,10 @@ use crate::{
 };
 
 pub(crate) fn run(args: &Agents, source: &Source, terminal: Terminal) -> Result<Exit, Fault> {
-    let (flags, reads) = (args.workspace.settings(), reads(&args.command));
+    let (mut flags, reads) = (args.workspace.settings(), reads(&args.command));
+    if let AgentsCommand::Show(show) = &args.command {
+        flags.remote_hosts.clone_from(&show.remote_hosts);
+    }
     let config = trust::look_and_warn(flags, source, reads, terminal).or_exit(Exit::Config)?;
     let workspace = workspace(&config.settings).or_exit(Exit::Config)?;
     match &args.command {

@@ -144,9 +144,7 @@ impl ModelOptions {
     pub fn effort_without_budget(&self) -> Result<Option<&str>, String> {
         match (self.effort.as_deref(), self.thinking_budget) {
             (None, Some(0)) => Ok(Some("none")),
-            (None, Some(_)) => {
-                Err("takes no thinking_budget; set effort, too, which counts here".into())
-            }
+            (None, Some(_)) => Err("takes no thinking_budget; set effort, too, which counts here".into()),
             (effort, _) => Ok(effort),
         }
     }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use mainstem::remote::Host;
 
 use super::WorkspaceFlag;
 
@@ -43,6 +44,9 @@ pub(crate) struct Show {
     /// Ask the server of an agent with a `url` what it says of the agent.
     #[arg(long)]
     pub(crate) online: bool,
+    /// Allow a server whose address is not public: a name, an address, a network, or `*`.
+    #[arg(long = "remote-host", value_name = "HOST", requires = "online")]
+    pub(crate) remote_hosts: Vec<Host>,
     #[command(flatten)]
     pub(crate) listing: Listing,
 }

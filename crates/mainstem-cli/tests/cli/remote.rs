@@ -205,8 +205,9 @@ fn a_server_is_asked_what_it_says_of_an_agent() {
             "---\ndescription: Compares\nurl: {url}\n{more}headers:\n  Authorization: Bearer ${{FAR_TOKEN}}\n---\n"
         );
         let cli = mainstem(&format!("{command} --trust")).env("FAR_TOKEN", token);
-        let cli = cli.file("mainstem.toml", "remote_hosts = ['127.0.0.1']\n").file("subagents/far.md", &far);
-        let done = cli.run();
+        let is_in_file = !command.contains("--remote-host");
+        let settings = if is_in_file { "remote_hosts = ['127.0.0.1']\n" } else { "" };
+        let done = cli.file("mainstem.toml", settings).file("subagents/far.md", &far).run();
         assert!(!format!("{done:?}").contains(TOKEN), "{done:?}");
         done
     };
@@ -229,6 +230,8 @@ fn a_server_is_asked_what_it_says_of_an_agent() {
     check(&url, "protocol: langgraph\n", "the server does not speak langgraph");
     check("http://127.0.0.1:1", "protocol: mainstem\n", "can't be reached");
     let shown = ask("agents show far --online", &url, "");
+    assert!(shown.stdout.contains("\nThe server speaks mainstem: main"), "{shown:?}");
+    let shown = ask("agents show far --online --remote-host 127.0.0.1", &url, "");
     assert!(shown.stdout.contains("\nThe server speaks mainstem: main"), "{shown:?}");
     let silent = ask("agents show far --online", "http://127.0.0.1:1", "");
     assert_eq!((silent.code, silent.stdout.as_str()), (Some(1), ""), "{silent:?}");
