@@ -144,26 +144,32 @@ async fn check(returns: bool) {
     let below = whole.events.iter().filter(|event| event.depth() > 0).count();
     assert_eq!(["second", "third"].map(|agent| whole.said(agent)), WHOLE, "{}", render(&whole.events));
     let every = if std::env::var_os("RUN_SLOW_TESTS").is_some() { 1 } else { 17 };
+    let mut failed = 0;
     for kill_after in (1..=below).step_by(every) {
         let mut link = Link::start(&url).await;
         let caller = Caller::run(&mut link, kill_after, returns).await;
         let place = format!("killed after {kill_after} of {below}:\n{}", render(&caller.events));
         let (outcome, why) = child_end(&caller.events, "second");
-        // The turn has begun there, and its last words are not on their way.
-        if (2..below - 4).contains(&kill_after) {
+        let said = ["second", "third"].map(|agent| caller.said(agent));
+        if outcome == Outcome::Success {
+            // It had not begun there, or all of it was on its way.
+            assert_eq!(said, WHOLE, "{place}");
+        } else {
             let expected =
                 if returns { "the process that ran the agent has ended" } else { "can't be reached" };
             assert!(outcome == Outcome::Error && why.contains(expected), "{why}, {place}");
+            failed += 1;
         }
         assert_eq!(child_end(&caller.events, "main"), (Outcome::Success, ""), "{place}");
-        for (agent, whole) in ["second", "third"].into_iter().zip(WHOLE) {
-            assert!(whole.starts_with(&caller.said(agent)), "{place}");
+        for (said, whole) in said.iter().zip(WHOLE) {
+            assert!(whole.starts_with(said), "{place}");
         }
         if returns {
             let (outcome, why) = caller.sends("and now?").await;
             assert_eq!((outcome, why.as_str()), (Outcome::Success, ""), "{place}");
         }
     }
+    assert!(failed > 0, "no kill came before the end");
     serving.abort();
 }
 
