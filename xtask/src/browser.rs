@@ -11,14 +11,15 @@ use crate::{
     server::Server,
 };
 
-/// The five patterns, and a tool, a middleware and a model of one's own; each with a part of its
-/// output.
-const EXAMPLES: [(&str, &str); 8] = [
+/// The five patterns, agents as tools, and a tool, a middleware and a model of one's own; each with
+/// a part of its output.
+const EXAMPLES: [(&str, &str); 9] = [
     ("panel_per_agent", "Forum"),
     ("await_one_child", "since the 7th century"),
     ("collect_and_group", "researcher"),
     ("forward_as_lines", "\"type\":\"AGENT_END\""),
     ("filter_by_depth", "Paris"),
+    ("agent_tools", "poet has had 2 turns"),
     ("own_tool", "{\"words\":6,\"on_behalf_of\":\"ann\"}"),
     ("own_middleware", "a.txt is in the archive."),
     ("own_model", "TEXT_BLOCK_DELTA \"5.\""),
