@@ -33,8 +33,11 @@ pub(crate) async fn list(
     caller: Caller,
     Path(id): Path<String>,
 ) -> Result<Json<Items<ChildSummary>>, Problem> {
-    let session = app.session(&caller, &id).await?;
-    Ok(Json(Items { items: session.children() }))
+    let items = match app.session(&caller, &id).await {
+        Ok(session) => session.children(),
+        Err(refused) => app.record(&caller, &id, refused)?.children().await?,
+    };
+    Ok(Json(Items { items }))
 }
 
 pub(crate) async fn get(

@@ -17,7 +17,7 @@ use mainstem::{
     prelude::{Run, RunHandle, Session},
     session::{DeleteError, FoundRun, Keep, OpenError, refusal},
 };
-use mainstem_api::Code;
+use mainstem_api::{AnySession, Code, Host as _};
 use mainstem_outbound::Reach;
 use tokio::{
     sync::{Notify, Semaphore},
@@ -216,6 +216,22 @@ impl App {
         let session = self.usable(found.ok_or_else(|| Problem::not_found("session", id.as_str()))?)?;
         take_over::take_up(self, &session, &caller.tenant).await;
         Ok(session)
+    }
+
+    /// Returns the record of a session that can't be opened, because another process writes it, and
+    /// there is no other node that could be asked.
+    pub(crate) fn record(
+        &self,
+        caller: &Caller,
+        id: &str,
+        refused: Problem,
+    ) -> Result<Arc<dyn AnySession>, Problem> {
+        let sessions = caller.harness.sessions();
+        let is_alone = sessions.journal().is_some_and(|journal| journal.node().is_none());
+        if !is_alone || refused.body().code != Code::SessionBusy {
+            return Err(refused);
+        }
+        Ok(sessions.records().session(&id.parse()?))
     }
 
     /// Refuses a session that is not open here while this node drains: it would end the turn that

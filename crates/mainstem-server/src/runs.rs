@@ -370,8 +370,11 @@ pub(crate) async fn list(
     caller: Caller,
     Path(id): Path<String>,
 ) -> Result<Json<Items<RunView>>, Problem> {
-    let session = app.session(&caller, &id).await?;
-    Ok(Json(Items { items: session.find_runs().iter().map(describe).collect() }))
+    let items = match app.session(&caller, &id).await {
+        Ok(session) => session.find_runs().iter().map(describe).collect(),
+        Err(refused) => app.record(&caller, &id, refused)?.runs().await?,
+    };
+    Ok(Json(Items { items }))
 }
 
 pub(crate) async fn get(

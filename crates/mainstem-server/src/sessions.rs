@@ -38,7 +38,10 @@ pub(crate) async fn get(
     caller: Caller,
     Path(id): Path<String>,
 ) -> Result<Json<SessionView>, Problem> {
-    Ok(Json(view::open(&app.session(&caller, &id).await?)))
+    Ok(Json(match app.session(&caller, &id).await {
+        Ok(session) => view::open(&session),
+        Err(refused) => app.record(&caller, &id, refused)?.view().await?,
+    }))
 }
 
 pub(crate) async fn delete(

@@ -494,3 +494,35 @@ async fn what_a_run_was_given_is_recorded_but_for_prompts() {
     let all = journal.read(&"s".parse().unwrap(), 1, 1_000).await.unwrap();
     assert!(all.iter().any(|event| event.to_json().contains(secret)));
 }
+
+/// A session that another server on the same file has open is read there, and not written.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_server_on_a_file_reads_the_sessions_of_the_first() {
+    // Servers that share a database ask one another.
+    if SERVERS > 1 {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("j.db");
+    let (first, second) = (process(&path, script()).await, process(&path, script()).await);
+    let begun: Value =
+        first.post("/v1/sessions/s/runs", json!({ "input": "go" })).await.json().await.unwrap();
+    let run = format!("/v1/runs/{}", begun["id"].as_str().unwrap());
+    while first.get_json(&run).await["status"] == "running" {
+        tokio::time::sleep(ms(5)).await;
+    }
+    for path in ["/v1/sessions/s", "/v1/sessions/s/runs", "/v1/sessions/s/agents"] {
+        let (mut here, mut there) = (first.get_json(path).await, second.get_json(path).await);
+        for view in [&mut here, &mut there] {
+            // The process that has it open knows a few times a little better.
+            for at in ["/created_at", "/last_run_at", "/items/0/created_at", "/items/0/last_activity"] {
+                view.pointer_mut(at).map(Value::take);
+            }
+        }
+        assert_eq!(there, here, "{path}");
+    }
+    let refused = second.post("/v1/sessions/s/runs", json!({ "input": "go" })).await;
+    assert_eq!(refused.status(), 409);
+    stop(first).await;
+    stop(second).await;
+}
