@@ -15,7 +15,7 @@ use crate::{config::Config, trusted::Store};
 pub(crate) enum Approve {
     /// Ask you, unless you have allowed such calls always.
     Ask,
-    /// They run, except those that a rule of `[permissions]` asks about.
+    /// They run, except those that a rule of `[permissions]`, or an agent elsewhere, asks about.
     Auto,
     /// They are refused.
     Never,
