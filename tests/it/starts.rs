@@ -101,6 +101,32 @@ async fn children_start_in_call_order_whatever_their_records_take() {
     assert_eq!(started(&events), ["1", "2", "3", "4"], "{}", render(&events));
 }
 
+/// One that waits for a permit does not pass those before it that wait for a task to be recorded.
+#[tokio::test(start_paused = true)]
+async fn children_that_queue_start_in_call_order() {
+    let spawn =
+        |task: &str, seconds: u64| json!({ "agent_id": "kid", "task": task, "timeout_seconds": seconds });
+    let calls = [("1", 30), ("2", 0), ("3", 30), ("4", 30), ("5", 30), ("6", 0), ("7", 30)];
+    let calls = calls
+        .into_iter()
+        .fold(Turn::new(), |turn, (task, seconds)| turn.call("agent_spawn", spawn(task, seconds)));
+    let model = ScriptedModel::new()
+        .agent("main", [calls, Turn::new().text("Begun.")])
+        .agent("kid", [Turn::new().text("ok")]);
+    for most in 1..5 {
+        let harness = harness(model.clone())
+            .with_subagent(AgentSpec::new("kid", "K"))
+            .with_max_children(most)
+            .with_task_store(Slow::default())
+            .build()
+            .unwrap();
+        let run = harness.stream_events(RunRequest::new("go").with_background(Background::Wait));
+        let events = read(run).await;
+        let called = started(&events).into_iter().filter(|task| !["2", "6"].contains(&task.as_str()));
+        assert_eq!(called.collect::<Vec<_>>(), ["1", "3", "4", "5", "7"], "{}", render(&events));
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_task_that_runs_does_not_wait_for_a_run_that_is_not_read() {
     let spawn =

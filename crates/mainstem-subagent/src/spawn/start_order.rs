@@ -2,7 +2,9 @@
 //!
 //! A child whose call waits for it starts while the run is polled, a task at any time. A task
 //! starts after the children before it whose calls wait, so that it never waits for a run that is
-//! not polled. Only a task that can't be recorded keeps its turn until its call is polled.
+//! not polled. Only a task that can't be recorded keeps its turn until its call is polled. A child
+//! that has to wait for a permit lets others start first, and then starts in the order of the calls
+//! that have permits.
 
 use std::{
     collections::VecDeque,
@@ -32,6 +34,17 @@ struct Queues {
 struct Turn {
     number: u64,
     is_task: bool,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Stage {
+    /// All later ones wait for it.
+    Next,
+    /// It waits for a permit; none waits for it.
+    Queued,
+    /// It has got a permit after it waited; later calls wait for it, and no task does.
+    Late,
 }
 
 /// A child's turn in the order, from its call to its start. Dropping it lets the next one start.
@@ -45,21 +58,43 @@ pub(crate) struct StartTicket {
 impl StartOrder {
     /// Takes the last turn; `is_task` is a child that its call does not wait for.
     pub(crate) fn ticket(&self, parent: &SessionId, is_task: bool) -> StartTicket {
-        let turn = Turn { number: self.0.next.fetch_add(1, Ordering::Relaxed), is_task };
+        let number = self.0.next.fetch_add(1, Ordering::Relaxed);
+        let turn = Turn { number, is_task, stage: Stage::Next };
         self.0.of_parent.entry(parent.clone()).or_default().push_back(turn);
         StartTicket { queues: self.0.clone(), parent: parent.clone(), turn }
     }
 }
 
 impl StartTicket {
-    /// Waits until each child that was called before has started or is dropped.
+    /// Waits until each child that was called before has started, is queued or is dropped.
     pub(crate) fn turn(&self) -> impl Future<Output = ()> + Send + 'static {
-        self.after(|_| true)
+        match self.turn.is_task {
+            true => self.after(|turn| turn.stage == Stage::Next),
+            false => self.after(|turn| turn.stage != Stage::Queued),
+        }
     }
 
-    /// Waits until only tasks are before it.
+    /// Waits until only tasks are before it, and calls that are queued or were.
     pub(crate) fn after_calls(&self) -> impl Future<Output = ()> + Send + 'static {
-        self.after(|turn| !turn.is_task)
+        self.after(|turn| !turn.is_task && turn.stage == Stage::Next)
+    }
+
+    /// Lets others start first, because it waits for a permit.
+    pub(crate) fn queue(&self) {
+        self.set(Stage::Queued);
+        self.queues.moved.notify_waiters();
+    }
+
+    /// Waits, with a permit, until each call before it that has one has started.
+    pub(crate) fn after_permitted(&self) -> impl Future<Output = ()> + Send + 'static {
+        self.set(Stage::Late);
+        self.after(|turn| !turn.is_task && turn.stage != Stage::Queued)
+    }
+
+    fn set(&self, stage: Stage) {
+        let mut queue = self.queues.of_parent.get_mut(&self.parent);
+        let turns = queue.iter_mut().flat_map(|queue| queue.iter_mut());
+        turns.filter(|turn| turn.number == self.turn.number).for_each(|turn| turn.stage = stage);
     }
 
     /// Waits until none of these is before it.
@@ -111,6 +146,29 @@ mod tests {
         drop(second);
         assert_ready!(waits.poll());
         assert_pending!(spawn(third.turn()).poll());
+    }
+
+    #[test]
+    fn one_that_waited_for_a_permit_starts_after_the_calls_before_it() {
+        let (order, main) = (StartOrder::default(), SessionId::try_from("main").unwrap());
+        let [first, second, third, task, last] =
+            [false, false, false, true, false].map(|is_task| order.ticket(&main, is_task));
+        [&second, &third].map(StartTicket::queue);
+        let (mut second_waits, mut third_waits) =
+            (spawn(second.after_permitted()), spawn(third.after_permitted()));
+        assert_pending!(second_waits.poll());
+        drop(first);
+        assert_ready!(second_waits.poll());
+        // A task does not wait for them, a call does, and so do they for each other.
+        assert_ready!(spawn(task.turn()).poll());
+        drop(task);
+        assert_pending!(third_waits.poll());
+        drop(second);
+        assert_ready!(third_waits.poll());
+        let mut last_waits = spawn(last.turn());
+        assert_pending!(last_waits.poll());
+        drop(third);
+        assert_ready!(last_waits.poll());
     }
 
     #[test]

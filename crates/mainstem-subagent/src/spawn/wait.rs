@@ -98,7 +98,8 @@ impl Member {
         if cx.is_cancelled() {
             return Err(SpawnError::Interrupted);
         }
-        let (mut permit, start) = self.acquire_permit(cx, deadline, start).await?;
+        let mut permit = self.acquire_permit(cx, deadline, &start).await?;
+        let start = Some(start);
         let mut child = match wait.must_end {
             true => launch(&cx.clone().with_deadline(cx.now().after(deadline.left())), start)?,
             false => launch(cx, start)?,
@@ -128,23 +129,27 @@ impl Member {
     }
 
     /// Waits for a permit to start a child. The call's time passes meanwhile, but a child that has
-    /// not started can't be handed over. Returns no ticket if the child had to wait: it lets others
-    /// start first.
+    /// not started can't be handed over.
     async fn acquire_permit(
         &self,
         cx: &RunContext,
         deadline: &mut Deadline,
-        start: StartTicket,
-    ) -> Result<(ChildPermit<'_>, Option<StartTicket>), SpawnError> {
+        start: &StartTicket,
+    ) -> Result<ChildPermit<'_>, SpawnError> {
         let limit = &self.fleet.child_limit;
         if let Some(permit) = limit.try_acquire(self.caller(cx)) {
             start.turn().await;
-            return Ok((permit, Some(start)));
+            return Ok(permit);
         }
-        drop(start);
+        start.queue();
+        let acquired = async {
+            let permit = limit.acquire(self.caller(cx)).await?;
+            start.after_permitted().await;
+            Ok(permit)
+        };
         tokio::select! {
             biased;
-            permit = limit.acquire(self.caller(cx)) => Ok((permit?, None)),
+            permit = acquired => permit,
             never = tick(deadline) => match never {},
         }
     }
