@@ -112,6 +112,7 @@ async fn children_that_queue_start_in_call_order() {
         .fold(Turn::new(), |turn, (task, seconds)| turn.call("agent_spawn", spawn(task, seconds)));
     let model = ScriptedModel::new()
         .agent("main", [calls, Turn::new().text("Begun.")])
+        .agent_on("kid", "1", [Turn::new().wait(ms(5)).text("ok")])
         .agent("kid", [Turn::new().text("ok")]);
     for most in 1..5 {
         let harness = harness(model.clone())
