@@ -1,7 +1,12 @@
 //! Agents that are tools: their children are like those of `agent_spawn`, declared or in code.
 
 use mainstem::{
-    declarations::Code, journal::MemoryJournal, model::scripted::Turn, policy::PlanMode, prelude::*,
+    declarations::Code,
+    journal::MemoryJournal,
+    model::scripted::Turn,
+    policy::PlanMode,
+    prelude::*,
+    react::{NextTool, PendingCall},
     subagent::ChildStatus,
 };
 use mainstem_testing::{FaultyJournal, laws, render, timeline};
@@ -9,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::{
     journal::all,
-    support::{OpenNow as _, Spawns, harness, ms},
+    support::{OpenNow as _, Spawns, flaky, harness, ms},
 };
 
 /// Returns an agent in code as a tool.
@@ -125,29 +130,38 @@ async fn its_child_plans_with_its_caller() {
     assert!(results[1].starts_with("success: ") && results[1].contains("A plan, then."), "{results:?}");
 }
 
-/// A later process sends to the child if its harness has the same tool.
+/// A later process sends to the child if its harness has the same tool: also a child of a child,
+/// and beside a declared agent of the same id.
 #[tokio::test]
 async fn a_later_process_goes_on_with_it() {
     let journal = FaultyJournal::new(MemoryJournal::new());
     let verses = ["Roses are red.", "Violets are blue."];
-    let process = |has_tool: bool| {
-        let call = Turn::new().call("poet", json!({ "task": "roses", "label": "bard" }));
-        let send = || Turn::new().call("agent_send", json!({ "label": "bard", "message": "more" }));
+    let process = |has_tools: bool| {
+        let call = Turn::new().call("lead", json!({ "task": "roses", "label": "first" }));
+        let send = |label: &str| Turn::new().call("agent_send", json!({ "label": label, "message": "more" }));
         let done = || Turn::new().text("Done.");
-        let model = ScriptedModel::new().agent("main", [call, done(), send(), done(), send(), done()]);
+        let turns = [call, done(), send("bard"), done(), send("first"), done(), send("bard"), done()];
+        let model = ScriptedModel::new().agent("main", turns);
         let builder = harness(model).with_ids(mainstem::event::RandomIds).with_journal(journal.clone());
+        let builder = builder.with_subagent(AgentSpec::new("lead", "Another one"));
         let poet = poet(verses.map(|verse| Turn::new().text(verse)));
-        if has_tool { builder.with_tool(poet) } else { builder }.build().unwrap()
+        let call = Turn::new().call("poet", json!({ "task": "roses", "label": "bard" }));
+        let lead =
+            ScriptedModel::new().agent("lead", [call, Turn::new().text("One."), Turn::new().text("Two.")]);
+        let lead = Agent::builder("lead", lead).with_tool(poet).build().unwrap().into_tool("Leads");
+        if has_tools { builder.with_tool(lead) } else { builder }.build().unwrap()
     };
     let run = async |harness: &Harness| {
         let session = harness.open_session("s").await.unwrap();
-        results(&read(session.run("go").unwrap()).await)
+        // The laws are those of the whole session, below.
+        let events: Vec<_> = session.run("go").unwrap().collect().await;
+        results(&events).pop().unwrap()
     };
-    for verse in verses {
-        let result = run(&process(true)).await.remove(0);
-        assert!(result.contains(&format!("reply:\n{verse}")), "{result}");
+    for expected in ["One.", verses[1], "Two."] {
+        let result = run(&process(true)).await;
+        assert!(result.contains(&format!("reply:\n{expected}")), "{result}");
     }
-    let result = run(&process(false)).await.remove(0);
+    let result = run(&process(false)).await;
     assert!(result.contains("agent \"poet\" can't be built as it was spawned"), "{result}");
     let events = all(&journal).await;
     laws(&events).unwrap();
@@ -155,12 +169,69 @@ async fn a_later_process_goes_on_with_it() {
     assert!(!events.iter().any(has_spec), "what code has built is not recorded as if it was declared");
 }
 
+/// Refuses a tool.
+#[derive(Debug)]
+struct Guard;
+
+#[async_trait]
+impl Middleware for Guard {
+    async fn on_tool_call(
+        &self,
+        cx: &RunContext,
+        call: PendingCall,
+        next: NextTool<'_>,
+    ) -> Result<ToolOutput, ToolError> {
+        if &*call.name == "flaky" { Ok("guarded".into()) } else { next.run(cx, call).await }
+    }
+}
+
+/// The harness's middleware is around agents in code, too, at any depth.
+#[tokio::test(start_paused = true)]
+async fn middleware_is_around_it() {
+    let poke = || [Turn::new().call("flaky", json!({ "how": "error" })), Turn::new().text("Ok.")];
+    let inner = ScriptedModel::new().agent("inner", poke());
+    let inner = Agent::builder("inner", inner).with_tool(flaky()).build().unwrap().into_tool("In");
+    let [first, last] = poke();
+    let outer = ScriptedModel::new().agent("outer", [first.call("inner", task("go")), last]);
+    let outer = Agent::builder("outer", outer).with_tool(flaky()).with_tool(inner).build().unwrap();
+    let model = ScriptedModel::new()
+        .agent("main", [Turn::new().call("outer", task("go")), Turn::new().text("Done.")]);
+    let harness = harness(model).with_middleware(Guard).with_tool(outer.into_tool("Out")).build().unwrap();
+    let events = read(harness.stream_events("go")).await;
+    let guarded = results(&events).into_iter().filter(|result| result == "success: guarded").count();
+    assert_eq!(guarded, 2, "{}", render(&events));
+}
+
+/// The text about a background task names the tools that the caller has.
+#[tokio::test(start_paused = true)]
+async fn a_caller_is_told_of_the_tools_that_it_has() {
+    let check = async |tools: &[&str], expected: &str| {
+        let later = json!({ "task": "roses", "timeout_seconds": 0 });
+        let model = ScriptedModel::new()
+            .agent("main", [Turn::new().spawn("lead", "go"), Turn::new().text("Done.")])
+            .agent("lead", [Turn::new().call("poet", later), Turn::new().text("Ok.")]);
+        let lead = AgentSpec::new("lead", "Leads").with_tools(tools.iter().copied());
+        let poet = poet([Turn::new().text("Roses are red.")]);
+        let harness = harness(model).with_subagent(lead).with_tool(poet).build().unwrap();
+        let run = harness.stream_events(RunRequest::new("go").with_background(Background::Wait));
+        let result = results(&read(run).await).remove(0);
+        assert!(result.ends_with(&format!("or answer.{expected}")), "{result}");
+    };
+    check(&["poet"], "").await;
+    check(&["poet", "task_wait"], " task_wait waits for it.").await;
+    check(
+        &["poet", "task_*"],
+        " task_wait waits for it, task_output shows how it stands, task_cancel stops it.",
+    )
+    .await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_can_t_be_called_is_said() {
     let check = async |builder: HarnessBuilder, diagnostic: Option<&str>, result: &str| {
         let harness = builder.build().unwrap();
         let said = harness.diagnostics();
-        let said: Vec<_> = said.iter().filter(|said| said.code() == Code::UnknownAgent).collect();
+        let said: Vec<_> = said.iter().filter(|said| said.code() == Code::AgentTool).collect();
         assert_eq!(said.first().map(ToString::to_string).as_deref(), diagnostic);
         assert_eq!(results(&read(harness.stream_events("go")).await), [result]);
     };
@@ -174,11 +245,16 @@ async fn what_can_t_be_called_is_said() {
         let tool = AgentTool::new(id, "Asks").with_name("ask");
         harness(model).with_subagent(lead).with_subagent(kid).with_tool(tool)
     };
-    let unknown = "warning: tool \"ask\" starts agent \"kit\", which does not exist; \
+    let unknown = "warning: tool \"ask\" can't start its agent: unknown agent_id \"kit\"; \
                    known: general-purpose, kid, lead; did you mean \"kid\"?";
     let no_agent = "error: unknown agent_id \"kit\"; known: general-purpose, kid, lead";
     check(with("kit", task("x")), Some(unknown), no_agent).await;
-    check(with("lead", task("x")), None, "error: agent \"lead\" can't be spawned: its mode is primary").await;
+    // Both are in code, so the program has to change.
+    let error = with("lead", task("x")).build().unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "tool \"ask\" can't start its agent: agent \"lead\" can't be spawned: its mode is primary"
+    );
     let missing = "error: the arguments of ask don't fit:\n- arguments: \"task\" is missing";
     check(with("kid", json!({})), None, missing).await;
     let none = "error: unknown tool \"ask\"; known: flaky, lookup";

@@ -53,8 +53,8 @@ pub enum Code {
     UnknownSkill,
     /// An MCP server is unknown.
     UnknownServer,
-    /// A tool starts an agent that does not exist.
-    UnknownAgent,
+    /// A tool can't start its agent.
+    AgentTool,
     /// An agent can only spawn, and no agent that it reaches has another tool.
     OnlySpawns,
     /// An agent can't be built for another reason.
@@ -202,7 +202,7 @@ impl Code {
             Self::ToolOff => "tool_off",
             Self::UnknownSkill => "unknown_skill",
             Self::UnknownServer => "unknown_server",
-            Self::UnknownAgent => "unknown_agent",
+            Self::AgentTool => "agent_tool",
             Self::OnlySpawns => "only_spawns",
             Self::Unbuildable => "unbuildable",
             Self::Untrusted => "untrusted",
@@ -235,7 +235,7 @@ impl Code {
             CatalogError::ToolOff { .. } => Self::ToolOff,
             CatalogError::UnknownSkill { .. } => Self::UnknownSkill,
             CatalogError::UnknownServer { .. } => Self::UnknownServer,
-            CatalogError::UnknownAgent { .. } => Self::UnknownAgent,
+            CatalogError::AgentTool { .. } => Self::AgentTool,
             CatalogError::OnlySpawns { .. } => Self::OnlySpawns,
             _ => Self::Unbuildable,
         }

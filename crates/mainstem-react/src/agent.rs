@@ -114,6 +114,15 @@ impl Agent {
         Self(Arc::new(parts))
     }
 
+    /// Returns the agent with middleware around all of its own; the tools of that middleware are
+    /// left out.
+    #[must_use]
+    pub fn with_outermost(&self, middleware: &[Arc<dyn Middleware>]) -> Self {
+        let mut parts = (*self.0).clone();
+        parts.middleware.splice(..0, middleware.iter().cloned());
+        Self(Arc::new(parts))
+    }
+
     /// Returns the agent with further tools, which its models see after its own.
     ///
     /// # Errors

@@ -19,7 +19,11 @@ use crate::{catalog::error::CatalogError, error::SpawnError, spawn::runner::Runn
 
 /// Agents by id. Built from specs once, then shared by all sessions.
 #[derive(Clone, Debug, Default)]
-pub struct Catalog(BTreeMap<String, CatalogEntry>);
+pub struct Catalog {
+    agents: BTreeMap<String, CatalogEntry>,
+    /// Those that code has built, which their tools start. Several may have one id.
+    code: Vec<CatalogEntry>,
+}
 
 /// An agent, with its declaration.
 #[derive(Clone, Debug)]
@@ -91,22 +95,37 @@ impl Catalog {
     /// Adds an agent; a later one of the same id replaces an earlier one.
     pub fn insert(&mut self, spec: AgentSpec, agent: impl Into<CatalogAgent>, rules: Rules) {
         let agent = agent.into();
-        self.0.insert(spec.id.clone(), CatalogEntry { spec: Arc::new(spec), agent, rules });
+        self.agents.insert(spec.id.clone(), CatalogEntry { spec: Arc::new(spec), agent, rules });
     }
 
     /// Adds an agent of another catalog; it replaces one of the same id.
     pub fn keep(&mut self, entry: CatalogEntry) {
-        self.0.insert(entry.spec.id.clone(), entry);
+        self.agents.insert(entry.spec.id.clone(), entry);
     }
 
-    /// Returns all agents, ordered by id.
+    /// Adds an agent that code has built.
+    pub(crate) fn add_code(&mut self, entry: CatalogEntry) {
+        self.code.push(entry);
+    }
+
+    /// Returns the agent that a tool has with this declaration.
+    pub(crate) fn code_of(&self, spec: &Arc<AgentSpec>) -> Option<&CatalogEntry> {
+        self.code.iter().find(|entry| Arc::ptr_eq(&entry.spec, spec))
+    }
+
+    /// Returns the agents that code has built with this id.
+    pub(crate) fn code<'a>(&'a self, id: &'a str) -> impl Iterator<Item = &'a CatalogEntry> {
+        self.code.iter().filter(move |entry| entry.spec.id == id)
+    }
+
+    /// Returns all agents that are declared, ordered by id.
     pub fn iter(&self) -> impl Iterator<Item = &CatalogEntry> {
-        self.0.values()
+        self.agents.values()
     }
 
     /// Returns the agent with this id, also a hidden one.
     pub fn get(&self, id: &str) -> Option<&CatalogEntry> {
-        self.0.get(id)
+        self.agents.get(id)
     }
 
     /// Returns the agents that a model can spawn.
@@ -119,15 +138,15 @@ impl Catalog {
     /// # Errors
     /// The id is unknown, or the agent can't be a child.
     pub fn callable(&self, id: &str) -> Result<&CatalogEntry, SpawnError> {
-        match self.0.get(id) {
+        match self.agents.get(id) {
             Some(entry) if entry.spec.mode != Mode::Primary => Ok(entry),
             Some(_) => Err(SpawnError::NotSpawnable { id: id.to_owned() }),
             None => Err(SpawnError::UnknownAgent { id: id.to_owned(), known: self.ids() }),
         }
     }
 
-    pub(crate) fn ids(&self) -> Vec<String> {
-        self.0.keys().cloned().collect()
+    fn ids(&self) -> Vec<String> {
+        self.agents.keys().cloned().collect()
     }
 
     /// Returns the agent that a model asks to spawn.
@@ -135,7 +154,7 @@ impl Catalog {
     /// # Errors
     /// The id is unknown (to a model a hidden one is), or the agent can't be a child.
     pub fn spawnable(&self, id: &str) -> Result<&CatalogEntry, SpawnError> {
-        match self.0.get(id) {
+        match self.agents.get(id) {
             Some(entry) if entry.spec.is_spawnable() => Ok(entry),
             Some(entry) if !entry.spec.hidden => Err(SpawnError::NotSpawnable { id: id.to_owned() }),
             _ => {

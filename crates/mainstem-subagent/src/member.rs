@@ -101,6 +101,15 @@ impl Member {
         self.lineage.iter().flat_map(|lineage| lineage.up())
     }
 
+    /// Returns `true` if it has a tool of this name.
+    pub(crate) fn has_tool(&self, name: &str) -> bool {
+        let agent = match &self.lineage {
+            Some(lineage) => lineage.entry.agent.local(),
+            None => Some(&self.assembly.root),
+        };
+        agent.is_some_and(|agent| agent.tools().may_have(name))
+    }
+
     /// Returns the skills that it can load: those that neither its spec nor an ancestor's leaves
     /// out.
     pub(crate) fn skills(&self) -> impl Iterator<Item = &Skill> {

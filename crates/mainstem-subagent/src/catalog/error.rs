@@ -2,7 +2,7 @@
 
 use mainstem_model::ResolveError;
 
-use crate::error::or_none;
+use crate::error::{SpawnError, or_none};
 
 /// Why an agent is not in the catalog, or lacks something that it lists.
 #[derive(Debug, thiserror::Error)]
@@ -79,16 +79,16 @@ pub enum CatalogError {
         /// The names that exist.
         known: Vec<String>,
     },
-    /// A [tool](crate::AgentTool) starts it, and it does not exist. A warning: calls of the tool
-    /// fail until it does.
-    #[error("tool {tool:?} starts agent {id:?}, which does not exist; known: {}", or_none(known))]
-    UnknownAgent {
+    /// A [tool](crate::AgentTool) can't start it: it does not exist, or can't be a child. A warning:
+    /// calls of the tool fail until it can.
+    #[error("tool {tool:?} can't start its agent: {source}")]
+    AgentTool {
         /// The agent.
         id: String,
         /// The tool.
         tool: String,
-        /// The agents that exist.
-        known: Vec<String>,
+        /// Why.
+        source: SpawnError,
     },
     /// Neither the agent nor any agent that it can spawn has a tool besides spawning. A warning:
     /// the agent is available.
@@ -152,7 +152,7 @@ impl CatalogError {
             | Self::ToolOff { id, .. }
             | Self::UnknownSkill { id, .. }
             | Self::UnknownServer { id, .. }
-            | Self::UnknownAgent { id, .. }
+            | Self::AgentTool { id, .. }
             | Self::OnlySpawns { id, .. }
             | Self::NoWorkspace { id }
             | Self::Output { id, .. }
@@ -170,7 +170,7 @@ impl CatalogError {
                 | Self::ToolOff { .. }
                 | Self::UnknownSkill { .. }
                 | Self::UnknownServer { .. }
-                | Self::UnknownAgent { .. }
+                | Self::AgentTool { .. }
                 | Self::OnlySpawns { .. }
         )
     }

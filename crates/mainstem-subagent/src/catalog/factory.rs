@@ -32,10 +32,7 @@ use crate::{
     fleet::Limits,
     middleware::Subagents,
     server_tools::ServerTools,
-    tools::{
-        self,
-        agent_tool::{AgentTool, agent_tools},
-    },
+    tools::{self, agent_tool::agent_tools},
 };
 
 /// The id of the agent that always exists.
@@ -121,28 +118,29 @@ impl AgentFactory {
                 Err(error) => problems.push(error),
             }
         }
-        for tool in agent_tools(&self.tools) {
-            problems.extend(self.add_agent_of(&tool, &mut catalog));
-        }
+        problems.extend(self.add_agent_tools(&self.tools, &mut catalog));
         problems.extend(reach::stuck(&catalog));
         (catalog, problems)
     }
 
-    /// Adds the agent of a tool, so that a later process finds it. Returns the problem if it is to
-    /// be declared elsewhere, and is not.
-    fn add_agent_of(&self, tool: &AgentTool, catalog: &mut Catalog) -> Option<CatalogError> {
-        if let Some(entry) = tool.code() {
-            if catalog.get(&entry.spec.id).is_none() {
-                catalog.keep(entry.clone());
-            }
-            return None;
+    /// Adds the agents that these tools have and those below them, so that a later process finds
+    /// them, with this factory's middleware around them. Returns the problems with agents that the
+    /// tools start and that are declared elsewhere.
+    fn add_agent_tools(&self, tools: &ToolSet, catalog: &mut Catalog) -> Vec<CatalogError> {
+        let mut problems = Vec::new();
+        for tool in agent_tools(tools) {
+            let Some(entry) = tool.code() else {
+                problems.extend(tool.problem(catalog));
+                continue;
+            };
+            let Some(agent) = entry.agent.local().filter(|_| catalog.code_of(&entry.spec).is_none()) else {
+                continue;
+            };
+            let wrapped = CatalogAgent::Code(agent.with_outermost(&self.middleware));
+            catalog.add_code(CatalogEntry { agent: wrapped, ..entry.clone() });
+            problems.extend(self.add_agent_tools(agent.tools(), catalog));
         }
-        let id = tool.declared().filter(|id| catalog.get(id).is_none())?;
-        Some(CatalogError::UnknownAgent {
-            id: id.to_owned(),
-            tool: tool.name().to_owned(),
-            known: catalog.ids(),
-        })
+        problems
     }
 
     /// Builds one agent, here or elsewhere.

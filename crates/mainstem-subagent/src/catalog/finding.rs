@@ -3,7 +3,7 @@
 use mainstem_model::ResolveError;
 use mainstem_spec::{SpecError, SpecSet, closest, locate};
 
-use crate::catalog::error::CatalogError;
+use crate::{catalog::error::CatalogError, error::SpawnError};
 
 impl CatalogError {
     /// Returns the error as a finding about the agent's file, with the place and a suggestion.
@@ -34,7 +34,7 @@ impl CatalogError {
             Self::UnknownServer { server, .. } => ("mcp_servers", Some(server)),
             Self::NoWorkspace { .. } => ("workspace.path", None),
             Self::NoRemotes { .. } | Self::Remote { .. } | Self::RunsElsewhere { .. } => ("url", None),
-            Self::UnknownAgent { .. } => ("agent_id", None),
+            Self::AgentTool { .. } => ("agent_id", None),
             Self::Output { .. } => ("output_schema", None),
         }
     }
@@ -46,7 +46,7 @@ impl CatalogError {
             Self::UnknownTool { tool: name, known, .. }
             | Self::UnknownSkill { skill: name, known, .. }
             | Self::UnknownServer { server: name, known, .. }
-            | Self::UnknownAgent { id: name, known, .. } => (name, known),
+            | Self::AgentTool { source: SpawnError::UnknownAgent { id: name, known }, .. } => (name, known),
             _ => return None,
         };
         closest(wrong, known.iter().map(String::as_str)).map(str::to_owned)

@@ -88,13 +88,21 @@ impl Report {
         }
     }
 
-    /// Reports that the child goes on in the background.
-    pub(crate) fn handed_over(source: &EventSource, task: &TaskId, how: Handover) -> Self {
+    /// Reports that the child goes on in the background; `has` says which tools the caller has.
+    pub(crate) fn handed_over(
+        source: &EventSource,
+        task: &TaskId,
+        how: Handover,
+        has: impl Fn(&str) -> bool,
+    ) -> Self {
         let (status, note) = match how {
             Handover::Accepted => ("accepted", ACCEPTED),
             Handover::Promoted => ("promoted", PROMOTED),
         };
-        let body = format!("status: {status}\ntask_id: {task}\n{note}");
+        let uses: Vec<_> = USES.iter().filter(|(tool, _)| has(tool)).collect();
+        let uses: Vec<_> = uses.iter().map(|(tool, what)| format!("{tool} {what}")).collect();
+        let uses = if uses.is_empty() { String::new() } else { format!(" {}.", uses.join(", ")) };
+        let body = format!("status: {status}\ntask_id: {task}\n{note}{uses}");
         Self { head: head(source), body, state: ToolState::Running, can_go_on: false }
     }
 
@@ -176,11 +184,15 @@ pub(crate) const GO_ON: &str = "note: all of this stays in its conversation: age
 const CUT: &str =
     "It may have done part of its work. It still knows its conversation: agent_send tells it to go on.";
 
-const ACCEPTED: &str = "It works in the background. You are told when it is done; go on with something else, or answer. task_wait waits \
-for it, task_output shows how it stands, task_cancel stops it.";
+const ACCEPTED: &str =
+    "It works in the background. You are told when it is done; go on with something else, or answer.";
 
 const PROMOTED: &str = "It takes longer than you wanted to wait and goes on in the background, with all it has done so far. Do not start \
-it again. You are told when it is done; task_wait waits for it, task_output shows how it stands, task_cancel stops it.";
+it again. You are told when it is done.";
+
+/// What tools do with a background task.
+const USES: [(&str, &str); 3] =
+    [("task_wait", "waits for it"), ("task_output", "shows how it stands"), ("task_cancel", "stops it")];
 
 impl From<Report> for ToolOutput {
     /// The state tells whether the child failed; the text is not parsed for that.

@@ -153,7 +153,7 @@ mod tests {
         let (order, main) = (StartOrder::default(), SessionId::try_from("main").unwrap());
         let [first, second, third, task, last] =
             [false, false, false, true, false].map(|is_task| order.ticket(&main, is_task));
-        [&second, &third].map(StartTicket::queue);
+        [&second, &third].into_iter().for_each(StartTicket::queue);
         let (mut second_waits, mut third_waits) =
             (spawn(second.after_permitted()), spawn(third.after_permitted()));
         assert_pending!(second_waits.poll());

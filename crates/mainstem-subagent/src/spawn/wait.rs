@@ -106,7 +106,9 @@ impl Member {
         };
         permit.set_child(&child.source.agent_key);
         let report = |child: &Child, outcome: &RunOutcome| {
-            Ok(Report::new(&child.source, outcome, &child.cx.latest_messages()).clamped(wait.is_clamped))
+            let report = Report::new(&child.source, outcome, &child.cx.latest_messages());
+            let report = if self.has_tool("agent_send") { report } else { report.without_sending() };
+            Ok(report.clamped(wait.is_clamped))
         };
         if let Some(outcome) = in_time(cx, &mut child, deadline).await {
             return report(&child, &outcome);
@@ -192,7 +194,7 @@ impl Member {
         match fleet.tasks.begin(new, work).await {
             Ok(_) => {
                 fleet.roster.becomes_task(&source.agent_key, &id);
-                Ok(Report::handed_over(&source, &id, how))
+                Ok(Report::handed_over(&source, &id, how, |tool| self.has_tool(tool)))
             }
             Err((error, work)) if how == Handover::Promoted => {
                 let end = tethered(cx, &child_cx, work).await;

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::{
     budget::metered::Metered,
-    catalog::{CatalogAgent, CatalogEntry},
+    catalog::{Catalog, CatalogAgent, CatalogEntry, error::CatalogError},
     error::SpawnError,
     member::{Member, engine},
     middleware::Subagents,
@@ -65,9 +65,10 @@ impl IntoTool for Agent {
 /// `agent_send` continues its conversation. Like `agent_spawn`, the tool runs in plan mode, because
 /// the child plans, too; and agents below the root have it only if their `tools` list it.
 ///
-/// [`IntoTool`] makes one of an agent in code. It works in an agent without a fleet, too; there a
-/// call waits until the child has ended. A later process, too, can continue the child, if its
-/// harness has the same tool.
+/// [`IntoTool`] makes one of an agent in code, around which a harness puts its middleware. It works
+/// in an agent without a fleet, too; there a call waits until the child has ended. A later process
+/// can continue the child if its harness has a tool of an agent with the same id and description,
+/// and no second one.
 #[derive(Clone, Debug)]
 pub struct AgentTool {
     name: String,
@@ -102,7 +103,7 @@ impl AgentTool {
     /// machine. The tool has the agent's id as its name.
     ///
     /// The agent may be `hidden`: then models start it by this tool only. If the fleet has no such
-    /// agent, the harness reports [`UnknownAgent`](crate::CatalogError::UnknownAgent).
+    /// agent, the harness reports [`CatalogError::AgentTool`](crate::CatalogError::AgentTool).
     ///
     /// ```
     /// use mainstem_subagent::AgentTool;
@@ -135,18 +136,19 @@ impl AgentTool {
         }
     }
 
-    /// Returns the id of its agent, if that is declared elsewhere.
-    pub(crate) fn declared(&self) -> Option<&str> {
-        match &self.callee {
-            Callee::Code(_) => None,
-            Callee::Declared(id) => Some(id),
-        }
+    /// Returns why it can't start its agent, if that is declared elsewhere.
+    pub(crate) fn problem(&self, catalog: &Catalog) -> Option<CatalogError> {
+        let Callee::Declared(id) = &self.callee else { return None };
+        let (id, tool) = (id.clone(), self.name.clone());
+        catalog.callable(&id).err().map(|source| CatalogError::AgentTool { id, tool, source })
     }
 
     fn entry(&self, member: &Member) -> Result<CatalogEntry, SpawnError> {
+        let catalog = &member.assembly.catalog;
         match &self.callee {
-            Callee::Code(entry) => Ok(entry.clone()),
-            Callee::Declared(id) => member.assembly.catalog.callable(id).cloned(),
+            // That of the catalog has the harness's middleware.
+            Callee::Code(entry) => Ok(catalog.code_of(&entry.spec).unwrap_or(entry).clone()),
+            Callee::Declared(id) => catalog.callable(id).cloned(),
         }
     }
 }
