@@ -4,7 +4,7 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use mainstem::{
-    event::{TaskStatus, fold::fold},
+    event::{SendMode, TaskStatus, fold::fold},
     journal::{Journal, MemoryJournal, SqliteJournal},
     model::scripted::Turn,
     prelude::*,
@@ -527,4 +527,44 @@ async fn a_child_that_was_silent_since_its_promotion_goes_on() {
     // The root's part of this log is made up, so it is not checked against the laws.
     let of_child = |events: &[AgentEvent]| events.iter().filter(|event| event.agent_id() == "far").count();
     assert_eq!(of_child(&so_far(&journal).await), of_child(&whole.events));
+}
+
+/// A foreground turn that was cut here goes on there. A further message comes after it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_to_a_child_comes_after_the_turn_that_goes_on_at_its_remote() {
+    let slow = Turn::new().pace(ms(150)).say("one two three four five six seven eight nine ten eleven");
+    let far = far_with(slow).build().unwrap();
+    let (url, serving) = serve(far).await;
+    let process = |journal: &Arc<MemoryJournal>| {
+        let spawn = json!({ "agent_id": "far", "task": "find out", "timeout_seconds": 600 });
+        let main = [Turn::new().call("agent_spawn", spawn), Turn::new().text("All done.")];
+        let main = builder("main", ScriptedModel::new().agent("main", main));
+        main.with_subagent(remote("far", &url)).with_journal(journal.clone()).build().unwrap()
+    };
+    let journal = Arc::new(MemoryJournal::new());
+    let first = process(&journal);
+    // Not read to its end, and not dropped: the server does not know that its reader is gone.
+    let mut run = first.open_session("s").await.unwrap().run("go").unwrap();
+    while !run.next().await.unwrap().kind.name().starts_with("TEXT_BLOCK_DELTA") {}
+    let left = Arc::new(MemoryJournal::new());
+    let record = left.open(&"s".parse().unwrap()).await.unwrap();
+    so_far(&journal).await.iter().for_each(|event| record.append(event));
+    drop(record);
+    let session = process(&left).open_session("s").await.unwrap();
+    let mut log = session.log().subscribe();
+    let key = session.children().remove(0).agent_key;
+    session.send(&key, "and now?", SendMode::Queue).unwrap();
+    let mut said = String::new();
+    let ended = async {
+        loop {
+            match log.next().await.unwrap().kind.clone() {
+                EventKind::TextBlockDelta { delta, .. } => said.push_str(&delta),
+                EventKind::AgentEnd { outcome, error, .. } => return (outcome, error),
+                _ => {}
+            }
+        }
+    };
+    let (outcome, error) = tokio::time::timeout(Duration::from_secs(20), ended).await.unwrap();
+    assert_eq!((outcome, said.as_str()), (Outcome::Success, "Done."), "{error:?}");
+    serving.abort();
 }

@@ -176,15 +176,19 @@ impl MainstemAgent {
 async fn begin(session: &RemoteSession, turn: &RemoteTurn, mut run: NewRun) -> Result<Begun, Error> {
     let mut attempts = 0;
     loop {
-        match session.run_with_key(turn.id.as_str(), run.clone()).await {
+        // Another request has another key.
+        let key = if run.queue { format!("{}-queued", turn.id) } else { turn.id.to_string() };
+        match session.run_with_key(&key, run.clone()).await {
             // The server has a lower limit of its own; the runner holds it to ours.
             Err(refused) if run.options.max_depth.is_some() && is_too_deep(&refused) => {
                 run.options.max_depth = None;
             }
-            // The end of the turn before is shown a moment before the session is free.
-            Err(active) if attempts < RETRIES && active.has_code(&Code::RunActive) => {
+            // The end of the turn before is shown a moment before the session is free. A turn that
+            // an earlier process of this side has begun may go on: this one comes after it.
+            Err(active) if active.has_code(&Code::RunActive) && !run.queue => {
                 attempts += 1;
                 sleep(RELEASE * attempts).await;
+                run.queue = attempts == RETRIES;
             }
             Err(busy) if attempts < RETRIES && busy.problem().is_some() && busy.is_retryable() => {
                 attempts += 1;
