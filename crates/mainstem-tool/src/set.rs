@@ -19,12 +19,17 @@ use crate::{Tool, ToolError, ToolSource};
 /// use mainstem_tool::{ToolError, ToolSet, tool_fn};
 /// use serde_json::json;
 ///
-/// let double = tool_fn("double", "Doubles", |_cx, n: i64| async move {
+/// #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// struct Double {
+///     n: i64,
+/// }
+///
+/// let double = tool_fn("double", "Doubles", |_cx, Double { n }| async move {
 ///     Ok::<_, ToolError>((2 * n).to_string())
 /// });
 /// let mut tools = ToolSet::new();
 /// tools.insert(Arc::new(double))?;
-/// assert!(tools.resolve("double", json!("two")).is_err());
+/// assert!(tools.resolve("double", json!({ "n": "two" })).is_err());
 /// # Ok::<(), mainstem_tool::ToolSetError>(())
 /// ```
 #[derive(Clone, Default)]
@@ -57,6 +62,14 @@ pub enum ToolSetError {
     /// The set has a tool of that name.
     #[error("two tools are named {0:?}; rename one")]
     Duplicate(String),
+    /// Vendors refuse its name: they take 1 to 64 letters of a-z and A-Z, digits, `_` and `-`.
+    #[error("a tool can't be named {0:?}; use 1 to 64 letters of a-z and A-Z, digits, _ and -")]
+    Name(String),
+    /// Its parameters are not an object, which vendors refuse.
+    #[error(
+        "the parameters of tool {0:?} are not an object; take a struct, an empty one for a tool without parameters"
+    )]
+    NotAnObject(String),
     /// Its schema is not a JSON Schema.
     #[error("the schema of tool {name:?} is not valid: {message}")]
     #[non_exhaustive]
@@ -68,6 +81,12 @@ pub enum ToolSetError {
     },
 }
 
+/// Returns `true` for a name that all vendors take.
+fn is_name(name: &str) -> bool {
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    (1..=64).contains(&name.len()) && name.bytes().all(is_allowed)
+}
+
 impl ToolSet {
     /// Creates an empty set.
     pub fn new() -> Self {
@@ -77,7 +96,7 @@ impl ToolSet {
     /// Adds a tool.
     ///
     /// # Errors
-    /// If the name is taken, or the schema is not valid.
+    /// If the name is taken or not valid, or the schema is not valid, or not that of an object.
     pub fn insert(&mut self, tool: Arc<dyn Tool>) -> Result<(), ToolSetError> {
         self.push(tool)?;
         self.renew_specs();
@@ -93,6 +112,12 @@ impl ToolSet {
 
     fn push(&mut self, tool: Arc<dyn Tool>) -> Result<(), ToolSetError> {
         let spec = tool.spec();
+        if !is_name(&spec.name) {
+            return Err(ToolSetError::Name(spec.name));
+        }
+        if spec.parameters.get("type").is_some_and(|kind| kind != "object") {
+            return Err(ToolSetError::NotAnObject(spec.name));
+        }
         let Err(place) = self.place(&spec.name) else { return Err(ToolSetError::Duplicate(spec.name)) };
         let schema = Schema::compile(spec.parameters.clone())
             .map_err(|error| ToolSetError::Schema { name: spec.name.clone(), message: error.to_string() })?;
