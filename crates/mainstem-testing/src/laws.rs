@@ -22,7 +22,8 @@ use self::invocation::{Invocation, invocations};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Violation {
-    /// The number of the law, in the list at the top of `src/laws.rs`.
+    /// The number of the law: 1 sequence, 2 start and end, 3 cause, 4 blocks, 5 place, 6 the
+    /// conversation, 8 no silent loss, 12 usage, 14 what is taken back.
     pub law: u8,
     /// The event that breaks it.
     pub seq: u64,

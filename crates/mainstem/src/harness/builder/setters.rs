@@ -45,7 +45,10 @@ impl HarnessBuilder {
         self
     }
 
-    /// Adds a tool for the root. Children inherit it unless their spec excludes it.
+    /// Adds a tool for the root. Children inherit it unless their spec excludes it; an [`AgentTool`]
+    /// only if their `tools` list it.
+    ///
+    /// [`AgentTool`]: crate::subagent::AgentTool
     pub fn with_tool(mut self, tool: impl Tool) -> Self {
         self.tools.push(Arc::new(tool));
         self
