@@ -4,8 +4,8 @@
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SpawnError {
-    /// The session has no fleet.
-    #[error("this session has no subagents")]
+    /// The run has no fleet, as that of an `Agent` alone.
+    #[error("this run has no fleet, which this tool needs; run the agent in a harness")]
     NoFleet,
     /// The child would be deeper than the limit.
     #[error(
