@@ -152,7 +152,12 @@ impl ToolContext {
     /// ```
     /// use mainstem_tool::{ToolError, tool_fn};
     ///
-    /// let count = tool_fn("count", "Count to a number", |cx, most: u64| async move {
+    /// #[derive(serde::Deserialize, schemars::JsonSchema)]
+    /// struct Count {
+    ///     most: u64,
+    /// }
+    ///
+    /// let count = tool_fn("count", "Count to a number", |cx, Count { most }| async move {
     ///     let counted = cx.blocking(move |stop| (0..most).take_while(|_| !stop.is_set()).count());
     ///     Ok::<_, ToolError>(counted.await.to_string())
     /// });

@@ -67,7 +67,7 @@ pub enum ToolSetError {
     Name(String),
     /// Its parameters are not an object, which vendors refuse.
     #[error(
-        "the parameters of tool {0:?} are not an object; take a struct, an empty one for a tool without parameters"
+        "the parameters of tool {0:?} are not an object; take a struct, or () for a tool without parameters"
     )]
     NotAnObject(String),
     /// Its schema is not a JSON Schema.

@@ -12,7 +12,7 @@ use mainstem_message::ToolSpec;
 use mainstem_schema::misread;
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{Tool, ToolContext, ToolError, ToolOutput};
 
@@ -21,7 +21,7 @@ use crate::{Tool, ToolContext, ToolError, ToolOutput};
 ///
 /// The function gets the context and the arguments, and returns anything that converts to a
 /// [`ToolOutput`] (text, [`Json`](crate::Json), blocks), or any error. See the [crate] for an
-/// example.
+/// example. The argument type is a struct, or `()` for a tool without parameters.
 ///
 /// ```
 /// use mainstem_tool::{Tool, ToolError, tool_fn};
@@ -49,9 +49,12 @@ where
     O: Into<ToolOutput>,
     E: Into<ToolError>,
 {
-    let spec = ToolSpec::new(name, description, schema_of::<A>());
+    let schema = schema_of::<A>();
+    let takes_nothing = schema["type"] == "null";
+    let schema = if takes_nothing { json!({ "type": "object", "properties": {} }) } else { schema };
     TypedTool {
-        spec,
+        spec: ToolSpec::new(name, description, schema),
+        takes_nothing,
         read_only: false,
         exclusive: false,
         polled: false,
@@ -85,6 +88,8 @@ pub fn schema_of<A: JsonSchema>() -> Value {
 /// The tool that [`tool_fn`] returns.
 pub struct TypedTool<A, F> {
     spec: ToolSpec,
+    /// Whether the argument type is `()`.
+    takes_nothing: bool,
     read_only: bool,
     exclusive: bool,
     polled: bool,
@@ -175,6 +180,8 @@ where
 
 impl<A: DeserializeOwned, F> TypedTool<A, F> {
     fn read(&self, arguments: Value) -> Result<A, ToolError> {
+        // Models pass an object without members.
+        let arguments = if self.takes_nothing { Value::Null } else { arguments };
         serde_path_to_error::deserialize(arguments).map_err(|error| {
             let pointer = pointer(error.path());
             let place = if pointer.is_empty() { "arguments".to_owned() } else { format!("at {pointer}") };

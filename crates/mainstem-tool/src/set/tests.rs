@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::*;
-use crate::{ToolError, tool_fn};
+use crate::{ToolContext, ToolError, ToolOutput, async_trait, tool_fn};
 
 #[derive(Deserialize, schemars::JsonSchema)]
 struct Query {
@@ -89,4 +89,41 @@ fn the_schema_is_what_the_type_says() {
         "required": ["query"],
     });
     assert_eq!(*tool("search").spec().parameters, expected);
+}
+
+#[test]
+fn what_vendors_refuse_is_refused_here() {
+    let insert = |name: &str, parameters: Value| {
+        let tool = tool_fn("x", "", |_, (): ()| async { Ok::<_, ToolError>("") });
+        let spec = ToolSpec::new(name, "", parameters);
+        ToolSet::new().insert(Arc::new(Named(spec, tool))).map_err(|error| error.to_string())
+    };
+    let object = || json!({ "type": "object" });
+    let longest = "a".repeat(64);
+    for name in ["a", "mcp__a-b__c_1", &longest, "9"] {
+        assert_eq!(insert(name, object()), Ok(()), "{name}");
+    }
+    for name in ["", "has space", "ünï", "a.b", &format!("{longest}a")] {
+        let refused =
+            format!("a tool can't be named {name:?}; use 1 to 64 letters of a-z and A-Z, digits, _ and -");
+        assert_eq!(insert(name, object()), Err(refused));
+    }
+    let refused =
+        "the parameters of tool \"a\" are not an object; take a struct, or () for a tool without parameters";
+    assert_eq!(insert("a", json!({ "type": "string" })), Err(refused.to_owned()));
+    assert_eq!(insert("a", json!({})), Ok(()));
+}
+
+/// A tool with another spec.
+struct Named<T>(ToolSpec, T);
+
+#[async_trait]
+impl<T: Tool> Tool for Named<T> {
+    fn spec(&self) -> ToolSpec {
+        self.0.clone()
+    }
+
+    async fn call(&self, cx: &ToolContext, arguments: Value) -> Result<ToolOutput, ToolError> {
+        self.1.call(cx, arguments).await
+    }
 }

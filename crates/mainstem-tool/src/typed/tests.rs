@@ -121,5 +121,7 @@ fn a_tool_says_how_it_may_run() {
     assert_eq!(says(&tool()), (false, false));
     assert_eq!(says(&tool().with_read_only(true)), (true, false));
     assert_eq!(says(&tool().with_exclusive(true)), (false, true));
-    assert_eq!(Arc::new(tool()).spec().parameters["type"], "null");
+    // Vendors take nothing but objects.
+    assert_eq!(*Arc::new(tool()).spec().parameters, json!({ "type": "object", "properties": {} }));
+    assert_eq!(answer(&tool(), json!({})), Ok((String::new(), ToolState::Success)));
 }
