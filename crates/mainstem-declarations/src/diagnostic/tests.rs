@@ -41,7 +41,7 @@ fn a_problem_with_an_agent_has_its_code() {
     check(CatalogError::UnknownSkill { id: id(), skill: id(), known: Vec::new() }, Code::UnknownSkill, false);
     let server = CatalogError::UnknownServer { id: id(), server: id(), known: Vec::new() };
     check(server, Code::UnknownServer, false);
-    let source = mainstem_subagent::SpawnError::NoFleet;
+    let source = mainstem_subagent::SpawnError::NoFleet.into();
     check(CatalogError::AgentTool { id: id(), tool: id(), source }, Code::AgentTool, false);
     check(CatalogError::OnlySpawns { id: id(), reaches: Vec::new() }, Code::OnlySpawns, true);
     check(CatalogError::NoWorkspace { id: id() }, Code::Unbuildable, false);

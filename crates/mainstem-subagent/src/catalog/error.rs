@@ -79,8 +79,8 @@ pub enum CatalogError {
         /// The names that exist.
         known: Vec<String>,
     },
-    /// A [tool](crate::AgentTool) can't start it: it does not exist, or can't be a child. A warning:
-    /// calls of the tool fail until it can.
+    /// A [tool](crate::AgentTool) can't start it: it does not exist, or can't be a child. A
+    /// warning: calls of the tool fail until it can.
     #[error("tool {tool:?} can't start its agent: {source}")]
     AgentTool {
         /// The agent.
@@ -88,7 +88,7 @@ pub enum CatalogError {
         /// The tool.
         tool: String,
         /// Why.
-        source: SpawnError,
+        source: Box<SpawnError>,
     },
     /// Neither the agent nor any agent that it can spawn has a tool besides spawning. A warning:
     /// the agent is available.

@@ -45,8 +45,11 @@ impl CatalogError {
             Self::Model { source, .. } => return closest_model(source),
             Self::UnknownTool { tool: name, known, .. }
             | Self::UnknownSkill { skill: name, known, .. }
-            | Self::UnknownServer { server: name, known, .. }
-            | Self::AgentTool { source: SpawnError::UnknownAgent { id: name, known }, .. } => (name, known),
+            | Self::UnknownServer { server: name, known, .. } => (name, known),
+            Self::AgentTool { source, .. } => match &**source {
+                SpawnError::UnknownAgent { id, known } => (id, known),
+                _ => return None,
+            },
             _ => return None,
         };
         closest(wrong, known.iter().map(String::as_str)).map(str::to_owned)

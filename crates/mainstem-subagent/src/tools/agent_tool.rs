@@ -140,7 +140,7 @@ impl AgentTool {
     pub(crate) fn problem(&self, catalog: &Catalog) -> Option<CatalogError> {
         let Callee::Declared(id) = &self.callee else { return None };
         let (id, tool) = (id.clone(), self.name.clone());
-        catalog.callable(&id).err().map(|source| CatalogError::AgentTool { id, tool, source })
+        catalog.callable(&id).err().map(|source| CatalogError::AgentTool { id, tool, source: source.into() })
     }
 
     fn entry(&self, member: &Member) -> Result<CatalogEntry, SpawnError> {

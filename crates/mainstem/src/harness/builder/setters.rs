@@ -45,10 +45,8 @@ impl HarnessBuilder {
         self
     }
 
-    /// Adds a tool for the root. Children inherit it unless their spec excludes it; an [`AgentTool`]
-    /// only if their `tools` list it.
-    ///
-    /// [`AgentTool`]: crate::subagent::AgentTool
+    /// Adds a tool for the root. Children inherit it unless their spec excludes it; if it is an
+    /// [agent](crate::subagent::AgentTool), only if their `tools` list it.
     pub fn with_tool(mut self, tool: impl Tool) -> Self {
         self.tools.push(Arc::new(tool));
         self
