@@ -67,7 +67,7 @@ pub enum ToolSetError {
     Name(String),
     /// Its parameters are not an object, which vendors refuse.
     #[error(
-        "the parameters of tool {0:?} are not an object; take a struct, or () for a tool without parameters"
+        "the parameters of tool {0:?} are not an object, as vendors require; a function takes a struct, or () for none"
     )]
     NotAnObject(String),
     /// Its schema is not a JSON Schema.
@@ -115,12 +115,12 @@ impl ToolSet {
         if !is_name(&spec.name) {
             return Err(ToolSetError::Name(spec.name));
         }
-        if spec.parameters.get("type").is_some_and(|kind| kind != "object") {
-            return Err(ToolSetError::NotAnObject(spec.name));
-        }
         let Err(place) = self.place(&spec.name) else { return Err(ToolSetError::Duplicate(spec.name)) };
         let schema = Schema::compile(spec.parameters.clone())
             .map_err(|error| ToolSetError::Schema { name: spec.name.clone(), message: error.to_string() })?;
+        if spec.parameters.get("type").is_some_and(|kind| kind != "object") {
+            return Err(ToolSetError::NotAnObject(spec.name));
+        }
         self.entries.insert(place, Arc::new(Entry { spec, schema, tool }));
         Ok(())
     }

@@ -108,8 +108,7 @@ fn what_vendors_refuse_is_refused_here() {
             format!("a tool can't be named {name:?}; use 1 to 64 letters of a-z and A-Z, digits, _ and -");
         assert_eq!(insert(name, object()), Err(refused));
     }
-    let refused =
-        "the parameters of tool \"a\" are not an object; take a struct, or () for a tool without parameters";
+    let refused = "the parameters of tool \"a\" are not an object, as vendors require; a function takes a struct, or () for none";
     assert_eq!(insert("a", json!({ "type": "string" })), Err(refused.to_owned()));
     assert_eq!(insert("a", json!({})), Ok(()));
 }
