@@ -42,19 +42,19 @@ pub fn bounds() -> Vec<Bound> {
     let row = |what, default: String, beyond, test| Bound { what, default, beyond, test };
     vec![
         row(
-            "runs, queued ones included (`Builder::max_runs`)",
+            "runs, queued ones included (`Builder::with_max_runs`)",
             DEFAULTS.runs.to_string(),
             "429 `too_many_runs`",
             "there_is_only_so_much_room",
         ),
         row(
-            "open sessions (`Builder::max_sessions`)",
+            "open sessions (`Builder::with_max_sessions`)",
             format!("{}, and half of the files that may be open", SESSIONS.1),
             "the least recently used idle one is closed; 429 `too_many_sessions` if none is idle",
             "the_idlest_sessions_are_closed_when_there_are_too_many",
         ),
         row(
-            "readers of a session (`Builder::max_readers`)",
+            "readers of a session (`Builder::with_max_readers`)",
             DEFAULTS.readers_per_session.to_string(),
             "429 `too_many_readers`",
             "there_is_only_so_much_room",

@@ -74,7 +74,7 @@ fn agents() -> Vec<Row> {
         row(
             "depth of agents (`max_depth`)",
             max_depth,
-            "the deepest have no tools for children",
+            "calls of the deepest that start children are refused",
             "agents_exist_down_to_the_cap",
         ),
         row(
