@@ -218,8 +218,11 @@ impl App {
         Ok(session)
     }
 
-    /// Returns the record of a session that can't be opened, because another process writes it, and
-    /// there is no other node that could be asked.
+    /// Returns the record of a session that another process has open for writing.
+    ///
+    /// # Errors
+    /// `refused`, if it has another cause, or if the servers share a database: then the request goes
+    /// to the node that has the session open.
     pub(crate) fn record(
         &self,
         caller: &Caller,
