@@ -188,7 +188,7 @@ async fn begin(session: &RemoteSession, turn: &RemoteTurn, mut run: NewRun) -> R
             Err(active) if active.has_code(&Code::RunActive) && !run.queue => {
                 attempts += 1;
                 sleep(RELEASE * attempts).await;
-                run.queue = attempts == RETRIES;
+                run.queue = attempts >= RETRIES;
             }
             Err(busy) if attempts < RETRIES && busy.problem().is_some() && busy.is_retryable() => {
                 attempts += 1;

@@ -182,11 +182,11 @@ impl Member {
         let work = Box::pin(async move {
             // Here, because the task set polls this even if the run is not read. Below a new child
             // no agent waits yet.
-            if how == Handover::Promoted {
-                fleet.child_limit.notify_promoted();
-            }
-            if let Some(start) = start {
-                start.await;
+            match (how, start) {
+                // It has started.
+                (Handover::Promoted, _) => fleet.child_limit.notify_promoted(),
+                (Handover::Accepted, Some(start)) => start.await,
+                (Handover::Accepted, None) => {}
             }
             end_of(&turn.await, &own)
         });
