@@ -221,8 +221,8 @@ impl App {
     /// Returns the record of a session that another process has open for writing.
     ///
     /// # Errors
-    /// `refused`, if it has another cause, or if the servers share a database: then the request goes
-    /// to the node that has the session open.
+    /// `refused`, if it has another cause, or if the servers share a database: then the request
+    /// goes to the node that has the session open.
     pub(crate) fn record(
         &self,
         caller: &Caller,
