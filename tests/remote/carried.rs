@@ -162,15 +162,38 @@ async fn echoing() -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_secret_that_a_remote_repeats_is_not_shown() {
-    for protocol in [Protocol::Mainstem, Protocol::A2a, Protocol::LangGraph, Protocol::AgentScope] {
-        let spec = with_secret(&echoing().await).with_protocol(protocol);
-        let first = builder("main", caller()).with_subagent(spec).build().unwrap();
-        let all = events(&first).await;
+    let check = async |spec: AgentSpec, variable: &str, value: &str| {
+        let protocol = spec.protocol.unwrap();
+        let first = builder("main", caller()).with_subagent(spec).with_remote_variable(variable, value);
+        let all = events(&first.build().unwrap()).await;
         let (outcome, why) = child_end(&all, "second");
         assert!(outcome == Outcome::Error && why.contains("403 Forbidden"), "{protocol}: {why}");
         let text = all.iter().map(AgentEvent::to_json).collect::<String>();
-        assert!(!text.contains(&std::env::var(SECRET).unwrap()), "{protocol}: {why}");
+        assert!(!text.contains(value), "{protocol}: {why}");
         // It was sent, and repeated.
         assert!(protocol == Protocol::Mainstem || why.contains("x-secret"), "{protocol}: {why}");
+    };
+    let of_environment = std::env::var(SECRET).unwrap();
+    for protocol in [Protocol::Mainstem, Protocol::A2a, Protocol::LangGraph, Protocol::AgentScope] {
+        let spec = with_secret(&echoing().await).with_protocol(protocol);
+        check(spec.clone(), "ANOTHER", &of_environment).await;
+        check(spec, SECRET, "from-a-vault-17").await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_variable_of_the_program_counts_before_one_of_the_environment() {
+    let second = ScriptedModel::new().agent("second", [Turn::new().text("One.")]);
+    let (url, serving) = serve(builder("second", second).build().unwrap()).await;
+    let spec = AgentSpec::new("second", "Helps")
+        .with_url(url)
+        .with_header("Authorization", format!("Bearer ${{{SECRET}}}"));
+    let first = builder("main", caller()).with_subagent(spec);
+    let told = first.clone().with_remote_variable(SECRET, "the-token-of-the-harness");
+    let all = events(&told.build().unwrap()).await;
+    assert_eq!(child_end(&all, "second"), (Outcome::Success, ""), "{}", render(&all));
+    // An empty value is none.
+    let refused = first.with_remote_variable(SECRET, "").build().unwrap_err().to_string();
+    assert!(refused.contains(SECRET), "{refused}");
+    serving.abort();
 }

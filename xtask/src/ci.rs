@@ -16,6 +16,9 @@ pub(crate) fn run(root: &Path, slow: bool) -> Result<()> {
     let start = Instant::now();
     let plain = |args: &[&str]| exec(&mut cargo(root, args));
     step("fmt", || plain(&["fmt", "--all", "--check"]))?;
+    // A second each, and they find what is easily forgotten: before the steps of half an hour.
+    step("tidy", || tidy::run(root))?;
+    step("layers", || layers::run(root))?;
     step("clippy", || {
         plain(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])
     })?;
@@ -63,11 +66,9 @@ pub(crate) fn run(root: &Path, slow: bool) -> Result<()> {
     step("supply", || supply::run(root, false))?;
     step("sbom", || sbom::run(root, true))?;
     step("deploy", || deploy::run(root, slow))?;
-    step("layers", || layers::run(root))?;
     step("package", || package::run(root))?;
     step("public-api", || public_api::run(root, false))?;
     step("semver", || semver::run(root, None))?;
-    step("tidy", || tidy::run(root))?;
     step("schema", || schema::run(root, true))?;
     println!("\nci passed in {:.0} s", start.elapsed().as_secs_f64());
     Ok(())

@@ -68,6 +68,11 @@ impl Secrets {
         }
     }
 
+    /// Adds the values of others.
+    pub fn extend(&mut self, others: &Self) {
+        self.0.extend(others.0.iter().cloned());
+    }
+
     /// Adds the value of a header, and the credentials in it if it is one for authentication.
     pub fn add_header(&mut self, value: &str) {
         self.add(value);

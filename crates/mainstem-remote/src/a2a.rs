@@ -29,7 +29,7 @@ use self::{
 };
 use crate::{
     BegunTurn, RemoteAgent, RemoteControl, RemoteError, RemoteTurn,
-    agents::{About, Declared},
+    declaration::{About, Declaration, Declared},
     http::Connection,
 };
 
@@ -103,11 +103,12 @@ impl A2aAgent {
 }
 
 impl Declared for A2aAgent {
-    fn declared(url: &str, _: &str, reach: &Reach) -> Result<Self, RemoteError> {
-        Self::at(url, reach)
-    }
-
     const PROTOCOL: Protocol = Protocol::A2a;
+
+    fn declared(declaration: &Declaration) -> Result<Self, RemoteError> {
+        let Self { connection, contexts } = Self::at(&declaration.url, &declaration.reach)?;
+        Ok(Self { connection: connection.with_headers(&declaration.headers)?, contexts })
+    }
 
     async fn describe(&self) -> Result<Option<About>, RemoteError> {
         let card = card::find(&self.connection).await?;
@@ -115,16 +116,6 @@ impl Declared for A2aAgent {
         let skills =
             if skills.is_empty() { String::new() } else { format!("; skills: {}", skills.join(", ")) };
         Ok(Some(Ok(format!("{} {}: {}{skills}", card.name, card.version, card.description))))
-    }
-
-    fn with_expanded_header(
-        mut self,
-        name: &str,
-        value: &str,
-        var: impl Fn(&str) -> Option<String>,
-    ) -> Result<Self, RemoteError> {
-        self.connection = self.connection.with_expanded_header(name, value, var)?;
-        Ok(self)
     }
 }
 

@@ -8,50 +8,21 @@ use mainstem_subagent::{RemoteAgents, Runner};
 
 use crate::{
     A2aAgent, LangGraphAgent, MainstemAgent, RemoteAgent, RemoteError, RemoteRunner, TraceContext, mainstem,
-    probe::{Declaration, ProbedAgent},
+    declaration::{Declaration, Declared, Variables},
+    probe::ProbedAgent,
 };
 
 /// Runs the agents that are declared with a `url`, and those that the program gives itself.
 ///
-/// Headers get their variables from the environment when the agents are built. Addresses are those
+/// Headers get their variables when the agents are built, from
+/// [the program](Self::with_variable) or the environment. Addresses are those
 /// of the public internet, unless [hosts](Self::with_host) are allowed.
 #[derive(Clone, Debug, Default)]
 pub struct Remotes {
     reach: Reach,
     agents: BTreeMap<String, RemoteRunner>,
     trace: TraceContext,
-}
-
-/// What a server says of an agent, or why it would refuse the agent's turns.
-pub(crate) type About = Result<String, RemoteError>;
-
-/// An agent that a declaration describes by its address and headers.
-pub(crate) trait Declared: RemoteAgent + Sized {
-    /// Creates the agent at a URL, which its declaration calls by this id.
-    ///
-    /// # Errors
-    /// The URL is not valid, or out of reach.
-    fn declared(url: &str, id: &str, reach: &Reach) -> Result<Self, RemoteError>;
-
-    /// The protocol.
-    const PROTOCOL: Protocol;
-
-    /// Returns what the server says of the agent; `None` if it speaks another protocol.
-    ///
-    /// # Errors
-    /// The server can't be reached, or refuses to say.
-    fn describe(&self) -> impl Future<Output = Result<Option<About>, RemoteError>> + Send;
-
-    /// Adds a header whose value may have `${VARIABLE}`s, which are secrets.
-    ///
-    /// # Errors
-    /// The name or the value is not valid in a header, or a variable is unset.
-    fn with_expanded_header(
-        self,
-        name: &str,
-        value: &str,
-        var: impl Fn(&str) -> Option<String>,
-    ) -> Result<Self, RemoteError>;
+    variables: Variables,
 }
 
 /// What a server says of an agent.
@@ -77,6 +48,15 @@ impl Remotes {
         self
     }
 
+    /// Sets a variable that headers may name as `${NAME}`, such as a token that the program has read
+    /// from a vault. It counts before one of the environment with its name, and is a secret: no
+    /// event, record or message has its value. An empty value counts as unset.
+    #[must_use]
+    pub fn with_variable(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.variables.insert(name.into(), value.into());
+        self
+    }
+
     /// Sets where the trace of a turn is known, whose `traceparent` remotes get.
     #[must_use]
     pub fn with_trace_context(mut self, trace: TraceContext) -> Self {
@@ -98,24 +78,24 @@ impl Remotes {
     /// speaks no known protocol.
     pub async fn describe(&self, spec: &AgentSpec) -> Result<RemoteDescription, RemoteError> {
         let url = spec.url.as_deref().ok_or_else(|| RemoteError::invalid("the agent has no `url`"))?;
-        let spoken = ProbedAgent::new(Declaration::new(url, spec, &self.reach)?).ask().await?;
+        let spoken = ProbedAgent::new(Declaration::new(url, spec, &self.reach, &self.variables)?)?.ask().await?;
         Ok(RemoteDescription { protocol: spoken.protocol, about: spoken.about? })
     }
 
     /// Returns the agent of a declaration, in the protocol of its server.
     fn at(&self, url: &str, spec: &AgentSpec) -> Result<RemoteRunner, RemoteError> {
-        let declaration = Declaration::new(url, spec, &self.reach)?;
+        let declaration = Declaration::new(url, spec, &self.reach, &self.variables)?;
         let id = &*spec.id;
         Ok(match spec.protocol {
-            Some(Protocol::Mainstem) => RemoteRunner::new(declaration.agent::<MainstemAgent>()?, id),
-            Some(Protocol::A2a) => RemoteRunner::new(declaration.agent::<A2aAgent>()?, id),
-            Some(Protocol::LangGraph) => RemoteRunner::new(declaration.agent::<LangGraphAgent>()?, id),
+            Some(Protocol::Mainstem) => RemoteRunner::new(MainstemAgent::declared(&declaration)?, id),
+            Some(Protocol::A2a) => RemoteRunner::new(A2aAgent::declared(&declaration)?, id),
+            Some(Protocol::LangGraph) => RemoteRunner::new(LangGraphAgent::declared(&declaration)?, id),
             // Only Mainstem has agents at such addresses.
             None if url.contains(mainstem::AGENTS) => {
-                RemoteRunner::new(declaration.agent::<MainstemAgent>()?, id)
+                RemoteRunner::new(MainstemAgent::declared(&declaration)?, id)
             }
             // AgentScope's Agent Protocol and its service are two.
-            None | Some(Protocol::AgentScope) => RemoteRunner::new(ProbedAgent::new(declaration), id),
+            None | Some(Protocol::AgentScope) => RemoteRunner::new(ProbedAgent::new(declaration)?, id),
             Some(protocol) => {
                 return Err(RemoteError::invalid(format!("protocol {protocol} is not in this version")));
             }

@@ -29,7 +29,7 @@ use serde_json::Value;
 use self::{approvals::Approvals, fold::TaskFold, follow::Follow, task::Task};
 use crate::{
     BegunTurn, RemoteAgent, RemoteControl, RemoteError, RemoteTurn,
-    agents::{About, Declared},
+    declaration::{About, Declaration, Declared},
     http::Connection,
 };
 
@@ -97,17 +97,18 @@ impl AgentScopeAgent {
 
 /// Returns the address of a declared agent, which has the id of its declaration unless the URL
 /// names another: AgentScope sends that, too.
-pub(crate) fn address(url: &str, id: &str) -> String {
+fn address(Declaration { url, id, .. }: &Declaration) -> String {
     let url = url.trim_end_matches('/');
     if url.contains(AGENTS) { url.to_owned() } else { format!("{url}{AGENTS}{id}") }
 }
 
 impl Declared for AgentScopeAgent {
-    fn declared(url: &str, id: &str, reach: &Reach) -> Result<Self, RemoteError> {
-        Self::at(&address(url, id), reach)
-    }
-
     const PROTOCOL: Protocol = Protocol::AgentScope;
+
+    fn declared(declaration: &Declaration) -> Result<Self, RemoteError> {
+        let Self { connection, agent } = Self::at(&address(declaration), &declaration.reach)?;
+        Ok(Self { connection: connection.with_headers(&declaration.headers)?, agent })
+    }
 
     async fn describe(&self) -> Result<Option<About>, RemoteError> {
         // The state of a task that does not exist is an answer, too.
@@ -115,16 +116,6 @@ impl Declared for AgentScopeAgent {
         let is_spoken = state["status"].is_string() && state["task_id"].is_string();
         let agent = self.agent.as_deref().unwrap_or_default();
         Ok(is_spoken.then(|| Ok(format!("its tasks are for {agent}"))))
-    }
-
-    fn with_expanded_header(
-        mut self,
-        name: &str,
-        value: &str,
-        var: impl Fn(&str) -> Option<String>,
-    ) -> Result<Self, RemoteError> {
-        self.connection = self.connection.with_expanded_header(name, value, var)?;
-        Ok(self)
     }
 }
 

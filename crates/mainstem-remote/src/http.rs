@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::time::{sleep, timeout};
 
-use crate::RemoteError;
+use crate::{RemoteError, declaration::Headers};
 
 /// The largest response of a remote, in bytes.
 const MAX_RESPONSE: usize = 32 << 20;
@@ -112,19 +112,13 @@ impl Connection {
         Ok(self)
     }
 
-    /// Adds a header whose value may have `${VARIABLE}`s, which are secrets.
+    /// Adds the headers of a declaration.
     ///
     /// # Errors
-    /// As [`with_header`](Self::with_header), or a variable is unset.
-    pub(crate) fn with_expanded_header(
-        mut self,
-        name: &str,
-        value: &str,
-        var: impl Fn(&str) -> Option<String>,
-    ) -> Result<Self, RemoteError> {
-        let expanded = Arc::make_mut(&mut self.secrets).expand(value, var);
-        let expanded = expanded.map_err(|error| RemoteError::invalid(format!("header {name:?}: {error}")))?;
-        self.with_header(name, &expanded)
+    /// As [`with_header`](Self::with_header).
+    pub(crate) fn with_headers(mut self, headers: &Headers) -> Result<Self, RemoteError> {
+        Arc::make_mut(&mut self.secrets).extend(&headers.secrets);
+        headers.values.iter().try_fold(self, |connection, (name, value)| connection.with_header(name, value))
     }
 
     /// Returns `true` if every request has this header; the name is in lower case.

@@ -20,7 +20,7 @@ use serde_json::Value;
 use self::{driver::Driver, server::Server};
 use crate::{
     BegunTurn, RemoteAgent, RemoteError, RemoteTurn,
-    agents::{About, Declared},
+    declaration::{About, Declaration, Declared},
     http::Connection,
 };
 
@@ -66,11 +66,12 @@ impl LangGraphAgent {
 }
 
 impl Declared for LangGraphAgent {
-    fn declared(url: &str, _: &str, reach: &Reach) -> Result<Self, RemoteError> {
-        Self::at(url, reach)
-    }
-
     const PROTOCOL: Protocol = Protocol::LangGraph;
+
+    fn declared(declaration: &Declaration) -> Result<Self, RemoteError> {
+        let Self { connection, assistant } = Self::at(&declaration.url, &declaration.reach)?;
+        Ok(Self { connection: connection.with_headers(&declaration.headers)?, assistant })
+    }
 
     async fn describe(&self) -> Result<Option<About>, RemoteError> {
         let info: Value = self.connection.get(self.connection.url(&["info"])).await?;
@@ -78,16 +79,6 @@ impl Declared for LangGraphAgent {
         let version = info["version"].as_str().unwrap_or("of an unknown version");
         let assistant = self.assistant.as_deref().unwrap_or("its only assistant");
         Ok(is_spoken.then(|| Ok(format!("{assistant}, at a LangGraph server {version}"))))
-    }
-
-    fn with_expanded_header(
-        mut self,
-        name: &str,
-        value: &str,
-        var: impl Fn(&str) -> Option<String>,
-    ) -> Result<Self, RemoteError> {
-        self.connection = self.connection.with_expanded_header(name, value, var)?;
-        Ok(self)
     }
 }
 

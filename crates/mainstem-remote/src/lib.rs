@@ -12,6 +12,7 @@ mod admission;
 mod agent;
 mod agents;
 mod agentscope;
+mod declaration;
 mod error;
 mod http;
 mod invocations;

@@ -17,7 +17,7 @@ use tokio::time::sleep;
 
 use crate::{
     BegunTurn, RemoteAgent, RemoteControl, RemoteError, RemoteEvent, RemoteTurn,
-    agents::{About, Declared},
+    declaration::{About, Declaration, Declared},
 };
 
 /// The largest response of a remote, in bytes.
@@ -90,11 +90,14 @@ impl MainstemAgent {
 }
 
 impl Declared for MainstemAgent {
-    fn declared(url: &str, _: &str, reach: &Reach) -> Result<Self, RemoteError> {
-        Self::at(url, reach)
-    }
-
     const PROTOCOL: Protocol = Protocol::Mainstem;
+
+    fn declared(declaration: &Declaration) -> Result<Self, RemoteError> {
+        let headers = &declaration.headers;
+        let secrets = Arc::new(headers.secrets.clone());
+        let agent = Self { secrets, ..Self::at(&declaration.url, &declaration.reach)? };
+        headers.values.iter().try_fold(agent, |agent, (name, value)| agent.with_header(name, value))
+    }
 
     async fn describe(&self) -> Result<Option<About>, RemoteError> {
         let is_ours = |error: &Error| [Code::NoToken, Code::BadToken].iter().any(|code| error.has_code(code));
@@ -115,17 +118,6 @@ impl Declared for MainstemAgent {
             None if is_led => Ok(format!("{id} leads its runs")),
             None => Err(RemoteError::refused(format!("the server has no agent {id:?}"))),
         }))
-    }
-
-    fn with_expanded_header(
-        mut self,
-        name: &str,
-        value: &str,
-        var: impl Fn(&str) -> Option<String>,
-    ) -> Result<Self, RemoteError> {
-        let expanded = Arc::make_mut(&mut self.secrets).expand(value, var);
-        let expanded = expanded.map_err(|error| RemoteError::invalid(format!("header {name:?}: {error}")))?;
-        self.with_header(name, &expanded)
     }
 }
 

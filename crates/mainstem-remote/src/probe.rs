@@ -1,65 +1,18 @@
 //! Agents whose declaration names no protocol: their server is asked which one it has.
 
-use std::{cell::RefCell, collections::BTreeMap, env, fmt, sync::Arc};
+use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 use mainstem_event::fold::RecordedTurn;
-use mainstem_outbound::Reach;
-use mainstem_spec::{AgentSpec, Header, Protocol};
+use mainstem_spec::Protocol;
 use tokio::{sync::OnceCell, time::sleep};
 
 use crate::{
     A2aAgent, AgentScopeAgent, AgentScopeServiceAgent, BegunTurn, LangGraphAgent, MainstemAgent, RemoteAgent,
     RemoteError, RemoteTurn,
-    agents::{About, Declared},
+    declaration::{About, Declaration, Declared},
     http::{INTERVAL, RETRIES},
 };
-
-/// What a declaration says of a remote, with its variables as they were when the agents were built.
-#[derive(Clone)]
-pub(crate) struct Declaration {
-    url: String,
-    id: String,
-    /// The protocol, if it is declared.
-    protocol: Option<Protocol>,
-    headers: Vec<Header>,
-    variables: BTreeMap<String, String>,
-    reach: Reach,
-}
-
-impl Declaration {
-    /// Reads the variables that the headers name.
-    ///
-    /// # Errors
-    /// As [`agent`](Self::agent).
-    pub(crate) fn new(url: &str, spec: &AgentSpec, reach: &Reach) -> Result<Self, RemoteError> {
-        let (url, headers, variables) = (url.to_owned(), spec.headers.clone(), BTreeMap::new());
-        let (id, protocol, reach) = (spec.id.clone(), spec.protocol, reach.clone());
-        let mut declaration = Self { url, id, protocol, headers, variables, reach };
-        let variables = RefCell::new(BTreeMap::new());
-        declaration.with_variables::<MainstemAgent>(|name| {
-            let value = env::var(name).ok().filter(|value| !value.is_empty())?;
-            variables.borrow_mut().insert(name.to_owned(), value.clone());
-            Some(value)
-        })?;
-        declaration.variables = variables.into_inner();
-        Ok(declaration)
-    }
-
-    /// Returns the agent in a protocol.
-    ///
-    /// # Errors
-    /// The URL is out of reach, or a header is not valid or names a variable that is unset.
-    pub(crate) fn agent<A: Declared>(&self) -> Result<A, RemoteError> {
-        self.with_variables(|name| self.variables.get(name).cloned())
-    }
-
-    fn with_variables<A: Declared>(&self, var: impl Fn(&str) -> Option<String>) -> Result<A, RemoteError> {
-        let agent = A::declared(&self.url, &self.id, &self.reach)?;
-        let add = |agent: A, header: &Header| agent.with_expanded_header(&header.name, &header.value, &var);
-        self.headers.iter().try_fold(agent, add)
-    }
-}
 
 /// The agent of a declaration without a protocol. Its server is asked at the first turn, and again
 /// at the next one if that has failed.
@@ -76,8 +29,13 @@ pub(crate) struct Spoken {
 }
 
 impl ProbedAgent {
-    pub(crate) fn new(declaration: Declaration) -> Self {
-        Self { declaration, found: OnceCell::new() }
+    /// Creates the agent of a declaration.
+    ///
+    /// # Errors
+    /// The URL is not valid or out of reach, or a header is not valid, in any protocol.
+    pub(crate) fn new(declaration: Declaration) -> Result<Self, RemoteError> {
+        MainstemAgent::declared(&declaration)?;
+        Ok(Self { declaration, found: OnceCell::new() })
     }
 
     /// Returns the agent in the protocol of its server, which is asked once.
@@ -97,7 +55,7 @@ impl ProbedAgent {
                 }
                 // A server of tasks may not say so of one that does not exist.
                 Err(RemoteError::Invalid { .. }) if self.is_agentscope() => {
-                    return Ok(Arc::new(self.declaration.agent::<AgentScopeAgent>()?));
+                    return Ok(Arc::new(AgentScopeAgent::declared(&self.declaration)?));
                 }
                 found => return found.map(|spoken| spoken.agent),
             }
@@ -132,7 +90,7 @@ impl ProbedAgent {
         if self.declaration.protocol.is_some_and(|protocol| protocol != A::PROTOCOL) {
             return Ok(None);
         }
-        let agent = self.declaration.agent::<A>()?;
+        let agent = A::declared(&self.declaration)?;
         match agent.describe().await {
             Ok(about) => {
                 let agent: Arc<dyn RemoteAgent> = Arc::new(agent);

@@ -32,7 +32,7 @@ use self::{
 use super::{AGENTS, address};
 use crate::{
     BegunTurn, RemoteAgent, RemoteError, RemoteTurn,
-    agents::{About, Declared},
+    declaration::{About, Declaration, Declared},
     http::Connection,
 };
 
@@ -94,11 +94,12 @@ impl AgentScopeServiceAgent {
 }
 
 impl Declared for AgentScopeServiceAgent {
-    fn declared(url: &str, id: &str, reach: &Reach) -> Result<Self, RemoteError> {
-        Self::at(&address(url, id), reach)
-    }
-
     const PROTOCOL: Protocol = Protocol::AgentScope;
+
+    fn declared(declaration: &Declaration) -> Result<Self, RemoteError> {
+        let Self { connection, agent } = Self::at(&address(declaration), &declaration.reach)?;
+        Ok(Self { connection: connection.with_headers(&declaration.headers)?, agent })
+    }
 
     async fn describe(&self) -> Result<Option<About>, RemoteError> {
         let has_user = self.connection.has_header(USER);
@@ -115,16 +116,6 @@ impl Declared for AgentScopeServiceAgent {
         }
         let found = Server::find(connection, &self.agent).await;
         Ok(Some(found.map(|server| format!("{}, at an AgentScope service {version}", server.name))))
-    }
-
-    fn with_expanded_header(
-        mut self,
-        name: &str,
-        value: &str,
-        var: impl Fn(&str) -> Option<String>,
-    ) -> Result<Self, RemoteError> {
-        self.connection = self.connection.with_expanded_header(name, value, var)?;
-        Ok(self)
     }
 }
 

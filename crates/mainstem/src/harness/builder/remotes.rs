@@ -22,6 +22,24 @@ impl HarnessBuilder {
         self
     }
 
+    /// Sets a variable that the headers of remote agents may name as `${NAME}`, such as a token that
+    /// the program has read from a vault. It counts before one of the environment with its name. It
+    /// is a secret: no event, record or message has its value.
+    ///
+    /// ```
+    /// # use mainstem::prelude::*;
+    /// # fn f(builder: HarnessBuilder, token: String) -> HarnessBuilder {
+    /// let tester = AgentSpec::new("tester", "Runs tests").with_url("https://tests.example");
+    /// builder
+    ///     .with_remote_variable("TESTER_TOKEN", token)
+    ///     .with_subagent(tester.with_header("Authorization", "Bearer ${TESTER_TOKEN}"))
+    /// # }
+    /// ```
+    pub fn with_remote_variable(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.remotes = self.remotes.with_variable(name, value);
+        self
+    }
+
     /// Sets where the trace of a remote agent's turn is known: the remote gets the `traceparent` of
     /// the span here, so that its own spans are below it.
     pub fn with_trace_context(mut self, trace: TraceContext) -> Self {
