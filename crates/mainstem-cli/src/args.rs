@@ -235,6 +235,9 @@ pub(crate) struct Doctor {
     /// former, and send the model two short requests, which cost money.
     #[arg(long)]
     pub(crate) online: bool,
+    /// The form of the findings.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
+    pub(crate) output: Form,
 }
 
 /// `mainstem health`

@@ -13,18 +13,19 @@ use mainstem::{
     spec::{AgentSpec, Sources},
     tool::ToolSource,
 };
-
+use serde::Serialize;
+use serde_json::json;
 use tokio::runtime::Runtime;
 
 use crate::{
     agents,
-    args::{Doctor, Source},
+    args::{Doctor, Form, Source},
     command_line::SERVER,
     config::{Config, Setting, Settings, keys::ways, value, var},
     demo,
     exit::{Exit, Fault, OrExit, in_one_line},
     harness, model,
-    print::{counted, print},
+    print::{counted, json, print},
     remotes, sanitize,
     signals::{self, Signal},
     terminal::Terminal,
@@ -33,14 +34,18 @@ use crate::{
 };
 
 /// The result of a check, and the fix.
+#[derive(Serialize)]
 struct Finding {
     state: State,
     text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     fix: Option<String>,
 }
 
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
 enum State {
+    #[serde(rename = "ok")]
     Well,
     /// Optional, and not set up.
     Absent,
@@ -86,7 +91,10 @@ pub(crate) fn run(args: &Doctor, source: &Source, terminal: Terminal) -> Result<
             findings.extend(model(args, settings, &runtime, &mut stop, &mut exit));
         }
     }
-    print(&text(&findings, terminal))?;
+    match args.output {
+        Form::Json => json(&findings.iter().map(|finding| json!(finding)).collect())?,
+        Form::Text => print(&text(&findings, terminal))?,
+    }
     if let Some(signal) = stop.stopped {
         return Ok(signal.exit());
     }

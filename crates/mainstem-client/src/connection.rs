@@ -217,6 +217,7 @@ fn problem(status: StatusCode, body: &[u8]) -> Problem {
         let detail = format!("{status}; the answer is not from a Mainstem server");
         let mut problem = Problem::new(Code::Other("http".into()), detail);
         problem.status = status.as_u16();
+        problem.title = status.canonical_reason().unwrap_or("Error").to_owned();
         problem
     })
 }

@@ -53,7 +53,10 @@ fn only_http_addresses_are_accepted() {
 #[tokio::test]
 async fn an_answer_of_another_server_is_told() {
     let other = server("HTTP/1.1 404 Not Found\r\n\r\n<h1>No such page</h1>", 0);
-    let error = other.sessions(&SessionQuery::default()).await.unwrap_err().to_string();
+    let error = other.sessions(&SessionQuery::default()).await.unwrap_err();
+    let problem = error.problem().unwrap();
+    assert_eq!((problem.status, &*problem.title), (404, "Not Found"));
+    let error = error.to_string();
     assert!(error.ends_with(": 404 Not Found; the answer is not from a Mainstem server"), "{error}");
 }
 

@@ -7,8 +7,9 @@ use mainstem_spec::{AgentSpec, Protocol};
 use mainstem_subagent::{RemoteAgents, Runner};
 
 use crate::{
-    A2aAgent, LangGraphAgent, MainstemAgent, RemoteAgent, RemoteError, RemoteRunner, TraceContext, mainstem,
+    A2aAgent, LangGraphAgent, MainstemAgent, RemoteAgent, RemoteError, RemoteRunner, TraceContext,
     declaration::{Declaration, Declared, Variables},
+    mainstem,
     probe::ProbedAgent,
 };
 
@@ -78,7 +79,8 @@ impl Remotes {
     /// speaks no known protocol.
     pub async fn describe(&self, spec: &AgentSpec) -> Result<RemoteDescription, RemoteError> {
         let url = spec.url.as_deref().ok_or_else(|| RemoteError::invalid("the agent has no `url`"))?;
-        let spoken = ProbedAgent::new(Declaration::new(url, spec, &self.reach, &self.variables)?)?.ask().await?;
+        let spoken =
+            ProbedAgent::new(Declaration::new(url, spec, &self.reach, &self.variables)?)?.ask().await?;
         Ok(RemoteDescription { protocol: spoken.protocol, about: spoken.about? })
     }
 

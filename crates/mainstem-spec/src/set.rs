@@ -132,8 +132,12 @@ impl Changes {
 
 /// Returns a warning about the file that was replaced, if it was one.
 pub(crate) fn clash(what: &str, winner: &Origin, loser: &Origin) -> SpecError {
-    let warning = SpecError::warning(format!("{what} is declared twice: {winner} replaces {loser}"))
-        .of_kind(FindingKind::Duplicate);
+    let replaced = match winner == loser {
+        true => "the later one replaces the earlier one".to_owned(),
+        false => format!("{winner} replaces {loser}"),
+    };
+    let warning =
+        SpecError::warning(format!("{what} is declared twice: {replaced}")).of_kind(FindingKind::Duplicate);
     match loser {
         Origin::File(path) => warning.in_file(path),
         Origin::BuiltIn | Origin::Program => warning,

@@ -33,7 +33,7 @@ const MAX_DEPTH: usize = 4;
 /// assert_eq!(
 ///     warning.to_string(),
 ///     "warning: skill \"pdf\" is declared twice: \
-///      the one built in code replaces the one built in code",
+///      the later one replaces the earlier one",
 /// );
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

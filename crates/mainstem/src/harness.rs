@@ -295,8 +295,9 @@ impl Harness {
     /// process that [continues](Self::continue_tasks) them: they have no end here. Call it before
     /// [`shutdown`](Self::shutdown), which cancels what it finds. Returns the number of tasks.
     ///
-    /// A task can be continued if the session is in a journal, and the agent's protocol can find a
-    /// turn again.
+    /// A task can be continued if the session is in a journal, the agent's protocol can find a turn
+    /// again, and the [task store](HarnessBuilder::with_task_store) outlives the process: without a
+    /// workspace or a store, tasks are in memory, and one that is left is lost.
     pub fn leave_tasks(&self) -> usize {
         let tenants = self.0.tenants.iter().map(|tenant| tenant.tasks().leave_resumable());
         tenants.sum::<usize>() + self.tasks().leave_resumable()

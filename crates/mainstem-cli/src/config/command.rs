@@ -1,9 +1,10 @@
 //! `mainstem config`: what is set, and where.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     args::{ConfigArgs, ConfigCommand, Form, Source},
+    config::listed::Listed,
     exit::{Exit, Fault, OrExit},
     print::{json, print_table},
     sanitize::visible,
@@ -20,7 +21,7 @@ pub(crate) fn run(args: &ConfigArgs, source: &Source, terminal: Terminal) -> Res
     let config = trust::look_and_warn((**settings).clone(), source, Reads::NoAgents, terminal);
     let all = config.or_exit(Exit::Config)?.settings.listed();
     match output {
-        Form::Json => json(&json!(all))?,
+        Form::Json => json(&all.iter().map(typed).collect())?,
         Form::Text if *origin => {
             let rows = all.iter().map(|one| [one.key.clone(), visible(&one.value), visible(&one.origin)]);
             print_table(HEADS_WITH_ORIGIN, rows, "settings")?;
@@ -31,4 +32,12 @@ pub(crate) fn run(args: &ConfigArgs, source: &Source, terminal: Terminal) -> Res
         }
     }
     Ok(Exit::Reply)
+}
+
+/// Returns a setting for programs: its value is that of the key, and `null` if it is long or may be
+/// secret.
+fn typed(Listed { key, value, origin }: &Listed) -> Value {
+    // What a file has is JSON, too.
+    let value = serde_json::from_str(value).unwrap_or(Value::Null);
+    json!({ "key": key, "value": value, "origin": origin })
 }

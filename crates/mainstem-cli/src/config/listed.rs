@@ -16,7 +16,6 @@ use mainstem::{
     spec::{Effort, ServerTool},
     subagent::trust::shown_address,
 };
-use serde::Serialize;
 
 use super::{
     CompactAt, Setting, ShellLimits, VariableName,
@@ -27,7 +26,7 @@ use super::{
 };
 
 /// A setting, as text.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Listed {
     /// The key in a file, with the tables before it.
     pub(crate) key: String,

@@ -221,6 +221,12 @@ headers = { X-Team = 'secret' }
     let plain = cli("config show").stdout;
     assert!(plain.contains("max_turns") && !plain.contains("mainstem.toml"), "{plain}");
     let json: serde_json::Value = serde_json::from_str(&cli("config show --output json").stdout).unwrap();
-    assert_eq!(json[0]["key"], "model");
+    let value = |key: &str| {
+        let all = json.as_array().unwrap();
+        &all.iter().find(|one| one["key"] == key).unwrap_or_else(|| panic!("no {key}: {json}"))["value"]
+    };
+    assert_eq!((value("model"), value("max_turns")), (&"demo".into(), &7.into()));
+    // What may be secret has no value.
+    assert_eq!(value("providers.openai.headers.X-Team"), &serde_json::Value::Null);
     assert_eq!(mainstem("config show").run().stderr, "no settings\n");
 }

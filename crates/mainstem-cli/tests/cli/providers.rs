@@ -207,6 +207,15 @@ fn doctor_says_what_is_wrong_and_the_fix() {
         0,
         &["ok openai, responses: set up by OPENAI_API_KEY"],
     );
+    let done = mainstem("doctor --output json").run();
+    let findings: Vec<serde_json::Value> = serde_json::from_str(&done.stdout).unwrap();
+    assert_eq!(done.code, Some(3));
+    assert_eq!(findings[0], json!({ "state": "ok", "text": "configuration: read" }));
+    let model = findings.iter().find(|finding| finding["text"] == "model: none is configured").unwrap();
+    assert!(
+        model["state"] == "wrong" && model["fix"].as_str().unwrap().contains("OPENAI_API_KEY"),
+        "{model}"
+    );
 }
 
 #[test]
