@@ -489,6 +489,33 @@ async fn an_agent_has_a_server_of_its_own_if_it_may() {
     assert_eq!(refused.diagnostics().iter().map(ToString::to_string).collect::<Vec<_>>(), [why]);
 }
 
+#[tokio::test]
+async fn an_address_that_an_agent_declares_is_public_or_allowed() {
+    // Nothing listens there.
+    let url = "http://127.0.0.1:9/mcp";
+    let mut kid = AgentSpec::new("kid", "K");
+    kid.mcp_servers = Some(vec![McpServer::declared("near", json!({ "url": url }))]);
+    let why = async |spec: &AgentSpec, change: fn(HarnessBuilder) -> HarnessBuilder| {
+        let harness = Harness::builder("main", ScriptedModel::new()).with_agent_servers(true);
+        let harness = change(harness.with_subagent(spec.clone())).build().unwrap();
+        harness.ready().await;
+        harness.diagnostics().iter().map(ToString::to_string).collect::<String>()
+    };
+    let refused = why(&kid, |builder| builder).await;
+    assert!(refused.contains("127.0.0.1 is not a public address; `remote_hosts` allows"), "{refused}");
+    let allowed = why(&kid, |builder| builder.with_remote_host("127.0.0.1".parse().unwrap())).await;
+    assert!(allowed.contains(url) && !allowed.contains("public"), "{allowed}");
+    // A name is resolved within the reach.
+    kid.mcp_servers = Some(vec![McpServer::declared("near", json!({ "url": "http://localhost:9/mcp" }))]);
+    let refused = why(&kid, |builder| builder).await;
+    assert!(refused.contains("which is not public"), "{refused}");
+    // The program's own are its matter.
+    let own =
+        |builder: HarnessBuilder| builder.with_mcp_server("own", Server::http("http://127.0.0.1:9/mcp"));
+    let own = why(&AgentSpec::new("kid", "K"), own).await;
+    assert!(own.contains("127.0.0.1:9") && !own.contains("public"), "{own}");
+}
+
 /// Returns an agent's file that declares a server with these arguments.
 fn declaring(rig: &Rig, more: &str, prompt: &str) -> String {
     let (program, log) = (env!("CARGO_BIN_EXE_mcp_server"), rig.log_file());

@@ -1,14 +1,19 @@
 // A session of a server: its events are followed, also after the connection was lost.
 import type { EventSource, FleetState, LinkView, SessionView } from "./api";
 import type { AgentEvent } from "./fleet/event";
+import { excerptOf } from "./fleet/excerpt";
 import { Film } from "./fleet/film";
 import { EMPTY } from "./fleet/lane";
 import { NO_VIEW, ofSnapshot, type View } from "./fleet/view";
+import { eventsOf, Part } from "./part";
 import { Problem, type Server } from "./server";
 import { Session, type Connection } from "./session";
 
 /** A longer record is followed from its snapshot on: its first events take too long to read. */
 const WHOLE = 50_000;
+
+/** The most events that are read at once to be saved. */
+const MOST_SAVED = 100_000;
 
 /** How long events are applied in one frame, in milliseconds. */
 const BUDGET = 8;
@@ -22,6 +27,9 @@ const isOfRun = (event: AgentEvent): boolean =>
 
 export class LiveSession extends Session {
   #snapshot?: FleetState;
+  /** The part of the record that is replayed, if it is not that of the film. */
+  #part: Part | undefined;
+  #seek = new AbortController();
   /** Whether the beginning of the record can't be read. */
   #hasLost = false;
   #queue: AgentEvent[] = [];
@@ -39,6 +47,7 @@ export class LiveSession extends Session {
 
   override close(): void {
     this.#stop.abort();
+    this.#seek.abort();
   }
 
   override reconnect(): void {
@@ -50,6 +59,61 @@ export class LiveSession extends Session {
     if (this.shown.value.link) return;
     const session = await this.server.get<SessionView>(`sessions/${encodeURIComponent(this.id)}`).catch(() => undefined);
     if (session) this.shown.set({ session });
+  }
+
+  override get events(): readonly AgentEvent[] {
+    return (this.#part?.film ?? this.film).events;
+  }
+
+  override eventAfter(seq: number): AgentEvent | undefined {
+    return this.#part ? this.#part.film.after(seq + 1) : super.eventAfter(seq);
+  }
+
+  override async range(from: number, to: number): Promise<AgentEvent[]> {
+    if (Math.max(1, from) > this.film.first || this.#hasLost) return excerptOf(this.film.events, { from, to });
+    if (to - from > MOST_SAVED) {
+      throw new Problem(0, "too_long", `choose at most ${MOST_SAVED} events; \`mainstem sessions export\` saves all`);
+    }
+    const events = [];
+    for await (const event of eventsOf(this.server, this.id, Math.max(1, from) - 1, to, this.#stop.signal)) events.push(event);
+    return events;
+  }
+
+  override seek(seq?: number): void {
+    if (seq === undefined || this.#hasLost || (seq >= this.film.first && !this.#part?.has(seq))) {
+      this.#leavePart();
+      return super.seek(seq);
+    }
+    if (this.#part?.has(seq)) this.#showPart(this.#part, seq);
+    else void this.#readPart(seq);
+  }
+
+  #leavePart(): void {
+    this.#seek.abort();
+    this.#part = undefined;
+    this.shown.set({ seeking: undefined });
+  }
+
+  #showPart(part: Part, seq: number): void {
+    this.shown.set({ replay: seq, view: part.film.at(seq), seeking: undefined });
+    // A stream that is cut is read again when the next event is shown.
+    part.extend(seq, this.film.last, this.#seek.signal).catch(() => undefined);
+  }
+
+  /** Reads the part of the record around an event, and shows it. */
+  async #readPart(seq: number): Promise<void> {
+    this.#leavePart();
+    const seek = (this.#seek = new AbortController());
+    this.shown.set({ replay: seq, seeking: "reading" });
+    try {
+      const part = await Part.around(seq, this.server, this.id, seek.signal);
+      if (seek.signal.aborted) return;
+      this.#part = part;
+      this.#showPart(part, seq);
+    } catch (error) {
+      if (seek.signal.aborted) return;
+      this.shown.set({ seeking: error instanceof Error ? error.message : String(error) });
+    }
   }
 
   async #follow(): Promise<void> {
@@ -70,6 +134,7 @@ export class LiveSession extends Session {
     const fleet = await this.server.get<FleetState>(`sessions/${encodeURIComponent(this.id)}/fleet`, this.#stop.signal);
     this.#snapshot = fleet;
     this.#queue = [];
+    this.#leavePart();
     this.film = new Film(fleet.seq > WHOLE || this.#hasLost ? ofSnapshot(fleet) : NO_VIEW);
     this.#show();
     void this.refresh();
@@ -139,7 +204,8 @@ export class LiveSession extends Session {
   #show(): void {
     const { replay } = this.shown.value;
     const view = replay === undefined ? this.live() : this.shown.value.view;
-    this.shown.set({ view, first: this.film.first, last: this.film.last, arrivedAt: Date.now() });
+    const first = this.#hasLost ? this.film.first : 0;
+    this.shown.set({ view, first, last: this.film.last, arrivedAt: Date.now() });
   }
 
   /** The view of the last event. While the record is read, the snapshot is ahead of it. */

@@ -2,6 +2,7 @@
 // earlier one.
 import type { LinkView, SessionView } from "./api";
 import type { AgentEvent } from "./fleet/event";
+import { excerptOf } from "./fleet/excerpt";
 import { Film } from "./fleet/film";
 import { NO_VIEW, type View } from "./fleet/view";
 import type { Server } from "./server";
@@ -18,6 +19,8 @@ export interface Shown {
   attempt: number;
   /** The event that the scrubber is at; absent while the page is live. */
   replay?: number;
+  /** What is said while the event of the scrubber is not shown yet, or can't be. */
+  seeking?: string | undefined;
   /** The first and the last event that can be shown. */
   first: number;
   last: number;
@@ -47,6 +50,11 @@ export class Session {
 
   get events(): readonly AgentEvent[] {
     return this.film.events;
+  }
+
+  /** Returns the events of a range; of a record that is long, the server has them. */
+  range(from: number, to: number): Promise<AgentEvent[]> {
+    return Promise.resolve(excerptOf(this.events, { from, to }));
   }
 
   eventAfter(seq: number): AgentEvent | undefined {

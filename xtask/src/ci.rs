@@ -56,7 +56,7 @@ pub(crate) fn run(root: &Path, slow: bool) -> Result<()> {
     step("api", || api::run(root))?;
     step("examples", || browser::examples(root))?;
     step("browser", || browser::run(root))?;
-    step("ui", || ui::run(root, false))?;
+    step("ui", || ui::run(root, false, slow))?;
     step("book", || book::run(root))?;
     step("doc", || {
         let mut doc = cargo(root, &["doc", "--workspace", "--no-deps", "--all-features", "--locked"]);

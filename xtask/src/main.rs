@@ -63,6 +63,9 @@ enum Chore {
         /// Write the built files instead of comparing them
         #[arg(long)]
         accept: bool,
+        /// The long tests, too, such as ten minutes of fifty agents
+        #[arg(long)]
+        slow: bool,
     },
     /// What threads do, in many orders, under a model checker
     Models {
@@ -143,7 +146,7 @@ fn run(chore: Chore) -> anyhow::Result<()> {
         Chore::Timelines => suite::timelines(root),
         Chore::Api => api::run(root),
         Chore::Browser => browser::run(root),
-        Chore::Ui { accept } => ui::run(root, accept),
+        Chore::Ui { accept, slow } => ui::run(root, accept, slow),
         Chore::Models { slow } => models::run(root, slow),
         Chore::Layers => layers::run(root),
         Chore::Package => package::run(root),

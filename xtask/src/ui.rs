@@ -10,6 +10,7 @@ use crate::{
     built::Program,
     cargo::{place, program, run as exec},
     problem::{Problem, report},
+    suite::SLOW,
     tree,
 };
 
@@ -26,7 +27,7 @@ const PACKAGES: &str = "MAINSTEM_UI";
 const ACCEPT: &str = "ACCEPT_SCREENS";
 
 /// Builds the page and compares it with the tree, or writes it; then tests it.
-pub(crate) fn run(root: &Path, accept: bool) -> Result<()> {
+pub(crate) fn run(root: &Path, accept: bool, slow: bool) -> Result<()> {
     let ui = root.join(UI);
     if !packages(&ui)? {
         return Ok(());
@@ -46,6 +47,9 @@ pub(crate) fn run(root: &Path, accept: bool) -> Result<()> {
     let mainstem = Program::CLI.build(root)?;
     let mut browser = program(&ui, "node");
     browser.arg("test/browser/page.mjs").arg(mainstem).env(ACCEPT, if accept { "1" } else { "0" });
+    if slow {
+        browser.env(SLOW, "1");
+    }
     exec(&mut browser)
 }
 

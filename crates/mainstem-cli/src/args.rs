@@ -109,7 +109,7 @@ pub(crate) enum Command {
     Trust(Trust),
     /// Write the completions of a shell to stdout.
     #[command(
-        after_help = "For bash: mainstem completions bash > ~/.local/share/bash-completion/completions/mainstem"
+        after_help = "For bash:\n  mkdir -p ~/.local/share/bash-completion/completions\n  mainstem completions bash \\\n      > ~/.local/share/bash-completion/completions/mainstem"
     )]
     Completions {
         /// The shell.
@@ -137,8 +137,9 @@ pub(crate) enum Command {
 }
 
 const MIGRATE_HELP: &str = "\
-Run it once before the servers of a new version begin; those of the version before go on meanwhile.
-An empty database needs it only if the servers may not create tables.
+Run it once before the servers of a new version begin; those of the version
+before go on meanwhile. An empty database needs it only if the servers may not
+create tables.
 
   PGPASSWORD=… mainstem migrate --journal postgres://owner@db.example/agents
 ";
@@ -153,8 +154,8 @@ pub(crate) struct Migrate {
 }
 
 const NODES_HELP: &str = "\
-A server that is asked to stop does so as at a signal: it begins no runs, gives active ones the time
-of its --grace, and leaves its sessions to the others.
+A server that is asked to stop does so as at a signal: it begins no runs, gives
+active ones the time of its --grace, and leaves its sessions to the others.
 
   mainstem nodes list --journal postgres://fleet@db.example/agents
   mainstem nodes drain host-3 --journal postgres://fleet@db.example/agents
@@ -190,7 +191,8 @@ pub(crate) enum NodesCommand {
 }
 
 const HEALTH_HELP: &str = "\
-Exit codes: 0 if runs can begin, 1 if they can't or the server does not respond. No token is sent.
+Exit codes: 0 if runs can begin, 1 if they can't or the server does not respond.
+No token is sent.
 
 For a container:
   HEALTHCHECK CMD [\"mainstem\", \"health\"]
@@ -290,7 +292,8 @@ pub(crate) enum Color {
 fn doctor_help() -> String {
     let keys = keys::listed();
     format!(
-        "Keys of ./mainstem.toml and the user's mainstem/config.toml, with their flags and variables:\n{keys}"
+        "Keys of ./mainstem.toml and the user's mainstem/config.toml, with their flags\n\
+         and variables:\n{keys}"
     )
 }
 

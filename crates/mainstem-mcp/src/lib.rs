@@ -36,4 +36,5 @@ mod tool;
 pub use agents::{AgentHost, AgentServer, Body, OfferedAgent, ServeError};
 pub use client::Client;
 pub use error::Error;
+pub use mainstem_outbound::{Host, Reach};
 pub use server::Server;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mainstem_outbound::Secrets;
+use mainstem_outbound::{Secrets, client_within};
 use mainstem_tool::unless;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use rmcp::{
@@ -88,7 +88,11 @@ pub(crate) async fn open(
             let headers = header_map(&mut secrets, headers)?.into_iter();
             config.custom_headers = headers.filter_map(|(name, value)| Some((name?, value))).collect();
             known(secrets);
-            let client = mainstem_outbound::client().map_err(|error| error.to_string())?;
+            if let Some((reach, url)) = server.within.as_ref().zip(parsed) {
+                reach.check(&url).map_err(|error| format!("{server}: {error}"))?;
+            }
+            let client = server.within.as_ref().map_or_else(mainstem_outbound::client, client_within);
+            let client = client.map_err(|error| error.to_string())?;
             let greeting = greet(StreamableHttpClientTransport::with_client(client, config), listener);
             greeting.await.map_err(|why| format!("{server}: {why}"))
         }

@@ -37,6 +37,8 @@ pub struct Server {
     pub(crate) tools: Option<Vec<String>>,
     pub(crate) is_trusted: bool,
     is_listed_only: bool,
+    /// Which addresses it may have; all of them by default.
+    pub(crate) within: Option<mainstem_outbound::Reach>,
 }
 
 /// The two transports.
@@ -69,6 +71,7 @@ impl Server {
             tools: None,
             is_trusted: false,
             is_listed_only: false,
+            within: None,
         }
     }
 
@@ -96,6 +99,14 @@ impl Server {
         if let Reach::Http { headers, .. } = &mut self.reach {
             headers.insert(name.into(), value.into());
         }
+        self
+    }
+
+    /// Limits the addresses at which it is reached, as for one that a file or a model names; not by
+    /// default. One that is out of reach does not start. Ignored for a program.
+    #[must_use]
+    pub fn within(mut self, reach: mainstem_outbound::Reach) -> Self {
+        self.within = Some(reach);
         self
     }
 

@@ -14,6 +14,8 @@ use rustls::{
 };
 use rustls_platform_verifier::BuilderVerifierExt as _;
 
+use crate::Reach;
+
 /// How long connecting may take; the answer itself has no limit here.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -26,6 +28,18 @@ pub const USER_AGENT: &str = concat!("mainstem/", env!("CARGO_PKG_VERSION"));
 /// # Errors
 /// If TLS is not available.
 pub fn client() -> reqwest::Result<Client> {
+    configured().build()
+}
+
+/// Builds the same client within a reach.
+///
+/// # Errors
+/// If TLS is not available.
+pub fn client_within(reach: &Reach) -> reqwest::Result<Client> {
+    reach.limit(configured()).build()
+}
+
+fn configured() -> ClientBuilder {
     builder()
         .user_agent(USER_AGENT)
         .connect_timeout(CONNECT_TIMEOUT)
@@ -34,7 +48,6 @@ pub fn client() -> reqwest::Result<Client> {
         .no_gzip()
         // A redirected POST becomes a GET, and `api-key` would go to a stranger.
         .redirect(Policy::none())
-        .build()
 }
 
 /// Creates a builder of clients that have the process's TLS configuration: the root certificates

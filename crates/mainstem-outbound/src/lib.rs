@@ -4,6 +4,6 @@ mod client;
 mod reach;
 mod secrets;
 
-pub use client::{CONNECT_TIMEOUT, USER_AGENT, builder, client};
+pub use client::{CONNECT_TIMEOUT, USER_AGENT, builder, client, client_within};
 pub use reach::{Host, HostError, OutOfReach, Reach};
 pub use secrets::{MissingVariable, Secrets};

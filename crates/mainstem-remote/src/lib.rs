@@ -31,7 +31,7 @@ pub use agentscope::{AgentScopeAgent, AgentScopeServiceAgent};
 pub use error::RemoteError;
 pub use langgraph::LangGraphAgent;
 pub use mainstem::MainstemAgent;
-pub use mainstem_outbound::{Host, HostError};
+pub use mainstem_outbound::{Host, HostError, Reach};
 pub use runner::RemoteRunner;
 pub use trace_context::TraceContext;
 pub use translation::Translation;

@@ -5,6 +5,7 @@ import { SLOW, useDesk, useShown } from "../desk";
 import { timeOf } from "../fleet/event";
 import type { Session } from "../session";
 import { Excerpt, SaveButtons } from "./save";
+import { visible } from "./text";
 
 const SPEEDS = [0.5, 1, 4, 16];
 
@@ -18,6 +19,7 @@ export function Replay() {
   const first = useShown((shown) => shown.first);
   const last = useShown((shown) => shown.last, SLOW);
   const at = useShown(({ view }) => view.fleet.at, SLOW);
+  const seeking = useShown((shown) => shown.seeking);
   const [speed, setSpeed] = useState(1);
   const [isCutting, setCutting] = useState(false);
   const [isPlaying, setPlaying] = useState(false);
@@ -45,7 +47,7 @@ export function Replay() {
       </select></label>
       <input class="grow" type="range" aria-label="event" min={first} max={last} value={seq} disabled={last <= first}
         aria-valuetext={`event ${seq} of ${last}`} onInput={(event) => { setPlaying(false); session.seek(Number(event.currentTarget.value)); }} />
-      <output>{seq} of {last}{at > "2" && <span class="muted time"> · {new Date(at).toLocaleTimeString()}</span>}</output>
+      <output>{seq} of {last}{seeking ? <span class="muted"> · {visible(seeking)}</span> : at > "2" && <span class="muted time"> · {new Date(at).toLocaleTimeString()}</span>}</output>
       {isPage && <button type="button" onClick={share} disabled={last <= first}>Link</button>}
       <SaveButtons disabled={last <= first} />
       <button type="button" aria-expanded={isCutting} onClick={() => setCutting(!isCutting)} disabled={last <= first}>Excerpt</button>
@@ -70,7 +72,9 @@ function usePlaying(session: Session, isPlaying: boolean, speed: number, stop: (
         seq = next.seq;
         session.seek(seq);
       }
-      if (!session.eventAfter(seq)) stop();
+      // The rest of the record may still be read.
+      if (!session.eventAfter(seq)) ahead = 0;
+      if (seq >= session.shown.value.last) stop();
       else frame = requestAnimationFrame(draw);
     };
     frame = requestAnimationFrame(draw);

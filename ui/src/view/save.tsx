@@ -17,24 +17,25 @@ import { visible } from "./text";
 const NDJSON = "application/x-ndjson";
 
 /** The events up to the one that is shown. */
-function shownEvents({ shown, events }: Session) {
-  const { replay, last } = shown.value;
-  return excerptOf(events, { to: replay ?? last });
+function shownEvents(session: Session) {
+  const { replay, last } = session.shown.value;
+  return session.range(0, replay ?? last);
 }
 
 export function SaveButtons({ disabled }: { disabled: boolean }) {
   const { session, isPage } = useDesk();
   const attempt = useAttempt();
   const reason = disabled ? "there are no events" : undefined;
-  const saved = () => withData(session, shownEvents(session));
+  const saved = async () => withData(session, await shownEvents(session));
   const saveLines = () => attempt(async () => save(fileName(session.id, ".ndjson"), linesOf(await saved()), NDJSON));
   const saveDocument = () => attempt(async () => {
     save(fileName(session.id, ".html"), documentOf(await saved(), await sources()), "text/html");
   }, "The document is saved. It opens without a server.");
   const saveTest = () => attempt(async () => {
-    const refusal = notATest(session.events);
+    const events = await session.range(0, session.shown.value.last);
+    const refusal = notATest(events);
     if (refusal) throw new Error(refusal);
-    save(fileName(session.id, ".rs"), testOf(session.id, session.events), "text/x-rust");
+    save(fileName(session.id, ".rs"), testOf(session.id, events), "text/x-rust");
   }, "The test is saved. Put it into the folder tests of a Rust project.");
   return (
     <>
@@ -58,7 +59,7 @@ export function Excerpt({ seq }: { seq: number }) {
   const reason = from > to ? "the first event is behind the last one" : undefined;
   const saveExcerpt = () => attempt(async () => {
     const agents = within === undefined ? undefined : keysBelow(session.shown.value.view.fleet, within);
-    const events = excerptOf(session.events, { from, to, agents });
+    const events = excerptOf(await session.range(from, to), agents ? { agents } : {});
     if (events.length === 0) throw new Error("there are no such events");
     const range = `${events[0]!.seq}-${events.at(-1)!.seq}`;
     save(fileName(session.id, lacks(events) ? `.excerpt-${range}.ndjson` : `.${range}.ndjson`), linesOf(await withData(session, events)), NDJSON);

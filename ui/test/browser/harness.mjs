@@ -27,10 +27,10 @@ export const isSlow = process.env.RUN_SLOW_TESTS === "1";
 fs.writeFileSync(path.join(folder, "tokens"), `${TOKEN}\nacme ${TOKEN_OF_ACME}\n`);
 
 /** Starts the server with a record, and returns its address. */
-export async function serve(port) {
-  const journal = path.join(folder, "journal.db");
-  const args = ["serve", "-m", "demo", "--bind", `127.0.0.1:${port}`, "--token-file", path.join(folder, "tokens"), "--journal", journal, "--log", "off"];
-  const child = spawn(binary, args, { cwd: folder, stdio: ["ignore", "pipe", "inherit"] });
+export async function serve(port, { record = "journal.db", model = "demo", env = {} } = {}) {
+  const journal = path.join(folder, record);
+  const args = ["serve", "-m", model, "--bind", `127.0.0.1:${port}`, "--token-file", path.join(folder, "tokens"), "--journal", journal, "--log", "off"];
+  const child = spawn(binary, args, { cwd: folder, stdio: ["ignore", "pipe", "inherit"], env: { ...process.env, ...env } });
   const line = await new Promise((done, failed) => {
     child.stdout.once("data", (bytes) => done(String(bytes)));
     child.once("exit", (code) => failed(new Error(`the server ended with ${code}`)));

@@ -9,6 +9,7 @@ import { runsAreCompared, runsAreTabsOnSmallScreens, runsOfOtherSessionsAreCompa
 import { isFiltered } from "./filter.mjs";
 import { liveSessionsAreOnOneScreen, theOperatorOpensSessionsOfTenants } from "./live.mjs";
 import { keepsUpWithFiftyAgents, needsNoMoreMemoryWithTime, opensLargeSessions } from "./load.mjs";
+import { isReplayedFromTheServer } from "./long.mjs";
 import { beginsWhereTheRecordDoes, findsSessionsOfLaterPages, forgetsWhatTheServerHasForgotten, showsHostileText } from "./odd.mjs";
 import { isInstalledAndUsed } from "./packages.mjs";
 import { isSharedUntilTheLinkIsRevoked, isSharedUpToAnEvent, linksEndByTime, sharesWithinLimits } from "./share.mjs";
@@ -31,7 +32,7 @@ try {
     inOrder(screensAreAsAccepted),
     inOrder(movesOnlyWhereItMay, opensWithoutAServer, savesExcerpts, beginsWhereTheRecordDoes, forgetsWhatTheServerHasForgotten),
   ]);
-  await inOrder(liveSessionsAreOnOneScreen, theOperatorOpensSessionsOfTenants, isSharedUntilTheLinkIsRevoked, isSharedUpToAnEvent, sharesWithinLimits, linksEndByTime, survivesARestart, showsHostileText, showsAttachedPictures, findsSessionsOfLaterPages, keepsUpWithFiftyAgents, needsNoMoreMemoryWithTime, opensLargeSessions);
+  await inOrder(liveSessionsAreOnOneScreen, theOperatorOpensSessionsOfTenants, isSharedUntilTheLinkIsRevoked, isSharedUpToAnEvent, sharesWithinLimits, linksEndByTime, survivesARestart, showsHostileText, showsAttachedPictures, findsSessionsOfLaterPages, keepsUpWithFiftyAgents, needsNoMoreMemoryWithTime, opensLargeSessions, isReplayedFromTheServer);
   assert.deepEqual(trouble, []);
 } finally {
   await close();

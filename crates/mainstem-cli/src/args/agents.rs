@@ -105,13 +105,13 @@ pub(crate) enum Form {
 
 const HELP: &str = "\
 Files of other products, with --foreign:
-  .claude/agents/*.md, .opencode/agent/*.md, .opencode/agents/*.md, .github/agents/*.md,
-  .gemini/agents/*.md, .cursor/agents/*.md, .codex/agents/*.toml, .goose/agents/*.md,
-  .agents/agents/*.md
+  .claude/agents/*.md, .opencode/agent/*.md, .opencode/agents/*.md,
+  .github/agents/*.md, .gemini/agents/*.md, .cursor/agents/*.md,
+  .codex/agents/*.toml, .goose/agents/*.md, .agents/agents/*.md
   An agent of subagents/ goes before one of these with the same id.
 
 Examples:
-  mainstem agents new reviewer --description \"Reviews a change and lists what is wrong\"
+  mainstem agents new reviewer --description \"Reviews a change\"
   mainstem agents validate --strict
   mainstem agents list --foreign --output json | jq -r '.[].id'
   mainstem agents show reviewer";

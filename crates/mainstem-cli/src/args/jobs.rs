@@ -16,10 +16,10 @@ use super::{
 use crate::config::{Settings, text::duration};
 
 pub(super) const HELP: &str = "\
-A job is stored in a journal. A server or a worker with that journal begins its run when it is due:
-on one machine a file, on several a PostgreSQL database.
+A job is stored in a journal. A server or a worker with that journal begins its
+run when it is due: on one machine a file, on several a PostgreSQL database.
 
-  mainstem jobs add \"Report what has changed\" --cron '0 9 * * MON-FRI Europe/Berlin' --session news
+  mainstem jobs add \"Report changes\" --cron '0 9 * * MON-FRI Europe/Berlin'
   mainstem jobs add \"Check the backups\" --in 2h
   mainstem worker
 ";
@@ -114,7 +114,8 @@ fn time(text: &str) -> Result<Timestamp, String> {
 pub(super) const WORKER_HELP: &str = "\
 Examples:
   mainstem worker -m demo
-  PGPASSWORD_FILE=/run/secrets/postgres mainstem worker --journal postgres://fleet@db.example/agents
+  PGPASSWORD_FILE=/run/secrets/postgres \\
+      mainstem worker --journal postgres://fleet@db.example/agents
 ";
 
 /// `mainstem worker`

@@ -30,6 +30,8 @@ pub(crate) struct Mcp {
 pub(super) const HELP: &str = "\
 Clients start it themselves. For Claude Code, and for a client with a JSON file:
   claude mcp add fleet -- mainstem mcp --workspace /path/to/project
-  { \"mcpServers\": { \"fleet\": { \"command\": \"mainstem\", \"args\": [\"mcp\", \"-w\", \"/path/to/project\"] } } }
+  { \"mcpServers\": { \"fleet\": {
+      \"command\": \"mainstem\", \"args\": [\"mcp\", \"-w\", \"/path/to/project\"]
+  } } }
 \nOver HTTP: `mainstem serve --protocol mcp`, at the path /mcp.
 ";

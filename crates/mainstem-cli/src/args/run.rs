@@ -201,24 +201,26 @@ pub(super) fn help() -> String {
 
 const EXAMPLES: &str = "\
 Examples:
-  mainstem run                                     the demo, unless a model is configured
+  mainstem run                 the demo, unless a model is configured
   mainstem run -m openai:gpt-4o-mini \"Compare Paris and Rome\"
   git diff | mainstem run -w docs/examples/review \"Review this change\"
   mainstem run --output json \"…\" | jq -r .reply
   mainstem run --output ndjson --only-agent reviewer \"…\"
 
 At a terminal:
-  The key w shows the run full screen, as `mainstem watch` does, while it goes on; q comes back.
+  The key w shows the run full screen, as `mainstem watch` does, while it goes
+  on; q comes back.
 
 Files:
-  Agents can read, change and create files in the workspace, and only there. A child works in a
-  directory of its own below agents/, unless its file has workspace.mode: shared; its tools: list
-  has what it can do, such as read_file alone. In ./mainstem.toml:
+  Agents can read, change and create files in the workspace, and only there. A
+  child works in a directory of its own below agents/, unless its file has
+  workspace.mode: shared; its tools: list has what it can do, such as read_file
+  alone. In ./mainstem.toml:
     files = false
     shell = true                # as --shell does
     shell_network = \"off\"       # as --shell-network does
-    shell_limits = { memory = \"2GiB\", cpu = \"10m\", file_size = \"1GiB\", processes = 64 }
-    agent_generate = true       # the agent can draft others, as files of subagents/
+    shell_limits = { memory = \"2GiB\", cpu = \"10m\", processes = 64 }
+    agent_generate = true       # the agent drafts others: subagents/*.md
 
 Tools of MCP servers, which start when an agent that has them first runs:
     [mcp.everything]
@@ -227,14 +229,15 @@ Tools of MCP servers, which start when an agent that has them first runs:
     [mcp.docs]
     url = \"https://docs.example/mcp\"
     headers = { Authorization = \"Bearer ${DOCS_TOKEN}\" }
-  `mainstem tools` lists them. An agent's file chooses with mcp_servers: [docs], or with tools:.
-  Such servers, a shell and other addresses of models require trust in the folder: see
-  `mainstem trust --help`.
+  `mainstem tools` lists them. An agent's file chooses with mcp_servers: [docs],
+  or with tools:. Such servers, a shell and other addresses of models require
+  trust in the folder: see `mainstem trust --help`.
 
 Models:
   Set {variables}.
-  `mainstem models` lists these, and those of other servers, such as OPENAI_BASE_URL for vLLM or
-  llama.cpp; `mainstem doctor` checks what is set up, and its help lists all keys.
+  `mainstem models` lists these, and those of other servers, such as
+  OPENAI_BASE_URL for vLLM or llama.cpp; `mainstem doctor` checks what is set
+  up, and its help lists all keys.
   The order of precedence: flags, the environment, ./mainstem.toml, the user's
   mainstem/config.toml:
     model = \"openai:qwen3\"
@@ -243,7 +246,8 @@ Models:
     [budget]
     tokens = 200_000
     [prices]
-    \"qwen3\" = { input = 0, output = 0 }    # millionths of a dollar for a million tokens
+    # Millionths of a dollar for a million tokens:
+    \"qwen3\" = { input = 0, output = 0 }
     [providers.openai]
     base_url = \"http://localhost:11434/v1\"
     api_key_env = \"MY_KEY\"      # the name of a variable, never a key

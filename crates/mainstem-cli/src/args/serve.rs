@@ -146,5 +146,6 @@ Examples:
        http://127.0.0.1:7878/v1/sessions/one/runs
   curl -N -H \"Authorization: Bearer $TOKEN\" -H 'Last-Event-ID: 17' \\
        http://127.0.0.1:7878/v1/sessions/one/events
-\nA request's token selects the sessions that it sees: `acme SECRET` in --token-file opens those of tenant acme alone.
+\nA request's token selects the sessions that it sees: `acme SECRET` in
+--token-file opens those of tenant acme alone.
 ";

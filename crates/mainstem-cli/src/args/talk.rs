@@ -192,21 +192,21 @@ pub(crate) struct Watch {
 }
 
 pub(super) const WATCH_HELP: &str = "\
-The tree of agents is on the left, what the selected one was told, said and did on the right.
-Arrow keys select an agent and move in time; `?` lists all keys.
+The tree of agents is on the left, what the selected one was told, said and did
+on the right. Arrow keys select an agent and move in time; `?` lists all keys.
 
 Examples:
-  mainstem watch                                     the session whose run began last
+  mainstem watch                     the session whose run began last
   mainstem run -m demo --record demo.ndjson && mainstem watch demo.ndjson
   mainstem watch --server http://127.0.0.1:7878 my-session
 ";
 
 pub(super) const CHAT_HELP: &str = "\
-Each line is a turn; the reply goes to stdout. Esc or Ctrl-C cancels the active turn. What is
-typed meanwhile follows it, and /now TEXT enters it: the agent reads it before its next step.
-/quit, Ctrl-D and the end of stdin end the chat. A terminal has a history, and completes
-commands and @FILE with Tab; Alt-Enter begins another line of the same turn. /help lists the
-commands.
+Each line is a turn; the reply goes to stdout. Esc or Ctrl-C cancels the active
+turn. What is typed meanwhile follows it, and /now TEXT enters it: the agent
+reads it before its next step. /quit, Ctrl-D and the end of stdin end the chat.
+A terminal has a history, and completes commands and @FILE with Tab; Alt-Enter
+begins another line of the same turn. /help lists the commands.
 ";
 
 /// Parses the id of a session to attach to, which is not the address of a server.

@@ -89,3 +89,16 @@ fn run_chat_and_serve_take_the_same_settings() {
         }
     }
 }
+
+/// `clap` breaks longer lines where the terminal ends, and an example that is broken can't be copied.
+#[test]
+fn what_stands_below_a_help_fits_80_columns() {
+    fn check(command: &clap::Command) -> usize {
+        let below = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        for line in below.lines() {
+            assert!(line.chars().count() <= 80, "{}: {line}", command.get_name());
+        }
+        below.lines().count() + command.get_subcommands().map(check).sum::<usize>()
+    }
+    assert!(check(&Cli::command()) > 100);
+}

@@ -55,14 +55,17 @@ pub(crate) enum TrustCommand {
 fn help() -> String {
     format!(
         "\
-A folder's files may come from elsewhere. These parts of them apply only once they are trusted:
+A folder's files may come from elsewhere. These parts of them apply only once
+they are trusted:
   in mainstem.toml
 {}  in subagents/*.md
     mcp_servers
-All other parts apply at once. At a terminal `mainstem run`, `chat` and `serve` ask; elsewhere they
-refuse. A part that changes has to be trusted again, and only that part.
+All other parts apply at once. At a terminal `mainstem run`, `chat` and `serve`
+ask; elsewhere they refuse. A part that changes has to be trusted again, and
+only that part.
 
-MAINSTEM_TRUST=1 is --trust for every command; MAINSTEM_TRUST=DIR:DIR trusts these folders alone.
+MAINSTEM_TRUST=1 is --trust for every command; MAINSTEM_TRUST=DIR:DIR trusts
+these folders alone.
 ",
         guarded()
     )

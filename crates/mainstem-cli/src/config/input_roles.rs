@@ -32,5 +32,5 @@ pub(super) fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Inp
 #[expect(clippy::ptr_arg, reason = "a policy takes the field's type")]
 pub(super) fn does(roles: &Vec<InputRole>) -> String {
     let names: Vec<_> = roles.iter().map(|role| format!("{role:?}").to_lowercase()).collect();
-    format!("lets callers of `mainstem serve` send inputs of the role {}", names.join(", "))
+    format!("lets HTTP callers send inputs of the role {}", names.join(", "))
 }

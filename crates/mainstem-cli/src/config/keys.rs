@@ -77,21 +77,23 @@ impl Key {
 pub(crate) fn listed() -> String {
     Settings::keys()
         .iter()
-        .map(|key| format!("  {}\n{}", key.names().join(", "), wrapped(&key.about)))
+        .map(|key| wrapped("  ", &key.names().join(", ")) + &wrapped("      ", &key.about))
         .collect()
 }
 
-/// Returns a text in lines of at most 90 columns, indented.
-fn wrapped(text: &str) -> String {
-    let mut lines = vec![String::new()];
+/// Returns a text in lines of at most 80 columns, indented.
+fn wrapped(indent: &str, text: &str) -> String {
+    let mut lines = vec![indent.to_owned()];
     for word in text.split(' ') {
-        if lines.last().is_some_and(|line| line.chars().count() + word.chars().count() > 84) {
-            lines.push(String::new());
+        let space = if lines.last().is_some_and(|line| line == indent) { "" } else { " " };
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + space.len() + word.chars().count() <= 80 => {
+                line.push_str(&format!("{space}{word}"));
+            }
+            _ => lines.push(format!("{indent}{word}")),
         }
-        let line = lines.last_mut().into_iter();
-        line.for_each(|line| line.push_str(&format!(" {word}")));
     }
-    lines.iter().map(|line| format!("     {line}\n")).collect()
+    lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
 /// Returns how a setting is set, for advice: by flag, variable or key.

@@ -13,5 +13,5 @@ pub(super) fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Hos
 #[expect(clippy::ptr_arg, reason = "a policy takes the field's type")]
 pub(super) fn does(hosts: &Vec<Host>) -> String {
     let hosts: Vec<_> = hosts.iter().map(ToString::to_string).collect();
-    format!("lets remote agents be at {}", hosts.join(", "))
+    format!("lets agents and their MCP servers be at {}", hosts.join(", "))
 }

@@ -65,7 +65,7 @@ table! {
         #[arg(skip)]
         server_tools: Vec<ServerTool> {
             project: chooses,
-            trust: ToSet("lets models search the web or run code at their vendor", server_tools_do),
+            trust: ToSet("lets models search the web or run code at the vendor", server_tools_do),
         }
 
         /// What happens when an answer is cut: its call is repeated (the default), the answer is
@@ -174,13 +174,14 @@ table! {
             trust: ToTurnOn("true", "lets agents' files declare MCP servers"),
         }
 
-        /// Allow agents at a host whose address is not public: a name, an address, a network such
-        /// as `10.0.0.0/8`, or `*`. An agent's file names its address with `url`.
+        /// Allow remote agents, and MCP servers of agents' files, at a host whose address is not
+        /// public: a name, an address, a network such as `10.0.0.0/8`, or `*`. An agent's file
+        /// names its address with `url`.
         #[arg(long = "remote-host", value_name = "HOST")]
         #[serde(deserialize_with = "remote_hosts::read")]
         remote_hosts: Vec<Host> {
             project: chooses,
-            trust: ToSet("lets remote agents be at these hosts", remote_hosts::does),
+            trust: ToSet("lets agents and their MCP servers be at these hosts", remote_hosts::does),
         }
 
         /// How each provider's models are reached: `base_url`, `api_key_env` (the name of a
@@ -259,13 +260,13 @@ table! {
         #[serde(deserialize_with = "input_roles::read")]
         input_roles: Vec<InputRole> {
             project: chooses,
-            trust: ToSet("lets callers of `mainstem serve` send inputs of these roles", input_roles::does),
+            trust: ToSet("lets HTTP callers send inputs of these roles", input_roles::does),
         }
     }
 }
 
 /// What `[prices]` does.
-const PRICES: &str = "sets the prices of models, on which budgets in money depend";
+const PRICES: &str = "sets the prices on which budgets in money depend";
 
 /// Reads a setting from a variable.
 fn variable<T: From<String>>(name: &'static str) -> impl Fn(Var<'_>) -> Option<Setting<T>> {

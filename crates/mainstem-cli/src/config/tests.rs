@@ -211,13 +211,13 @@ fn what_starts_reads_sends_or_widens_is_a_part_each() {
     check("shell = true", &["shell lets agents run commands"]);
     check(
         "[serve]\ninput_roles = ['user', 'system', 'assistant']",
-        &["serve.input_roles lets callers of `mainstem serve` send inputs of the role system, assistant"],
+        &["serve.input_roles lets HTTP callers send inputs of the role system, assistant"],
     );
     check("agent_generate = true", &["agent_generate lets the agent write files of new agents"]);
     check("agent_servers = true", &["agent_servers lets agents' files declare MCP servers"]);
     check(
         "[prices]\nx = { input = 0, output = 0 }",
-        &["prices sets the prices of models, on which budgets in money depend"],
+        &["prices sets the prices on which budgets in money depend"],
     );
     check(
         "[mcp.a]\ncommand = 'npx'\nargs = ['-y', 'x']\nenv = { A = '${TOKEN}' }\n[mcp.b]\nurl = 'https://b.example/?k=1'",

@@ -78,6 +78,32 @@ fn the_demo() {
 }
 
 #[test]
+fn the_selected_agent_has_the_cost_of_its_subtree_and_how_full_its_window_is() {
+    let mut state = State::new("demo", Glyphs::UNICODE, None);
+    for event in fixture::demo() {
+        let mut kind = event.kind.clone();
+        match &mut kind {
+            EventKind::ModelCallStart { context_window, .. } => *context_window = Some(1_000),
+            EventKind::AgentEnd { usage, .. } => {
+                usage.inclusive_cost = Some(if event.is_root() { 70_000 } else { 20_000 });
+            }
+            _ => {}
+        }
+        state.event(AgentEvent::new(event.seq, event.at, event.origin.clone(), kind));
+    }
+    let check = |state: &mut State, expected: &str| {
+        let screen = screen(state, (120, 40));
+        assert!(screen.contains(expected), "{expected}: {screen}");
+    };
+    check(&mut state, "main · 296 tok · 905 tok with 5 below · $0.0700 · 15% full");
+    press(&mut state, "↓");
+    check(&mut state, " · $0.0200");
+    // Before its end, nothing is known.
+    press(&mut state, "0");
+    assert!(!screen(&mut state, (120, 40)).contains("$0.02"));
+}
+
+#[test]
 fn any_size_is_drawn() {
     for width in [0, 1, 7, 8, 20, 71, 72, 300] {
         for height in [0, 1, 2, 3, 4, 10, 100] {

@@ -137,6 +137,7 @@ fn about(state: &State, width: usize) -> Line<'static> {
     let figures = [
         Some(figures::tokens(agent.usage.total_tokens())),
         (!below.is_empty()).then(with),
+        state.film.tree().cost_of(agent.key()).map(figures::cost),
         agent.context.map(|context| format!("{}% full", context.percent())),
         agent.model.as_ref().map(ToString::to_string),
     ];

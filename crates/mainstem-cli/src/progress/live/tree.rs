@@ -81,13 +81,17 @@ pub(crate) struct Tree {
     answers: HashMap<Option<AgentKey>, String>,
     /// What the run has cost, in millionths of a dollar, once it has ended.
     cost: Option<u64>,
+    /// What the turns of each agent have cost that have ended, with its children; `None` if the
+    /// cost of one is unknown.
+    costs: HashMap<Option<AgentKey>, Option<u64>>,
 }
 
 impl Tree {
     pub(crate) fn new(glyphs: Glyphs) -> Self {
         let (fleet, names) = (FleetState::default(), Names::default());
         let (invocations, troubles, answers) = (HashMap::new(), HashMap::new(), HashMap::new());
-        Self { glyphs, fleet, names, invocations, troubles, answers, cost: None }
+        let costs = HashMap::new();
+        Self { glyphs, fleet, names, invocations, troubles, answers, cost: None, costs }
     }
 
     pub(crate) fn event(&mut self, event: &AgentEvent) {
@@ -100,9 +104,22 @@ impl Tree {
                 let answer = self.glyphs.short(&result.text(), ANSWER);
                 self.answers.insert(event.agent_key().cloned(), answer);
             }
-            EventKind::AgentEnd { usage, .. } if event.is_root() => self.cost = usage.inclusive_cost,
+            EventKind::AgentEnd { usage, .. } => {
+                let cost = usage.inclusive_cost;
+                let sum = self.costs.entry(event.agent_key().cloned()).or_insert(Some(0));
+                *sum = sum.zip(cost).map(|(sum, cost)| sum.saturating_add(cost));
+                if event.is_root() {
+                    self.cost = cost;
+                }
+            }
             _ => {}
         }
+    }
+
+    /// Returns what the turns of an agent have cost that have ended, with its children, in
+    /// millionths of a dollar; `None` if that is unknown or nothing.
+    pub(crate) fn cost_of(&self, agent: Option<&AgentKey>) -> Option<u64> {
+        self.costs.get(&agent.cloned()).copied().flatten().filter(|cost| *cost > 0)
     }
 
     /// Counts the usage of the current invocation; its end event has the exact usage.

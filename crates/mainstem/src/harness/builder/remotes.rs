@@ -6,8 +6,9 @@ use mainstem_spec::AgentSpec;
 use super::HarnessBuilder;
 
 impl HarnessBuilder {
-    /// Allows remote agents at a host, or in a network, whose address is not public. By default a
-    /// `url` that leads to this machine or to a private network is refused.
+    /// Allows remote agents, and MCP servers that agents declare, at a host, or in a network, whose
+    /// address is not public. By default a `url` that leads to this machine or to a private network
+    /// is refused.
     ///
     /// ```
     /// # use mainstem::prelude::*;
@@ -22,9 +23,9 @@ impl HarnessBuilder {
         self
     }
 
-    /// Sets a variable that the headers of remote agents may name as `${NAME}`, such as a token that
-    /// the program has read from a vault. It counts before one of the environment with its name. It
-    /// is a secret: no event, record or message has its value.
+    /// Sets a variable that the headers of remote agents may name as `${NAME}`, such as a token
+    /// that the program has read from a vault. It counts before one of the environment with its
+    /// name. It is a secret: no event, record or message has its value.
     ///
     /// ```
     /// # use mainstem::prelude::*;

@@ -7,7 +7,7 @@ use std::{
 
 use futures_util::future::join_all;
 use mainstem_declarations::{Code, Diagnostic};
-use mainstem_mcp::{Client, Server};
+use mainstem_mcp::{Client, Reach, Server};
 use mainstem_policy::Part;
 use mainstem_spec::{AgentSpec, McpServer, SpecError, SpecSet, locate};
 use mainstem_subagent::{Grantee, ToolGrant, trust::server_key};
@@ -42,7 +42,8 @@ impl HarnessBuilder {
     /// `mcp_servers`; not by default.
     ///
     /// A declared command runs with this program's rights. So a declaration in a file is in effect
-    /// only once it is trusted: see [`with_trust`](Self::with_trust).
+    /// only once it is trusted: see [`with_trust`](Self::with_trust). A declared address is one of
+    /// the public internet, or of a [host](Self::with_remote_host) that is allowed.
     pub fn with_agent_servers(mut self, allowed: bool) -> Self {
         self.servers.agents_may = allowed;
         self
@@ -51,10 +52,11 @@ impl HarnessBuilder {
 
 impl Declared {
     /// Creates a set of connections, which are made when they are first used.
-    pub(in crate::harness::builder) fn connect(&self) -> Result<Servers, BuildError> {
+    pub(in crate::harness::builder) fn connect(&self, reach: &Reach) -> Result<Servers, BuildError> {
         let clients = self.servers.iter().map(|(name, server)| Client::new(&**name, server.clone()));
         let clients = clients.collect::<Result<_, _>>()?;
-        Ok(Servers(Arc::new(Inner { clients, agents_may: self.agents_may, own: Mutex::default() })))
+        let (agents_may, reach) = (self.agents_may, reach.clone());
+        Ok(Servers(Arc::new(Inner { clients, agents_may, reach, own: Mutex::default() })))
     }
 }
 
@@ -67,6 +69,8 @@ type Own = BTreeMap<(String, String), Client>;
 struct Inner {
     clients: Vec<Client>,
     agents_may: bool,
+    /// The hosts at which those of specs are reached.
+    reach: Reach,
     /// The servers that specs declare, by agent and name; each runs as long as its declaration is
     /// unchanged.
     own: Mutex<Own>,
@@ -129,6 +133,7 @@ impl Servers {
         let declaration = declared.declaration.as_ref();
         let declaration = declaration.ok_or_else(|| invalid("it is declared without anything"))?;
         let server = Server::deserialize(declaration).map_err(|error| invalid(&error.to_string()))?;
+        let server = server.within(self.0.reach.clone());
         let known = known.get(&(spec.id.clone(), declared.name.clone())).cloned();
         match known.filter(|client| *client.server() == server) {
             Some(client) => Ok(client),

@@ -2,6 +2,7 @@
 
 use mainstem_declarations::{Code, Diagnostic};
 use mainstem_policy::Part;
+use mainstem_remote::Reach;
 use mainstem_spec::{AgentSpec, SpecError, SpecSet, locate};
 use mainstem_subagent::ToolGrant;
 
@@ -15,7 +16,7 @@ pub(in crate::harness) struct Servers;
 
 impl Declared {
     #[expect(clippy::unnecessary_wraps, reason = "as with MCP")]
-    pub(in crate::harness::builder) fn connect(&self) -> Result<Servers, BuildError> {
+    pub(in crate::harness::builder) fn connect(&self, _: &Reach) -> Result<Servers, BuildError> {
         Ok(Servers)
     }
 }
