@@ -105,7 +105,7 @@ impl Server {
     /// Limits the addresses at which it is reached, as for one that a file or a model names; not by
     /// default. One that is out of reach does not start. Ignored for a program.
     #[must_use]
-    pub fn within(mut self, reach: mainstem_outbound::Reach) -> Self {
+    pub fn with_reach(mut self, reach: mainstem_outbound::Reach) -> Self {
         self.within = Some(reach);
         self
     }

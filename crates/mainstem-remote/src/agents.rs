@@ -55,8 +55,8 @@ impl Remotes {
     }
 
     /// Sets a variable that headers may name as `${NAME}`, such as a token that the program has
-    /// read from a vault. It counts before one of the environment with its name, and is a secret: no
-    /// event, record or message has its value. An empty value counts as unset.
+    /// read from a vault. It counts before one of the environment with its name, and is a secret:
+    /// no event, record or message has its value. An empty value counts as unset.
     #[must_use]
     pub fn with_variable(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.variables.insert(name.into(), value.into());

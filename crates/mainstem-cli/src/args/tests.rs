@@ -90,7 +90,8 @@ fn run_chat_and_serve_take_the_same_settings() {
     }
 }
 
-/// `clap` breaks longer lines where the terminal ends, and an example that is broken can't be copied.
+/// `clap` breaks longer lines where the terminal ends, and an example that is broken can't be
+/// copied.
 #[test]
 fn what_stands_below_a_help_fits_80_columns() {
     fn check(command: &clap::Command) -> usize {

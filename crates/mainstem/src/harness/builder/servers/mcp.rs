@@ -133,7 +133,7 @@ impl Servers {
         let declaration = declared.declaration.as_ref();
         let declaration = declaration.ok_or_else(|| invalid("it is declared without anything"))?;
         let server = Server::deserialize(declaration).map_err(|error| invalid(&error.to_string()))?;
-        let server = server.within(self.0.reach.clone());
+        let server = server.with_reach(self.0.reach.clone());
         let known = known.get(&(spec.id.clone(), declared.name.clone())).cloned();
         match known.filter(|client| *client.server() == server) {
             Some(client) => Ok(client),
