@@ -38,7 +38,7 @@ impl HarnessBuilder {
         Ok(Scope {
             workspace,
             inputs,
-            servers: self.servers.connect(self.remotes.reach())?,
+            servers: self.servers.connect(self)?,
             #[cfg(feature = "session-files")]
             session_files: self.files.sessions.as_ref().map(|files| match tenant {
                 Some(tenant) => files.of_tenant(tenant),

@@ -43,7 +43,8 @@ impl HarnessBuilder {
     ///
     /// A declared command runs with this program's rights. So a declaration in a file is in effect
     /// only once it is trusted: see [`with_trust`](Self::with_trust). A declared address is one of
-    /// the public internet, or of a [host](Self::with_remote_host) that is allowed.
+    /// the public internet, or of a host that is allowed (`with_remote_host`, with the feature
+    /// `remote`).
     pub fn with_agent_servers(mut self, allowed: bool) -> Self {
         self.servers.agents_may = allowed;
         self
@@ -52,12 +53,26 @@ impl HarnessBuilder {
 
 impl Declared {
     /// Creates a set of connections, which are made when they are first used.
-    pub(in crate::harness::builder) fn connect(&self, reach: &Reach) -> Result<Servers, BuildError> {
+    pub(in crate::harness::builder) fn connect(
+        &self,
+        builder: &HarnessBuilder,
+    ) -> Result<Servers, BuildError> {
         let clients = self.servers.iter().map(|(name, server)| Client::new(&**name, server.clone()));
         let clients = clients.collect::<Result<_, _>>()?;
-        let (agents_may, reach) = (self.agents_may, reach.clone());
+        let (agents_may, reach) = (self.agents_may, reach(builder));
         Ok(Servers(Arc::new(Inner { clients, agents_may, reach, own: Mutex::default() })))
     }
+}
+
+/// Returns the hosts at which the servers of specs are reached.
+#[cfg(feature = "remote")]
+fn reach(builder: &HarnessBuilder) -> Reach {
+    builder.remotes.reach().clone()
+}
+
+#[cfg(not(feature = "remote"))]
+fn reach(_: &HarnessBuilder) -> Reach {
+    Reach::public()
 }
 
 /// The connections of a harness or a tenant.

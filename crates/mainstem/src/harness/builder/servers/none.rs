@@ -2,10 +2,10 @@
 
 use mainstem_declarations::{Code, Diagnostic};
 use mainstem_policy::Part;
-use mainstem_remote::Reach;
 use mainstem_spec::{AgentSpec, SpecError, SpecSet, locate};
 use mainstem_subagent::ToolGrant;
 
+use super::super::HarnessBuilder;
 use crate::BuildError;
 
 #[derive(Clone, Default)]
@@ -16,7 +16,7 @@ pub(in crate::harness) struct Servers;
 
 impl Declared {
     #[expect(clippy::unnecessary_wraps, reason = "as with MCP")]
-    pub(in crate::harness::builder) fn connect(&self, _: &Reach) -> Result<Servers, BuildError> {
+    pub(in crate::harness::builder) fn connect(&self, _: &HarnessBuilder) -> Result<Servers, BuildError> {
         Ok(Servers)
     }
 }
