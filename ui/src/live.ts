@@ -61,10 +61,6 @@ export class LiveSession extends Session {
     if (session) this.shown.set({ session });
   }
 
-  override get events(): readonly AgentEvent[] {
-    return (this.#part?.film ?? this.film).events;
-  }
-
   override eventAfter(seq: number): AgentEvent | undefined {
     return this.#part ? this.#part.film.after(seq + 1) : super.eventAfter(seq);
   }

@@ -108,9 +108,7 @@ pub(crate) enum Command {
     /// List, add and remove folders whose files you trust.
     Trust(Trust),
     /// Write the completions of a shell to stdout.
-    #[command(
-        after_help = "For bash:\n  mkdir -p ~/.local/share/bash-completion/completions\n  mainstem completions bash \\\n      > ~/.local/share/bash-completion/completions/mainstem"
-    )]
+    #[command(after_help = COMPLETIONS_HELP)]
     Completions {
         /// The shell.
         shell: clap_complete::Shell,
@@ -135,6 +133,13 @@ pub(crate) enum Command {
     /// Print the version.
     Version,
 }
+
+const COMPLETIONS_HELP: &str = "\
+For bash:
+  mkdir -p ~/.local/share/bash-completion/completions
+  mainstem completions bash \\
+      > ~/.local/share/bash-completion/completions/mainstem
+";
 
 const MIGRATE_HELP: &str = "\
 Run it once before the servers of a new version begin; those of the version

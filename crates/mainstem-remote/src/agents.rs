@@ -15,9 +15,9 @@ use crate::{
 
 /// Runs the agents that are declared with a `url`, and those that the program gives itself.
 ///
-/// Headers get their variables when the agents are built, from
-/// [the program](Self::with_variable) or the environment. Addresses are those
-/// of the public internet, unless [hosts](Self::with_host) are allowed.
+/// Headers get their variables when the agents are built, from the
+/// [program](Self::with_variable) or the environment. Addresses are those of the public internet,
+/// unless [hosts](Self::with_host) are allowed.
 #[derive(Clone, Debug, Default)]
 pub struct Remotes {
     reach: Reach,

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import http from "node:http";
 import { Between } from "./between.mjs";
-import { browser, linesIn, patience, saved, serve, TOKEN, watched } from "./harness.mjs";
+import { browser, linesIn, patience, picture, saved, serve, TOKEN, watched } from "./harness.mjs";
 
 /** The runs, and the words of the answer of each. The page reads records of more than 50 000 events in parts. */
 const RUNS = 11;
@@ -68,6 +68,7 @@ export async function isReplayedFromTheServer() {
   assert.equal(await question(3).count(), 0, "a later question is shown");
   const fleet = await (await fetch(`${server.url}/v1/sessions/long/fleet?at=${begins[1] + 20}`, { headers })).json();
   assert.equal(await page.locator("[role=treeitem]").count(), fleet.agents.length);
+  await picture(page, "long");
 
   let best = { own: Infinity };
   // Other programs of the machine take time, too.
