@@ -125,6 +125,9 @@ struct Followed {
     over: CancellationToken,
     /// The session in the process that has opened it since; it is followed there next.
     moved: Option<LiveSession>,
+    /// Whether its process had ended when it was last listed. Another one opens it a moment before
+    /// it takes the turn up, and the turn may be over at the next list.
+    was_lost: bool,
 }
 
 /// A response that streams.
@@ -229,9 +232,10 @@ impl Live {
         for (key, followed) in &mut self.followed {
             let live = now.get(key).copied();
             let moved = live.filter(|live| !live.is_lost && place(live) != followed.place);
-            if live.is_none() || moved.is_some() {
+            if (live.is_none() && !followed.was_lost) || moved.is_some() {
                 followed.over.cancel();
             }
+            followed.was_lost = live.is_some_and(|live| live.is_lost);
             // It may be idle again before it is followed there.
             followed.moved = moved.cloned().or_else(|| followed.moved.take());
         }
@@ -253,7 +257,7 @@ impl Live {
         let updates = follow(harness, live.clone(), self.app.folds.clone(), over.clone());
         let of = key.clone();
         self.updates.push(updates.map(move |update| (of.clone(), update)).boxed());
-        self.followed.insert(key, Followed { place: place(live), over, moved: None });
+        self.followed.insert(key, Followed { place: place(live), over, moved: None, was_lost: false });
         true
     }
 
