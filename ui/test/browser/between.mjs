@@ -79,6 +79,8 @@ export class Between {
       response.writeHead(answer.statusCode, answer.headers);
       let left = rest === "/events" && this.cuts > 0 ? Math.ceil(this.#random() * CUT_AFTER) : Infinity;
       answer.on("data", (bytes) => {
+        // What was read before the cut still arrives.
+        if (answer.destroyed) return;
         // Another stream may have had the last cut.
         if (this.cuts === 0) left = Infinity;
         response.write(bytes.subarray(0, left));
