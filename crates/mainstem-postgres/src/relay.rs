@@ -34,7 +34,7 @@ const LOOK: Duration = Duration::from_secs(1);
 /// How many requests are taken at once.
 const TAKEN: i64 = 32;
 
-/// How many parts of an answer may wait to be read.
+/// How many parts of an answer may be stored: those that wait to be read, and those read last.
 const PARTS: i64 = 64;
 
 /// How often they are counted while there are too many.
@@ -74,7 +74,7 @@ impl Relay for PostgresRelay {
             let asked = sql::ask(&shared.client().await?, &id, shared.no(), &request).await?;
             let Some(id) = asked else { return Ok(None) };
             let told = shared.answers.subscribe(id);
-            Ok(Some(Waiting { owner, id, told, ready: VecDeque::new(), is_over: false }))
+            Ok(Some(Waiting { owner, id, told, ready: VecDeque::new(), next: 0, is_over: false }))
         };
         let place = self.owner.shared.place();
         let failed = |failure: Failure| failure.of_journal("send a request by", place);
@@ -141,6 +141,8 @@ struct Waiting {
     told: watch::Receiver<()>,
     /// The parts that have come; the end of the answer is `None`.
     ready: VecDeque<Option<Vec<u8>>>,
+    /// The number of the part after those.
+    next: i64,
     is_over: bool,
 }
 
@@ -158,11 +160,12 @@ impl Waiting {
             if let Some(part) = self.ready.pop_front() {
                 return Ok(part.map_or(Next::End, Next::Part));
             }
-            let id = self.id;
+            let (id, from) = (self.id, self.next);
             let read = move |shared: Arc<Shared>| async move {
-                repeat(|| async { sql::parts(&shared.client().await?, id).await }).await
+                repeat(|| async { sql::parts(&shared.client().await?, id, from).await }).await
             };
             self.ready = self.run(read).await?.into();
+            self.next += self.ready.len() as i64;
             let is_told = !self.ready.is_empty() || timeout(LOOK, self.told.changed()).await.is_ok();
             if !is_told {
                 let look = move |shared: Arc<Shared>| async move {

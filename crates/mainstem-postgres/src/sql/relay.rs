@@ -74,14 +74,13 @@ pub(crate) async fn disown(client: &Client, owner: i64, answered: &[i64]) -> Res
     query(client, sql, &[&owner, &answered]).await.map(drop)
 }
 
-/// Removes and returns the parts that have come, in order; the last of an answer is `None`.
-pub(crate) async fn parts(client: &Client, id: i64) -> Result<Vec<Option<Vec<u8>>>> {
-    let sql = "DELETE FROM relayed_parts WHERE request = $1 RETURNING no, part";
-    let rows = query(client, sql, &[&id]).await?;
-    let part = |row: &tokio_postgres::Row| Ok((row.try_get::<_, i64>(0)?, row.try_get(1)?));
-    let mut parts: Vec<(i64, Option<Vec<u8>>)> = rows.iter().map(part).collect::<Result<_>>()?;
-    parts.sort_by_key(|(no, _)| *no);
-    Ok(parts.into_iter().map(|(_, part)| part).collect())
+/// Returns the parts that have come from this number on, in order; the last of an answer is `None`.
+/// Removes those before, which the asker has. Can be repeated.
+pub(crate) async fn parts(client: &Client, id: i64, from: i64) -> Result<Vec<Option<Vec<u8>>>> {
+    let sql = "WITH read AS (DELETE FROM relayed_parts WHERE request = $1 AND no < $2)
+        SELECT part FROM relayed_parts WHERE request = $1 AND no >= $2 ORDER BY no";
+    let rows = query(client, sql, &[&id, &from]).await?;
+    rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
 }
 
 /// What is known of a request that waits.
