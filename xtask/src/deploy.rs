@@ -10,6 +10,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
+use serde_json::Value;
 
 use crate::{
     built::Program,
@@ -17,6 +18,8 @@ use crate::{
 };
 
 const DOCKERFILE: &str = "deploy/Dockerfile";
+const COMPOSE: &str = "deploy/compose.yaml";
+const KUBERNETES: &str = "deploy/kubernetes.yaml";
 
 const INSTALL: &str =
     "cargo-deb and dist are not both installed; `cargo install cargo-deb cargo-dist --locked`";
@@ -30,8 +33,9 @@ const INTERVAL: Duration = Duration::from_millis(100);
 
 /// With `slow`, the binary is the one that is released.
 pub(crate) fn run(root: &Path, slow: bool) -> Result<()> {
-    if let Some(hadolint) = place("MAINSTEM_HADOLINT", "hadolint of tests/deploy/requirements.txt")? {
-        exec(program(root, hadolint).arg(DOCKERFILE))?;
+    if let Some(tools) = place("MAINSTEM_DEPLOY", "the programs of tests/deploy/requirements.txt")? {
+        exec(program(root, tools.join("hadolint")).arg(DOCKERFILE))?;
+        manifests(root, &tools)?;
     }
     let is_here = has(root, "deb") && program(root, "dist").arg("--version").output().is_ok();
     if !is_here {
@@ -46,6 +50,35 @@ pub(crate) fn run(root: &Path, slow: bool) -> Result<()> {
     exec(program(root, "dist").args(["generate", "--check"]))?;
     let plan = output(program(root, "dist").args(["plan", "--output-format", "json"]))?;
     ensure!(plan.contains("mainstem-cli-x86_64-unknown-linux-musl.tar.xz"), "{plan}");
+    Ok(())
+}
+
+/// Checks what Docker Compose and Kubernetes are given: the files against their schemas, and the
+/// commands of our image in them against the command line.
+fn manifests(root: &Path, tools: &Path) -> Result<()> {
+    let mut compose = program(root, tools.join("docker-compose"));
+    let compose = output(compose.args(["-f", COMPOSE, "config", "--format", "json"]))?;
+    let compose: Value = serde_json::from_str(&compose).context(COMPOSE)?;
+    exec(program(root, tools.join("kubernetes-validate")).args(["--strict", "--quiet", KUBERNETES]))?;
+    let to_json = "import json, sys, yaml; print(json.dumps(list(yaml.safe_load_all(open(sys.argv[1])))))";
+    let kubernetes = output(program(root, tools.join("python")).args(["-c", to_json, KUBERNETES]))?;
+    let kubernetes: Value = serde_json::from_str(&kubernetes).context(KUBERNETES)?;
+
+    let services = compose["services"].as_object().into_iter().flatten().map(|(_, service)| service);
+    let of_services = services.map(|service| (service, "command"));
+    let pods = kubernetes.as_array().into_iter().flatten().map(|part| &part["spec"]["template"]["spec"]);
+    let containers = pods.filter_map(|pod| pod["containers"].as_array()).flatten();
+    let all = of_services.chain(containers.map(|container| (container, "args")));
+    let ours: Vec<_> = all.filter(|(container, _)| container["image"] == "mainstem").collect();
+    // Three nodes and a worker, and those of Kubernetes.
+    ensure!(ours.len() == 5, "there are {} containers of our image, not 5", ours.len());
+    let binary = Program::CLI.build(root)?;
+    for (container, arguments) in ours {
+        let arguments: Vec<String> = serde_json::from_value(container[arguments].clone())?;
+        // Arguments that are not understood are refused before the help is shown.
+        output(program(root, &binary).args(&arguments).arg("--help")).with_context(|| arguments.join(" "))?;
+    }
+    println!("manifests: valid, and their commands are understood");
     Ok(())
 }
 
