@@ -1,11 +1,15 @@
 //! Connections: a pool for requests, one for the writer, and one for the lease.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use deadpool_postgres::{
     Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime, Timeouts,
 };
-use rustls::{ClientConfig, crypto::ring};
+use rustls::{
+    ClientConfig, RootCertStore,
+    crypto::ring,
+    pki_types::{CertificateDer, pem::PemObject as _},
+};
 use rustls_platform_verifier::BuilderVerifierExt as _;
 use tokio::time::{error::Elapsed, timeout};
 use tokio_postgres::{Client, Connection, NoTls, Socket};
@@ -37,7 +41,7 @@ pub(crate) struct Connector {
 
 impl Connector {
     pub(crate) fn new(settings: Settings) -> Result<Self, Error> {
-        let tls = settings.may_use_tls().then(tls).transpose()?;
+        let tls = settings.may_use_tls().then(|| tls(settings.roots.as_deref())).transpose()?;
         Ok(Self { settings, tls })
     }
 
@@ -97,10 +101,25 @@ pub(crate) async fn get(pool: &Pool) -> Result<Object> {
     Ok(pool.get().await?)
 }
 
-fn tls() -> Result<MakeRustlsConnect, Error> {
+fn tls(roots: Option<&Path>) -> Result<MakeRustlsConnect, Error> {
     let failed = |error: rustls::Error| Error::Tls(error.to_string());
     let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
     let builder = builder.with_safe_default_protocol_versions().map_err(failed)?;
-    let builder = builder.with_platform_verifier().map_err(failed)?;
+    let builder = match roots {
+        Some(file) => {
+            let why = |why: String| Error::Tls(format!("sslrootcert={}: {why}", file.display()));
+            builder.with_root_certificates(certificates(file).map_err(why)?)
+        }
+        None => builder.with_platform_verifier().map_err(failed)?,
+    };
     Ok(MakeRustlsConnect::new(builder.with_no_client_auth()))
+}
+
+fn certificates(file: &Path) -> Result<RootCertStore, String> {
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_file_iter(file).map_err(|error| error.to_string())? {
+        let certificate = certificate.map_err(|error| error.to_string())?;
+        roots.add(certificate).map_err(|error| error.to_string())?;
+    }
+    if roots.is_empty() { Err("it has no certificate".to_owned()) } else { Ok(roots) }
 }

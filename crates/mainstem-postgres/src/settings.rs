@@ -1,7 +1,8 @@
 //! How a node connects: the database's URL, its password, TLS, and the node's name and lease.
 
-use std::{fmt, str::FromStr, time::Duration};
+use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
 
+use percent_encoding::percent_decode_str;
 use tokio_postgres::{
     Config,
     config::{Host, SslMode},
@@ -33,6 +34,9 @@ const SILENCE: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 pub struct Settings {
     pub(crate) config: Config,
+    /// A file with the certificates of the authorities that the server's may be from; by default
+    /// those of the system.
+    pub(crate) roots: Option<PathBuf>,
     pub(crate) place: String,
     pub(crate) name: String,
     pub(crate) lease: Duration,
@@ -42,20 +46,23 @@ pub struct Settings {
 impl Settings {
     /// Parses a URL as libpq has them (`postgres://user@host:port/database?sslmode=require`), or
     /// its form with keywords. `sslmode` is `disable`, `prefer` (TLS if the server has it) or
-    /// `require`; with TLS the server's certificate is always verified, so `verify-full` is the
-    /// same as `require`.
+    /// `require`; with TLS the server's certificate and its name are always verified, so
+    /// `verify-ca` and `verify-full` are the same as `require`. `sslrootcert` is a file with the
+    /// certificates of authorities (PEM), which replace the system's.
     ///
     /// # Errors
     /// [`Error::Settings`]. It does not contain the URL, which may have a password.
     pub fn parse(url: &str) -> Result<Self, Error> {
+        let (url, roots) = without_roots(url);
         let url = url.replace("sslmode=verify-full", "sslmode=require");
+        let url = url.replace("sslmode=verify-ca", "sslmode=require");
         let mut config = Config::from_str(&url).map_err(|error| Error::Settings(error.to_string()))?;
         let Some(place) = place(&config) else {
             return Err(Error::Settings("it names no host".to_owned()));
         };
         config.application_name("mainstem").connect_timeout(CONNECT_TIMEOUT).tcp_user_timeout(SILENCE);
         config.keepalives_idle(SILENCE).keepalives_interval(Duration::from_secs(2)).keepalives_retries(3);
-        Ok(Self { config, place, name: host_name(), lease: LEASE, connections: CONNECTIONS })
+        Ok(Self { config, roots, place, name: host_name(), lease: LEASE, connections: CONNECTIONS })
     }
 
     /// Sets the password, which replaces one in the URL.
@@ -112,6 +119,25 @@ impl fmt::Debug for Settings {
             .field("connections", connections)
             .finish_non_exhaustive()
     }
+}
+
+/// Takes `sslrootcert`, which the client does not know, out of a URL or its form with keywords.
+/// `system` has the meaning of libpq: the system's certificates.
+fn without_roots(url: &str) -> (String, Option<PathBuf>) {
+    const NAME: &str = "sslrootcert=";
+    let (head, parameters, separator) = match (url.contains("://"), url.split_once('?')) {
+        (true, Some((head, query))) => (format!("{head}?"), query, '&'),
+        (true, None) => return (url.to_owned(), None),
+        (false, _) => (String::new(), url, ' '),
+    };
+    let (roots, others): (Vec<_>, Vec<_>) =
+        parameters.split(separator).partition(|parameter| parameter.starts_with(NAME));
+    let roots = roots.last().map(|parameter| match separator {
+        '&' => percent_decode_str(&parameter[NAME.len()..]).decode_utf8_lossy().into_owned(),
+        _ => parameter[NAME.len()..].trim_matches('\'').to_owned(),
+    });
+    let rest = others.join(&separator.to_string());
+    (head + &rest, roots.filter(|file| file != "system").map(PathBuf::from))
 }
 
 /// Returns the database without its password; `None` if no host is named.

@@ -99,6 +99,48 @@ impl Postgres {
         Replica(Self { files, port, server })
     }
 
+    /// Makes it refuse connections to its database over the network but for those of a role with
+    /// TLS and its password; the superuser's go on as before. Returns the file with the certificate
+    /// of its authority, which is for the name `localhost`.
+    ///
+    /// # Panics
+    /// If that fails; it needs `openssl`, which comes with the package.
+    pub fn secure(&self, role: &str, password: &str) -> PathBuf {
+        let folder = self.files.path();
+        let new = |name: &str| {
+            let mut openssl = as_user(Path::new("openssl"));
+            openssl.args(["req", "-x509", "-nodes", "-days", "2", "-newkey", "ec"]).current_dir(folder);
+            openssl.args(["-pkeyopt", "ec_paramgen_curve:P-256", "-subj", &format!("/CN={name}")]);
+            openssl.args(["-keyout", &format!("{name}.key"), "-out", &format!("{name}.pem")]);
+            openssl
+        };
+        run(&mut new("authority"));
+        run(new("localhost").args(["-CA", "authority.pem", "-CAkey", "authority.key"]).args([
+            "-addext",
+            "subjectAltName=DNS:localhost",
+            "-addext",
+            "basicConstraints=critical,CA:FALSE",
+        ]));
+        let rules = format!(
+            "host all {USER} 127.0.0.1/32 trust\nhost replication {USER} 127.0.0.1/32 trust\n\
+             hostssl all {role} 127.0.0.1/32 scram-sha-256\n"
+        );
+        fs::write(folder.join("data/pg_hba.conf"), rules).expect("the database's rules");
+        self.sql(&format!("CREATE ROLE {role} LOGIN PASSWORD '{password}'"));
+        for (setting, file) in [("ssl_cert_file", "localhost.pem"), ("ssl_key_file", "localhost.key")] {
+            self.sql(&format!("ALTER SYSTEM SET {setting} = '{}'", folder.join(file).display()));
+        }
+        self.sql("ALTER SYSTEM SET ssl = on");
+        self.sql("SELECT pg_reload_conf()");
+        let begun = Instant::now();
+        while self.sql("SHOW ssl") != "on" {
+            let log = || fs::read_to_string(folder.join("log")).unwrap_or_default();
+            assert!(begun.elapsed() < START, "it does not use TLS: {}", log());
+            thread::sleep(Duration::from_millis(10));
+        }
+        folder.join("authority.pem")
+    }
+
     /// Runs statements with `psql`. Returns what it prints: rows, with `|` between columns.
     ///
     /// # Panics

@@ -1,5 +1,7 @@
 //! URLs, and what is shown of them.
 
+use std::path::Path;
+
 use super::*;
 
 #[test]
@@ -13,6 +15,24 @@ fn a_place_has_no_password_and_an_error_no_url() {
         ("postgres://fleet@[::1]:6000/agents?sslmode=verify-full", "postgres://fleet@::1:6000/agents"),
     ] {
         assert_eq!(place(url).unwrap(), expected, "{url}");
+    }
+    for (url, roots, mode) in [
+        (
+            "postgres://db?sslrootcert=/etc/my%20ca.pem&sslmode=verify-ca",
+            Some("/etc/my ca.pem"),
+            SslMode::Require,
+        ),
+        ("postgres://db?sslmode=verify-full&sslrootcert=ca.pem", Some("ca.pem"), SslMode::Require),
+        ("postgres://db?sslrootcert=system", None, SslMode::Prefer),
+        ("host=db sslrootcert='/ca.pem' sslmode=require", Some("/ca.pem"), SslMode::Require),
+    ] {
+        let settings = Settings::parse(url).unwrap();
+        assert_eq!(settings.roots.as_deref(), roots.map(Path::new), "{url}");
+        assert_eq!(
+            (settings.config.get_ssl_mode(), &*settings.place),
+            (mode, "postgres://db:5432/"),
+            "{url}"
+        );
     }
     for url in
         ["postgres://", "postgres://f:secret@db/x?sslmode=sometimes", "postgres://f:secret@db:port/x", ""]

@@ -3,7 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "tests and what they share")]
 
 mod faults;
+mod relayed;
 mod schema;
+mod secure;
 mod sharing;
 
 use std::{sync::Arc, time::Duration};
