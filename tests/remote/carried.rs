@@ -5,6 +5,7 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use mainstem::{
     journal::{Journal, MemoryJournal},
+    message::ToolState,
     model::scripted::Turn,
     prelude::*,
     spec::Protocol,
@@ -15,10 +16,12 @@ use serde_json::json;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpListener,
+    task::JoinHandle,
+    time::Instant,
 };
 
 use crate::{
-    anywhere::serve,
+    anywhere::{serve, serve_with},
     chain::{builder, child_end, events, local, remote, scripts},
     support::ms,
 };
@@ -36,60 +39,98 @@ fn caller() -> ScriptedModel {
     scripts("main", ScriptedModel::new())
 }
 
+/// The protocols that take all of a turn with them.
+const WHOLE: [Protocol; 2] = [Protocol::Mainstem, Protocol::A2a];
+
+/// Serves an agent in a protocol, and returns a spec of it.
+async fn served(harness: &Harness, protocol: Protocol) -> (AgentSpec, JoinHandle<()>) {
+    let more = (protocol == Protocol::A2a).then_some(mainstem_server::Protocol::A2a);
+    let (url, serving) = serve_with(harness.clone(), more).await;
+    (remote("second", &url).with_protocol(protocol), serving)
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_has_the_user_the_attributes_and_the_budget_of_its_caller() {
-    let model = ScriptedModel::new().agent("second", [Turn::new().text("One.")]);
-    let served = builder("second", model).build().unwrap();
-    let (url, serving) = serve(served.clone()).await;
-    let first = builder("main", caller()).with_subagent(remote("second", &url)).build().unwrap();
-    let budget = Budget::default().with_time_seconds(60).with_tokens(50_000);
-    let options = RunOptions::new().with_user("ann").with_attribute("tenant", "acme").with_budget(budget);
-    let events: Vec<_> = first.stream_events(RunRequest::new("go").with_options(options)).collect().await;
-    let child = events.iter().find_map(|event| Some(event.source()?.session_id.clone())).unwrap();
-    let session = served.sessions().find(&child).await.unwrap().expect("the session of the child");
-    let start = session.log().subscribe_from(1).try_next().unwrap();
-    let EventKind::AgentStart { settings: Some(settings), .. } = &start.kind else { panic!("{start}") };
-    assert_eq!((settings.user.as_deref(), &settings.attributes["tenant"]), (Some("ann"), &"acme".into()));
-    // What is left of both.
-    let (time, tokens) = (settings.budget.time_seconds.unwrap(), settings.budget.tokens.unwrap());
-    assert!((50..=60).contains(&time) && (40_000..50_000).contains(&tokens), "{:?}", settings.budget);
-    serving.abort();
+    for protocol in WHOLE {
+        let model = ScriptedModel::new().agent("second", [Turn::new().text("One.")]);
+        let second = builder("second", model).build().unwrap();
+        let (spec, serving) = served(&second, protocol).await;
+        let first = builder("main", caller()).with_subagent(spec).build().unwrap();
+        let budget = Budget::default().with_time_seconds(60).with_tokens(50_000);
+        let options = RunOptions::new().with_user("ann").with_attribute("tenant", "acme").with_budget(budget);
+        let events: Vec<_> = first.stream_events(RunRequest::new("go").with_options(options)).collect().await;
+        let child = events.iter().find_map(|event| Some(event.source()?.session_id.clone())).unwrap();
+        let session = second.sessions().find(&child).await.unwrap().expect("the session of the child");
+        let start = session.log().subscribe_from(1).try_next().unwrap();
+        let EventKind::AgentStart { settings: Some(settings), .. } = &start.kind else { panic!("{start}") };
+        let told = (settings.user.as_deref(), settings.attributes.get("tenant"), settings.attributes.len());
+        assert_eq!(told, (Some("ann"), Some(&"acme".into()), 1), "{protocol}");
+        // What is left of both.
+        let (time, tokens) = (settings.budget.time_seconds.unwrap(), settings.budget.tokens.unwrap());
+        let is_left = (50..=60).contains(&time) && (40_000..50_000).contains(&tokens);
+        assert!(is_left, "{protocol}: {:?}", settings.budget);
+        serving.abort();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_rules_of_its_caller_hold_at_the_remote() {
+    for protocol in WHOLE {
+        let turns = [Turn::new().call("echo", json!({})), Turn::new().text("So.")];
+        let second = builder("second", ScriptedModel::new().agent("second", turns)).build().unwrap();
+        let (spec, serving) = served(&second, protocol).await;
+        let rules = RuleSet::default().with_pattern(Effect::Deny, "echo").unwrap();
+        let first = builder("main", caller()).with_subagent(spec).with_permissions(rules).build().unwrap();
+        let all = events(&first).await;
+        assert_eq!(child_end(&all, "second"), (Outcome::Success, ""), "{protocol}\n{}", render(&all));
+        let denied = all.iter().filter(|event| {
+            event.depth() == 1
+                && matches!(event.kind, EventKind::ToolResultEnd { state: ToolState::Denied, .. })
+        });
+        assert_eq!(denied.count(), 1, "{protocol}\n{}", render(&all));
+        serving.abort();
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_remote_has_no_more_levels_than_its_caller_leaves_it() {
-    for (levels, has_third) in [(1, false), (2, true)] {
+    for (protocol, levels, has_third) in
+        WHOLE.into_iter().flat_map(|protocol| [(protocol, 1, false), (protocol, 2, true)])
+    {
         let model = scripts("third", scripts("second", ScriptedModel::new()));
         let second = builder("second", model).with_subagent(local("third")).build().unwrap();
-        let (url, serving) = serve(second).await;
-        let first = builder("main", caller()).with_subagent(remote("second", &url)).with_max_depth(levels);
+        let (spec, serving) = served(&second, protocol).await;
+        let first = builder("main", caller()).with_subagent(spec).with_max_depth(levels);
         let all = events(&first.build().unwrap()).await;
-        assert_eq!(child_end(&all, "second"), (Outcome::Success, ""), "{}", render(&all));
+        assert_eq!(child_end(&all, "second"), (Outcome::Success, ""), "{protocol}\n{}", render(&all));
         let third = all.iter().any(|event| event.agent_id() == "third");
-        assert_eq!(third, has_third, "{levels} levels\n{}", render(&all));
+        assert_eq!(third, has_third, "{protocol}, {levels} levels\n{}", render(&all));
         serving.abort();
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_remote_stops_when_the_time_of_its_caller_is_used_up() {
-    let turns = [Turn::new().pace(ms(400)).say("a b c d e").call("echo", json!({})), Turn::new().text("So.")];
-    let second = builder("second", ScriptedModel::new().agent("second", turns)).build().unwrap();
-    let (url, serving) = serve(second.clone()).await;
-    let first = builder("main", caller()).with_subagent(remote("second", &url));
-    let first = first.with_budget(Budget::default().with_time_seconds(1)).build().unwrap();
-    let all = events(&first).await;
-    let (outcome, why) = child_end(&all, "second");
-    assert!(outcome == Outcome::Cancelled && why.contains("time budget"), "{why}\n{}", render(&all));
-    // Nothing goes on there.
-    let is_active = || second.sessions().opened().iter().any(|session| session.active().is_some());
-    for _ in 0..100 {
-        if !is_active() {
-            return serving.abort();
+    for protocol in WHOLE {
+        let turns =
+            [Turn::new().pace(ms(400)).say("a b c d e").call("echo", json!({})), Turn::new().text("So.")];
+        let second = builder("second", ScriptedModel::new().agent("second", turns)).build().unwrap();
+        let (spec, serving) = served(&second, protocol).await;
+        let first = builder("main", caller()).with_subagent(spec);
+        let first = first.with_budget(Budget::default().with_time_seconds(1)).build().unwrap();
+        let all = events(&first).await;
+        let (outcome, why) = child_end(&all, "second");
+        let is_stopped = outcome == Outcome::Cancelled && why.contains("time budget");
+        assert!(is_stopped, "{protocol}: {why}\n{}", render(&all));
+        // Nothing goes on there.
+        let is_active = || second.sessions().opened().iter().any(|session| session.active().is_some());
+        let begun = Instant::now();
+        while is_active() {
+            assert!(begun.elapsed() < ms(1_000), "{protocol}: the remote goes on without time");
+            tokio::time::sleep(ms(10)).await;
         }
-        tokio::time::sleep(ms(10)).await;
+        serving.abort();
     }
-    panic!("the remote goes on without time");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -12,12 +12,16 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use async_trait::async_trait;
 use futures_util::{StreamExt, stream};
-use mainstem_a2a::sdk::{Message, Part, Role, Task};
+use mainstem_a2a::{
+    extension::{Metadata, URI},
+    sdk::{Message, Part, Role, Task},
+};
 use mainstem_event::{CancelReason, Decision, fold::RecordedTurn};
 use mainstem_message::{ConfirmId, SessionId, ToolCallId};
 use mainstem_outbound::Reach;
 use mainstem_spec::Protocol;
 use mainstem_tool::ToolOutput;
+use serde_json::json;
 use tokio::sync::mpsc;
 
 use self::{
@@ -31,6 +35,7 @@ use crate::{
     BegunTurn, RemoteAgent, RemoteControl, RemoteError, RemoteTurn,
     declaration::{About, Declaration, Declared},
     http::Connection,
+    mainstem::options,
 };
 
 /// Why a turn that is found again is not repeated.
@@ -164,7 +169,9 @@ impl A2aAgent {
     async fn reached(&self, turn: &RemoteTurn) -> Result<(String, Wire), RemoteError> {
         let card = card::find(&self.connection).await?;
         let interface = card::interface(&self.connection, &card)?;
-        Ok((card.name, Wire::new(self.connection.of_trace(turn.trace_parent.as_deref()), interface)))
+        let metadata = metadata(turn, interface.has_events);
+        let connection = self.connection.of_trace(turn.trace_parent.as_deref());
+        Ok((card.name, Wire::new(connection, interface, metadata)))
     }
 
     /// Returns the message that begins a turn.
@@ -175,6 +182,15 @@ impl A2aAgent {
             ..Message::new(Role::User, vec![Part::text(&turn.task)])
         }
     }
+}
+
+/// Returns what messages say besides their text. The protocol has no field for a user, rules or a
+/// budget; a server of ours takes them under its extension.
+fn metadata(turn: &RemoteTurn, has_extension: bool) -> Metadata {
+    if has_extension {
+        return [(URI.to_owned(), json!({ "options": options(turn) }))].into();
+    }
+    turn.metadata().into_iter().collect()
 }
 
 /// Returns the task that a message has begun.

@@ -76,6 +76,14 @@ pub struct RemoteTurn {
     pub is_attended: bool,
 }
 
+impl RemoteTurn {
+    /// Returns the attributes and the user, for protocols with metadata and without a user.
+    pub(crate) fn metadata(&self) -> Map<String, Value> {
+        let user = self.user.as_deref().map(|user| ("mainstem_user".to_owned(), user.into()));
+        self.attributes.clone().into_iter().chain(user).collect()
+    }
+}
+
 /// A turn that has begun.
 #[non_exhaustive]
 pub struct BegunTurn {

@@ -72,20 +72,24 @@ impl MainstemAgent {
     }
 
     fn new_run(&self, turn: &RemoteTurn) -> NewRun {
-        let options = RunOptions {
-            user: turn.user.as_deref().map(str::to_owned),
-            attributes: turn.attributes.clone(),
-            budget: turn.budget,
-            permissions: turn.rules.clone(),
-            plan_mode: turn.plan_mode.then_some(true),
-            approval: Some(turn.is_attended),
-            max_depth: Some(turn.levels),
-            // The turn is over when all that it has started is.
-            background: Background::Wait,
-            ..RunOptions::default()
-        };
-        let run = NewRun::new(turn.task.as_str()).with_options(options);
+        let run = NewRun::new(turn.task.as_str()).with_options(options(turn));
         NewRun { agent: self.agent.as_deref().map(str::to_owned), ..run }
+    }
+}
+
+/// Returns what a Mainstem server is told of a turn, over any protocol.
+pub(crate) fn options(turn: &RemoteTurn) -> RunOptions {
+    RunOptions {
+        user: turn.user.as_deref().map(str::to_owned),
+        attributes: turn.attributes.clone(),
+        budget: turn.budget,
+        permissions: turn.rules.clone(),
+        plan_mode: turn.plan_mode.then_some(true),
+        approval: Some(turn.is_attended),
+        max_depth: Some(turn.levels),
+        // The turn is over when all that it has started is.
+        background: Background::Wait,
+        ..RunOptions::default()
     }
 }
 

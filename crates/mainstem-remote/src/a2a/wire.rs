@@ -1,7 +1,7 @@
 //! The operations of the protocol, over either binding.
 
 use mainstem_a2a::{
-    extension::URI,
+    extension::{Metadata, URI},
     sdk::{
         JsonRpcError, Message, SVC_PARAM_EXTENSIONS, SVC_PARAM_VERSION, SendMessageConfiguration,
         SendMessageRequest, SendMessageResponse, StreamResponse, Task, VERSION, error_code, methods,
@@ -39,11 +39,13 @@ type Header = (&'static str, String);
 pub(super) struct Wire {
     connection: Connection,
     interface: Interface,
+    /// Of each message.
+    metadata: Metadata,
 }
 
 impl Wire {
-    pub(super) fn new(connection: Connection, interface: Interface) -> Self {
-        Self { connection, interface }
+    pub(super) fn new(connection: Connection, interface: Interface, metadata: Metadata) -> Self {
+        Self { connection, interface, metadata }
     }
 
     /// Returns `true` if the server has our extension.
@@ -144,7 +146,8 @@ impl Wire {
 
     fn params(&self, message: Message, configuration: Option<SendMessageConfiguration>) -> Value {
         let tenant = self.interface.tenant.clone();
-        json!(SendMessageRequest { message, configuration, metadata: None, tenant })
+        let metadata = Some(self.metadata.clone()).filter(|metadata| !metadata.is_empty());
+        json!(SendMessageRequest { message, configuration, metadata, tenant })
     }
 
     fn task(&self, id: &str) -> Value {

@@ -165,8 +165,7 @@ impl Server {
     }
 
     fn body(&self, turn: &RemoteTurn, key: &str) -> Value {
-        let mut metadata = turn.attributes.clone();
-        metadata.extend(turn.user.as_deref().map(|user| ("mainstem_user".to_owned(), user.into())));
+        let mut metadata = turn.metadata();
         metadata.insert(KEY.to_owned(), key.into());
         json!({
             "assistant_id": self.assistant,

@@ -21,7 +21,7 @@ pub(crate) struct Call {
     /// How the frames of a stream are wrapped.
     pub(super) framing: Framing,
     version: Option<String>,
-    wants_extension: bool,
+    pub(super) wants_extension: bool,
     last_event: Option<u64>,
 }
 

@@ -6,10 +6,12 @@ use mainstem::{event::Cursor, message::Message, session::FoundRun};
 use mainstem_a2a::{
     TaskFold, TaskStream,
     answer::{self, Answer as Reply},
+    extension::{Metadata, URI},
     input,
     sdk::{SendMessageConfiguration, SendMessageRequest, SendMessageResponse, new_context_id},
 };
 use mainstem_api::{AnySession, Input, NewRun, NewToolResult, RunOptions};
+use serde::Deserialize;
 
 use super::{
     Call, push,
@@ -79,6 +81,13 @@ struct Taken {
     reader: Option<ReaderPermit>,
 }
 
+/// What a client of ours says of the task, under the extension.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Given {
+    options: RunOptions,
+}
+
 /// Begins a task.
 async fn begin(call: &Call, request: SendMessageRequest, shown: Shown) -> Result<Taken, Refusal> {
     let SendMessageRequest { message, metadata, tenant, .. } = request;
@@ -89,7 +98,7 @@ async fn begin(call: &Call, request: SendMessageRequest, shown: Shown) -> Result
     // message is unique in its context only.
     let key = context.as_ref().map(|context| once(context, &message.message_id));
     let digest = Digest::of(&message.message_id, &serde_json::to_vec(&message).unwrap_or_default());
-    let run = new_run(input.clone(), metadata, tenant);
+    let run = new_run(call, input.clone(), metadata.unwrap_or_default(), tenant)?;
     let session = context.unwrap_or_else(new_context_id);
     let is_read = shown != Shown::AtOnce;
     let request = NewRunOf { session: &session, run, key: key.map(|key| (key, &digest)), is_read };
@@ -105,19 +114,25 @@ async fn begin(call: &Call, request: SendMessageRequest, shown: Shown) -> Result
 }
 
 fn new_run(
+    call: &Call,
     input: Message,
-    metadata: Option<mainstem_a2a::extension::Metadata>,
+    mut metadata: Metadata,
     tenant: Option<String>,
-) -> NewRun {
-    let attributes = metadata.into_iter().flatten().collect();
-    NewRun {
+) -> Result<NewRun, Refusal> {
+    let given = metadata.remove(URI).filter(|_| call.wants_extension).map(serde_json::from_value).transpose();
+    let invalid = |error| Refusal::invalid(format!("the metadata under {URI}: {error}"));
+    let Given { mut options } = given.map_err(invalid)?.unwrap_or_default();
+    let most = call.caller.harness.limits().max_depth;
+    options.max_depth = options.max_depth.map(|depth| depth.min(most));
+    options.attributes.extend(metadata);
+    Ok(NewRun {
         agent: tenant.filter(|agent| !agent.is_empty()),
         input: Some(Input(input)),
         // A context can have several tasks; those of a session take turns.
         queue: true,
-        options: RunOptions { attributes, ..RunOptions::default() },
+        options,
         ..NewRun::default()
-    }
+    })
 }
 
 /// Returns the key of a message's idempotency.
