@@ -1,7 +1,10 @@
 //! A checker in Jepsen's manner: clients work while servers are killed, paused and cut off, and the
 //! database is restarted; then what they saw is compared with what is recorded.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use futures_util::future::join_all;
 use mainstem::{
@@ -49,7 +52,7 @@ async fn what_clients_see_is_what_is_recorded_whatever_fails() {
         return;
     }
     // The more clients there are, the longer it takes until all go on after a fault.
-    let (sessions, time, pause) = if is_slow { (200, 600, 5) } else { (10, 25, 1) };
+    let (sessions, time, pause) = if is_slow { (200, 600, 5) } else { (10, 30, 1) };
     let seed = std::env::var("MAINSTEM_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed = seed.unwrap_or_else(|| u64::from(std::process::id()));
     println!("MAINSTEM_SEED={seed} repeats the faults");
@@ -127,6 +130,17 @@ async fn client(address: String, number: usize, seed: u64, ends: Instant) -> See
     seen
 }
 
+const FAULTS: [&str; 7] = [
+    "killed",
+    "paused",
+    "paused, and requests go on",
+    "cut off",
+    "database restarted",
+    "database failed over",
+    "stopped",
+];
+
+/// Does each fault once, in an order of the seed's, and then any of them until the time is over.
 async fn faults(
     cluster: &mut Cluster,
     seed: u64,
@@ -135,45 +149,44 @@ async fn faults(
 ) -> BTreeMap<&'static str, usize> {
     let mut random = Random(seed);
     let mut done = BTreeMap::new();
-    while Instant::now() < ends {
+    while Instant::now() < ends || done.len() < FAULTS.len() {
         sleep(Duration::from_millis(pause * (500 + random.below(1500)))).await;
+        let left: Vec<_> = FAULTS.into_iter().filter(|fault| !done.contains_key(fault)).collect();
+        let from = if left.is_empty() { &FAULTS[..] } else { &left };
+        let fault = from[random.below(from.len() as u64) as usize];
         let victim = random.below(cluster.servers.len() as u64) as usize;
         let time = Duration::from_millis(200 + random.below(2 * LEASE.as_millis() as u64));
-        let fault = match random.below(6) {
-            0 => {
-                cluster.servers[victim].kill();
+        let server = &mut cluster.servers[victim];
+        match fault {
+            "killed" => {
+                server.kill();
                 sleep(time).await;
-                cluster.servers[victim].start_again();
-                "killed"
+                server.start_again();
             }
-            1 => {
-                cluster.servers[victim].pause();
+            "paused" | "paused, and requests go on" => {
+                server.pause();
+                if fault == "paused" {
+                    server.leave_balancer();
+                }
                 sleep(time).await;
-                cluster.servers[victim].resume();
-                "paused"
+                server.resume();
             }
-            2 => {
-                cluster.servers[victim].network().cut();
+            "cut off" => {
+                server.network().cut();
                 sleep(time).await;
-                cluster.servers[victim].network().heal();
-                "cut off"
+                server.network().heal();
             }
-            3 => {
+            "stopped" => {
+                server.stop().await;
+                server.start_again();
+            }
+            "database restarted" => {
                 cluster.database.stop();
                 sleep(time / 4).await;
                 block_in_place(|| cluster.database.start_again());
-                "database restarted"
             }
-            4 => {
-                cluster.fail_over(time / 4).await;
-                "database failed over"
-            }
-            _ => {
-                cluster.servers[victim].stop().await;
-                cluster.servers[victim].start_again();
-                "stopped"
-            }
-        };
+            _ => cluster.fail_over(time / 4).await,
+        }
         *done.entry(fault).or_default() += 1;
     }
     done
@@ -209,7 +222,19 @@ fn check(session: &SessionId, record: &[AgentEvent], seen: &Seen) {
         }
         assert!(events.windows(2).all(|pair| pair[0].seq < pair[1].seq), "{session}, {key}: nothing twice");
         assert!(events.last().is_some_and(AgentEvent::is_run_end), "{session}, {key}: to its end");
+        let all = record.iter().filter(|event| event.origin.run_id == events[0].origin.run_id);
+        assert!(
+            all.map(|event| event.seq).eq(events.iter().map(|event| event.seq)),
+            "{session}, {key}: all of it"
+        );
     }
+    // Each request for approval is answered once, whatever server has each of its answers.
+    let answered = record.iter().filter_map(|event| match &event.kind {
+        EventKind::UserConfirmResult { confirm_id, .. } => Some(confirm_id),
+        _ => None,
+    });
+    let mut once = BTreeSet::new();
+    assert!(answered.into_iter().all(|id| once.insert(id)), "{session}: {}", render(record));
 }
 
 /// Each look at a session's files shows those that its runs had written when it began.

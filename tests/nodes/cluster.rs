@@ -15,6 +15,8 @@ use tokio::{
     time::{sleep, timeout},
 };
 
+use crate::notices::Silenced;
+
 /// The lease of the servers, short so that a test sees many ends of it.
 pub(crate) const LEASE: Duration = Duration::from_secs(3);
 
@@ -43,15 +45,42 @@ impl Cluster {
     /// Starts servers whose runs have this long to end when they are told to stop.
     pub(crate) async fn with_grace(servers: usize, grace: Duration) -> Self {
         let grace = grace.as_millis().to_string();
-        Self::with(servers, "", |command| _ = command.env("GRACE_MS", &grace)).await
+        Self::with(servers, LEASE, "", |command| _ = command.env("GRACE_MS", &grace)).await
+    }
+
+    /// Starts servers with an agent `far` at this address.
+    pub(crate) async fn with_far(servers: usize, url: &str) -> Self {
+        Self::with(servers, LEASE, "", |command| _ = command.env("FAR", url)).await
+    }
+
+    /// Starts servers that close the runs of those that have ended.
+    pub(crate) async fn that_close(servers: usize) -> Self {
+        Self::with(servers, LEASE, "", |command| _ = command.env("CLOSE_LOST", "1")).await
     }
 
     /// Starts servers with these tokens, in the form of a token file.
     pub(crate) async fn with_tokens(servers: usize, tokens: &str) -> Self {
-        Self::with(servers, tokens, |_| ()).await
+        Self::with(servers, LEASE, tokens, |_| ()).await
     }
 
-    async fn with(servers: usize, tokens: &str, set: impl Fn(&mut Command)) -> Self {
+    /// Starts servers with the lease that they have unless another is set.
+    pub(crate) async fn with_long_lease(servers: usize) -> Self {
+        Self::with(servers, mainstem_postgres::LEASE, "", |_| ()).await
+    }
+
+    /// Starts servers that the database tells nothing, so that they have to ask.
+    pub(crate) async fn without_notices(servers: usize) -> (Self, Silenced) {
+        let cluster = Self::start(servers).await;
+        let silenced = Silenced::before(cluster.database.port()).await;
+        for server in &cluster.servers {
+            // Connections that exist end, and are made again.
+            server.network.remove(cluster.database.port());
+            server.network.add(silenced.port());
+        }
+        (cluster, silenced)
+    }
+
+    async fn with(servers: usize, lease: Duration, tokens: &str, set: impl Fn(&mut Command)) -> Self {
         let (database, files) = (Postgres::start(), tempfile::tempdir().unwrap());
         // The tables, once.
         mainstem_postgres::migrate(&Settings::parse(&database.url()).unwrap()).await.unwrap();
@@ -60,7 +89,7 @@ impl Cluster {
         for number in 0..servers {
             let network = Proxy::before([database.port()]).await;
             let url = database.url_at(network.port());
-            let mut command = command(&url, &format!("node-{number}"), tokens, files.path());
+            let mut command = command(&url, &format!("node-{number}"), lease, tokens, files.path());
             set(&mut command);
             started.push(Server::start(command, network, balancer.clone()));
         }
@@ -103,21 +132,27 @@ impl Server {
         Self { command, process, port, network, balancer }
     }
 
-    /// Kills the process.
+    /// Kills the process; the balancer finds out for itself.
     pub(crate) fn kill(&mut self) {
-        self.balancer.remove(self.port);
         self.process.kill().unwrap();
         self.process.wait().unwrap();
     }
 
+    /// Starts a process that was killed or has stopped.
     pub(crate) fn start_again(&mut self) {
+        self.leave_balancer();
         (self.process, self.port) = spawn(&mut self.command);
         self.balancer.add(self.port);
     }
 
+    /// Ends the connections that the balancer has with it; no others follow.
+    pub(crate) fn leave_balancer(&self) {
+        self.balancer.remove(self.port);
+    }
+
     /// Asks the process to stop.
     pub(crate) fn terminate(&self) {
-        self.balancer.remove(self.port);
+        self.leave_balancer();
         self.signal("TERM");
     }
 
@@ -132,13 +167,14 @@ impl Server {
         timeout(Duration::from_secs(20), ended).await.expect("it stops");
     }
 
+    /// Stops the process in whatever it does; requests that it gets wait.
     pub(crate) fn pause(&self) {
-        self.balancer.remove(self.port);
         self.signal("STOP");
     }
 
     pub(crate) fn resume(&self) {
         self.signal("CONT");
+        self.leave_balancer();
         self.balancer.add(self.port);
     }
 
@@ -162,11 +198,11 @@ impl Drop for Server {
 
 /// The command of a server. `MAINSTEM_NEIGHBOUR` is the program of another version, which every
 /// second server runs.
-fn command(url: &str, name: &str, tokens: &str, files: &Path) -> Command {
+fn command(url: &str, name: &str, lease: Duration, tokens: &str, files: &Path) -> Command {
     let own = env!("CARGO_BIN_EXE_node").into();
     let neighbour = std::env::var_os("MAINSTEM_NEIGHBOUR").filter(|_| name.ends_with(['1', '3']));
     let mut command = Command::new(neighbour.unwrap_or(own));
-    command.args([url, name, &LEASE.as_millis().to_string(), tokens]);
+    command.args([url, name, &lease.as_millis().to_string(), tokens]);
     command.arg(files.join("store")).arg(files.join(name));
     command.stdin(Stdio::null()).stdout(Stdio::piped());
     command

@@ -7,4 +7,7 @@ mod checker;
 mod client;
 mod cluster;
 mod drain;
+mod lost;
+mod notices;
 mod plain;
+mod tasks;

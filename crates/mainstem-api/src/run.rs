@@ -2,7 +2,7 @@
 
 use std::{fmt, marker::PhantomData, time::Duration};
 
-use mainstem_event::{Background, CancelReason, Outcome, Rollup, Timestamp};
+use mainstem_event::{Background, CancelReason, OnLost, Outcome, Rollup, Timestamp};
 use mainstem_message::{ContentBlock, Failure, Message, RunId, SessionId};
 use mainstem_policy::{Budget, Rules};
 use schemars::JsonSchema;
@@ -208,6 +208,10 @@ pub struct RunOptions {
     /// What becomes of the run when the client that started it disconnects.
     #[serde(skip_serializing_if = "is_default")]
     pub on_disconnect: OnDisconnect,
+    /// What becomes of the run when the server that has it ends, where servers share a database.
+    /// Default: the setting of the server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_lost: Option<OnLost>,
 }
 
 /// What becomes of a run when the client that started it disconnects.

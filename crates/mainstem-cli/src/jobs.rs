@@ -4,7 +4,7 @@ use std::{io::Write as _, time::Duration};
 
 use anyhow::{bail, ensure};
 use mainstem::{
-    api::{JobQuery, JobView, NewJob, NewRun},
+    api::{JobQuery, JobView, NewJob, NewRun, RunOptions},
     event::{Clock, SystemClock},
 };
 use serde_json::json;
@@ -82,7 +82,8 @@ fn check(add: &Add) -> anyhow::Result<()> {
 }
 
 fn new(add: &Add) -> NewJob {
-    let run = NewRun { agent: add.agent.clone(), ..NewRun::new(add.prompt.as_str()) };
+    let options = RunOptions { on_lost: add.on_lost.map(Into::into), ..RunOptions::default() };
+    let run = NewRun { agent: add.agent.clone(), options, ..NewRun::new(add.prompt.as_str()) };
     let run_at = add.at.or_else(|| add.after.map(|after| SystemClock.now().after(after)));
     NewJob {
         id: add.id.clone(),

@@ -98,8 +98,7 @@ fn here(args: &args::Run, source: &Source, person: Person, runtime: &Runtime) ->
     let terminal = person.terminal;
     let reads = Reads::agents(args.foreign);
     let mut config = trust::settle(args.settings(), source, reads, terminal).or_exit(Exit::Config)?;
-    check_background(args).or_exit(Exit::Usage)?;
-    ensure_not_queued(args).or_exit(Exit::Usage)?;
+    refuse_flags_of_servers(args).or_exit(Exit::Usage)?;
     let project = canonical(&workspace(&config.settings).value).display().to_string();
     let approval = approval(args, Some(&mut config), project, person).or_exit(Exit::Usage)?;
     let options = request::options(args, &config.settings.budget).or_exit(Exit::Usage)?;
@@ -161,18 +160,17 @@ fn approval(
     Ok(if is_near { approval.with_warning_of_changes() } else { approval })
 }
 
-/// Checks `--background`: tasks of this process end with it.
-fn check_background(args: &args::Run) -> anyhow::Result<()> {
+/// Refuses what only a server does with a run.
+fn refuse_flags_of_servers(args: &args::Run) -> anyhow::Result<()> {
     ensure!(
         args.background != Background::Detach,
         "--background detach: tasks of this process end with it; use wait or cancel, or --server"
     );
-    Ok(())
-}
-
-/// Checks `--queue`: another process can't use a session of this one.
-fn ensure_not_queued(args: &args::Run) -> anyhow::Result<()> {
     ensure!(!args.queue, "--queue: only sessions on a server have several runs at once; add --server");
+    ensure!(
+        args.on_lost.is_none(),
+        "--on-lost: only servers continue runs of processes that have ended; add --server"
+    );
     Ok(())
 }
 

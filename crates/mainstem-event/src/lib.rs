@@ -30,7 +30,7 @@ pub use reduce::{
 pub use view::{EventFilter, EventStreamExt};
 pub use vocabulary::{
     AgentEvent, Background, CallPurpose, CancelReason, ChildStatus, ChildSummary, ConfirmResult, Decision,
-    Discarded, EventData, EventKind, EventSource, MAX_LINE_BYTES, Origin, Outcome, Rollup, RunBudget,
+    Discarded, EventData, EventKind, EventSource, MAX_LINE_BYTES, OnLost, Origin, Outcome, Rollup, RunBudget,
     RunSettings, SendMode, TaskStatus, Timestamp, TimestampError, markdown_table,
 };
 

@@ -15,7 +15,7 @@ pub use self::{
     child::{ChildStatus, ChildSummary},
     decision::Decision,
     kind::{
-        Background, CallPurpose, ConfirmResult, Discarded, EventKind, Outcome, Rollup, RunBudget,
+        Background, CallPurpose, ConfirmResult, Discarded, EventKind, OnLost, Outcome, Rollup, RunBudget,
         RunSettings, SendMode, TaskStatus,
     },
     source::{EventSource, Origin},

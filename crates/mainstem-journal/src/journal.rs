@@ -113,11 +113,21 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
     }
 
     /// Returns sessions that no process has open, and that are to be opened: those with queued
-    /// runs, and, if processes share the journal, those with a run that has begun and not ended.
+    /// runs, and, if processes share the journal, those with a run that has begun and not ended, or
+    /// with one that was [cut off](SessionSummary::cut).
     ///
     /// # Errors
     /// If they can't be read.
     async fn abandoned(&self) -> Result<Vec<SessionId>, JournalError>;
+
+    /// Forgets that a session has a run that was [cut off](SessionSummary::cut): its turn is not to
+    /// be resumed. The next run of the session does the same.
+    ///
+    /// # Errors
+    /// If the store can't be written.
+    async fn forget_cut(&self, _: &SessionId) -> Result<(), JournalError> {
+        Ok(())
+    }
 
     /// Returns the name of this process among those that share the journal; `None` if it is alone.
     fn node(&self) -> Option<String> {
@@ -334,6 +344,9 @@ pub struct SessionSummary {
     pub runs: u64,
     /// The run that has begun and not ended: one that is active, or was cut.
     pub unfinished: Option<RunId>,
+    /// The run that was cut off when its process ended, if processes share the journal: from the next
+    /// opening of the session on, until a run has begun since.
+    pub cut: Option<RunId>,
     /// Time of the first event, which retention may have deleted since.
     pub created_at: Timestamp,
     /// When the last event was recorded.
@@ -351,7 +364,18 @@ impl SessionSummary {
         let (first, last, runs) = (1, 0, 0);
         let (created_at, updated_at) = (Timestamp::default(), Timestamp::default());
         let place = Place { at: created_at, name: id.as_str().to_owned() };
-        Self { id, first, last, runs, unfinished: None, created_at, updated_at, place, damage: None }
+        Self {
+            id,
+            first,
+            last,
+            runs,
+            unfinished: None,
+            cut: None,
+            created_at,
+            updated_at,
+            place,
+            damage: None,
+        }
     }
 
     /// Returns the number of stored events; 0 if a damaged row has a first number after the last.

@@ -134,6 +134,7 @@ impl Events {
             last,
             runs,
             unfinished,
+            cut: None,
             created_at,
             updated_at,
             place: Place { at: self.begun_at, name: id.as_str().to_owned() },

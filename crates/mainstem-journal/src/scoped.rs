@@ -174,6 +174,10 @@ impl Journal for Scoped {
         Ok(found.into_iter().map(|run| QueuedRun { session: session.clone(), ..run }).collect())
     }
 
+    async fn forget_cut(&self, session: &SessionId) -> Result<(), JournalError> {
+        self.whole.forget_cut(&self.inner(session)).await
+    }
+
     async fn unqueue_run(&self, id: &RunId) -> Result<bool, JournalError> {
         Ok(self.queued_run(id).await?.is_some() && self.whole.unqueue_run(id).await?)
     }

@@ -213,6 +213,14 @@ impl Journal for PostgresJournal {
         self.serve("read", read).await
     }
 
+    async fn forget_cut(&self, session: &SessionId) -> Result<(), JournalError> {
+        let id = session.clone();
+        let forget = |shared: Arc<Shared>| async move {
+            repeat(|| async { sql::forget_cut(&shared.client().await?, &id).await }).await
+        };
+        self.serve("write to", forget).await
+    }
+
     fn node(&self) -> Option<String> {
         Some(self.owner.shared.name().to_owned())
     }

@@ -49,6 +49,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 const PAUSE: Duration = Duration::from_millis(200);
 
+/// How often a lost connection is logged.
+const LOG_INTERVAL: Duration = Duration::from_secs(10);
+
 const PROGRAM: &str = concat!("mainstem ", env!("CARGO_PKG_VERSION"));
 
 /// A process that shares the database with others.
@@ -367,6 +370,7 @@ async fn begin(connector: &Connector) -> Result<(Arc<Shared>, Pool), Error> {
 
 /// Renews the lease and hears notices, on a connection that is made again whenever it is lost.
 async fn listen_and_renew(shared: &Shared, connector: &Connector) -> Infallible {
+    let mut logged: Option<Instant> = None;
     loop {
         let lost = connector.connect(async |client, messages| {
             let (hearing, renewing) = (pin!(hear(shared, messages)), pin!(renew(shared, client)));
@@ -374,7 +378,12 @@ async fn listen_and_renew(shared: &Shared, connector: &Connector) -> Infallible 
         });
         match lost.await {
             Ok(Err(failure)) | Err(failure) => {
-                tracing::warn!(error = %failure, place = shared.place(), "the connection of the lease is lost");
+                // A database that is away for long would fill a log.
+                if logged.is_none_or(|at| at.elapsed() >= LOG_INTERVAL) {
+                    let place = shared.place();
+                    tracing::warn!(error = %failure, place, "the connection of the lease is lost");
+                    logged = Some(Instant::now());
+                }
             }
             Ok(Ok(never)) => match never {},
         }

@@ -71,7 +71,7 @@ async fn query_opt(client: &Client, sql: &str, values: &[&(dyn ToSql + Sync)]) -
 pub(crate) async fn take(client: &Client, session: &SessionId, node: i64) -> Result<Option<Taken>> {
     let sql = concat!(
         "INSERT INTO sessions AS s (name, node, epoch) VALUES ($1, $2, 1)
-        ON CONFLICT (name) DO UPDATE SET node = $2, epoch = s.epoch + 1 WHERE ",
+        ON CONFLICT (name) DO UPDATE SET node = $2, epoch = s.epoch + 1, cut = coalesce(s.run, s.cut) WHERE ",
         free!(),
         " RETURNING no, epoch, last, updated_at, run, streams, runs, created_at, begun_at"
     );
@@ -96,11 +96,13 @@ pub(crate) async fn is_open(client: &Client, session: &SessionId, node: i64) -> 
     Ok(query_opt(client, sql, &[&session.as_str(), &node]).await?.is_some())
 }
 
-/// Returns some sessions with an unfinished run and without a node that is alive: any of them, so
-/// that those which can't be opened are not in the way of others.
+/// Returns some sessions with an unfinished run, or one that was cut off and is not resumed yet,
+/// and without a node that is alive: any of them, so that those which can't be opened are not in
+/// the way of others.
 pub(crate) async fn abandoned(client: &Client) -> Result<Vec<SessionId>> {
     let sql = "SELECT name FROM sessions s WHERE no IN
             (SELECT no FROM sessions WHERE run IS NOT NULL
+                UNION ALL SELECT no FROM sessions WHERE cut IS NOT NULL
                 UNION ALL SELECT no FROM sessions JOIN queued_runs ON session = name)
             AND NOT EXISTS
             (SELECT FROM nodes n WHERE n.no = s.node AND n.lease_until > clock_timestamp())
@@ -108,6 +110,11 @@ pub(crate) async fn abandoned(client: &Client) -> Result<Vec<SessionId>> {
     let names = query(client, sql, &[]).await?;
     let names: Vec<&str> = names.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
     Ok(names.into_iter().filter_map(|name| session_id(name).ok()).collect())
+}
+
+/// Forgets that a session has a run that was cut off.
+pub(crate) async fn forget_cut(client: &Client, session: &SessionId) -> Result<()> {
+    query(client, "UPDATE sessions SET cut = NULL WHERE name = $1", &[&session.as_str()]).await.map(drop)
 }
 
 /// Returns the number of a session that has had an event.
@@ -118,7 +125,7 @@ pub(crate) async fn no_of(client: &Client, session: &SessionId) -> Result<Option
 }
 
 const SUMMARY: &str =
-    "SELECT name, first, last, runs, run, created_at, updated_at, begun_at FROM sessions WHERE last > 0";
+    "SELECT name, first, last, runs, run, created_at, updated_at, begun_at, cut FROM sessions WHERE last > 0";
 
 /// Reads a row; fields that can't be read are empty, and `damage` is the first reason.
 fn summary(row: &SqlRow) -> Result<SessionSummary> {
@@ -131,6 +138,7 @@ fn summary(row: &SqlRow) -> Result<SessionSummary> {
         Ok(run) => summary.unfinished = run,
         Err(failure) => summary.damage = Some(failure.to_string()),
     }
+    summary.cut = run(row, 8).unwrap_or_default();
     (summary.created_at, summary.updated_at) = (time(row, 5)?, time(row, 6)?);
     summary.place = Place { at: time(row, 7)?, name };
     Ok(summary)
@@ -172,13 +180,13 @@ pub(crate) async fn active(client: &Client, part: &Part, max: usize) -> Result<V
     let tenant = tenant_of(part);
     let of_part = if tenant.is_some() { "s.tenant = $1" } else { "$1::text IS NULL" };
     let sql = format!(
-        "SELECT s.name, first, last, runs, run, created_at, updated_at, begun_at, n.name
+        "SELECT s.name, first, last, runs, run, created_at, updated_at, begun_at, cut, n.name
         FROM sessions s LEFT JOIN nodes n ON n.no = s.node AND n.lease_until > clock_timestamp()
         WHERE last > 0 AND run IS NOT NULL AND {of_part} ORDER BY begun_at DESC, s.name DESC LIMIT $2"
     );
     let rows = query(client, &sql, &[&tenant, &signed(max as u64)]).await?;
     let active = |row: &SqlRow| {
-        let node: Option<String> = row.try_get(8)?;
+        let node: Option<String> = row.try_get(9)?;
         Ok(ActiveSession { session: summary(row)?, is_open: node.is_some(), node })
     };
     rows.iter().map(active).collect()

@@ -8,9 +8,9 @@ use std::{
     time::Duration,
 };
 
-use mainstem::task::LEASE_DURATION;
 use mainstem::{
     Harness,
+    event::OnLost,
     journal::JournalError,
     message::{Role, RunId, SessionId},
     policy::{Share, Shares, Tenant},
@@ -39,8 +39,7 @@ use crate::{
     protocols::{Protocol, Pushes},
     readers::Readers,
     relay::Elsewhere,
-    take_over::{self, OnLost},
-    tasks,
+    take_over, tasks,
     tenant_semaphores::TenantSemaphores,
     tokens::Tokens,
 };
@@ -277,25 +276,6 @@ impl App {
         loop {
             self.harness.sessions().store().close_idle(SHORTEST);
             sleep(SHORTEST).await;
-        }
-    }
-
-    /// Continues the background tasks that go on at remote agents since another server has ended;
-    /// and again once the lease of a server that was killed has expired.
-    pub(crate) async fn continue_tasks(&self) {
-        self.continue_tasks_now().await;
-        sleep(LEASE_DURATION + SHORTEST).await;
-        self.continue_tasks_now().await;
-    }
-
-    async fn continue_tasks_now(&self) {
-        let tenants = self.tokens.tenants().filter_map(|tenant| self.harness.tenant(tenant).ok());
-        for harness in std::iter::once(self.harness.clone()).chain(tenants) {
-            match harness.continue_tasks().await {
-                Ok(0) => {}
-                Ok(sessions) => tracing::info!(sessions, "continuing tasks at remote agents"),
-                Err(error) => tracing::warn!(%error, "can't read which tasks go on at remote agents"),
-            }
         }
     }
 

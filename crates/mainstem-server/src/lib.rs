@@ -58,5 +58,6 @@ pub use page::PageDocument;
 pub use protocols::{Protocol, UnknownProtocol};
 pub use runtime::runtime;
 pub use server::{Builder, Server, ServerError};
-pub use take_over::OnLost;
 pub use tokens::{TokenError, Tokens};
+
+pub use mainstem::event::OnLost;

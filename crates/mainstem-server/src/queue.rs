@@ -116,11 +116,14 @@ pub(crate) async fn restore(app: &Arc<App>, session: &Session, tenant: &Tenant) 
 
 /// Returns `true` if everything is restored.
 async fn restore_now(app: &Arc<App>, session: &Session, tenant: &Tenant) -> bool {
-    if session.has_failed() || !take_over::take_up_turn(app, session, tenant) {
+    if session.has_failed() {
         return false;
     }
     let Ok(caller) = Caller::of(app, tenant.clone()) else { return false };
     let Some(journal) = caller.harness.journal() else { return true };
+    if !take_over::take_up_turn(app, session, tenant, &**journal).await {
+        return false;
+    }
     let Some(queued) = told(journal.queued_runs(session.id()).await) else { return false };
     for run in queued {
         let is_done = match session.find_run(&run.id) {
@@ -169,6 +172,9 @@ async fn refuse(journal: &dyn Journal, session: &Session, run: &QueuedRun, probl
 }
 
 /// Returns what was read or written; logs why nothing was.
-fn told<T>(done: Result<T, JournalError>) -> Option<T> {
-    done.inspect_err(|error| tracing::warn!(%error, "queued runs can't be read or written")).ok()
+pub(crate) fn told<T>(done: Result<T, JournalError>) -> Option<T> {
+    done.inspect_err(
+        |error| tracing::warn!(%error, "what is stored beside a session can't be read or written"),
+    )
+    .ok()
 }

@@ -13,7 +13,7 @@ use axum::{
     middleware::{Next, from_fn_with_state},
     response::{IntoResponse, Response},
 };
-use mainstem::{BuildError, Harness, message::Role, session::Keep};
+use mainstem::{BuildError, Harness, event::OnLost, message::Role, session::Keep};
 use mainstem_api::Code;
 use mainstem_outbound::{Host, Reach};
 use tokio::{
@@ -35,7 +35,7 @@ use crate::{
     prune::prune,
     relay::{answer_others, relay},
     routes::routes,
-    take_over::{OnLost, take_over},
+    take_over::{continue_tasks, take_over},
     tokens::Tokens,
 };
 
@@ -300,7 +300,7 @@ impl Server {
     /// answered by that node, through the journal's database; and this one answers others. A
     /// session whose node has ended in the middle of a run is taken over.
     ///
-    /// Background tasks that go on at remote agents since an earlier process has ended are
+    /// Background tasks that go on at remote agents since another process has ended are
     /// [continued](Harness::continue_tasks).
     ///
     /// # Errors
@@ -326,7 +326,7 @@ impl Server {
             app.stop.cancel();
         };
         let (until_drain, until_stop) = (&self.0.draining, &self.0.stop);
-        let continued = Box::pin(until_drain.run_until_cancelled(self.0.continue_tasks()));
+        let continued = Box::pin(until_drain.run_until_cancelled(continue_tasks(&self.0)));
         let taken_over = Box::pin(until_drain.run_until_cancelled(take_over(&self.0)));
         let pruned = Box::pin(until_drain.run_until_cancelled(prune(&self.0)));
         let answered = Box::pin(until_stop.run_until_cancelled(answer_others(&self.0, self.router())));

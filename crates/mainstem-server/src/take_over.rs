@@ -4,14 +4,19 @@ use std::{convert::Infallible, future::pending, sync::Arc, time::Duration};
 
 use mainstem::{
     Harness,
+    event::OnLost,
+    journal::Journal,
     message::{Failure, SessionId, TenantName},
-    policy::Tenant,
+    policy::{Share, Tenant},
     prelude::{RunOptions, Session},
     session::OpenError,
 };
 use tokio::time::sleep;
 
-use crate::{app::App, queue};
+use crate::{
+    app::App,
+    queue::{self, told},
+};
 
 /// How often such sessions are looked for.
 const INTERVAL: Duration = Duration::from_secs(2);
@@ -23,23 +28,9 @@ const INTERVAL_ALONE: Duration = Duration::from_secs(30);
 /// nodes.
 const MOST: usize = 3;
 
-/// What becomes of a run whose node has ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "a run is resumed or closed")]
-pub enum OnLost {
-    /// Another node takes its turn up, in a new run: results that are recorded are used, and calls
-    /// that were cut off have a result that says so. A turn in which three nodes in a row have
-    /// ended is not taken up again.
-    #[default]
-    Resume,
-    /// It ends with an error; a caller may resume it.
-    Close,
-}
-
 /// Takes over the sessions that have no node; never returns.
 pub(crate) async fn take_over(app: &Arc<App>) -> Infallible {
     let Some(journal) = app.harness.journal() else { return pending().await };
-    let interval = if journal.relay().is_some() { INTERVAL } else { INTERVAL_ALONE };
     loop {
         match journal.abandoned().await {
             Ok(sessions) => {
@@ -49,7 +40,29 @@ pub(crate) async fn take_over(app: &Arc<App>) -> Infallible {
             }
             Err(error) => tracing::warn!(%error, "can't read which sessions have no node"),
         }
-        sleep(interval).await;
+        sleep(interval(app)).await;
+    }
+}
+
+fn interval(app: &App) -> Duration {
+    if is_shared(app) { INTERVAL } else { INTERVAL_ALONE }
+}
+
+/// Continues the background tasks that go on at remote agents since their executor has ended;
+/// never returns.
+pub(crate) async fn continue_tasks(app: &App) -> Infallible {
+    // The store that nodes share has the tasks of all tenants.
+    let tenants = app.tokens.tenants().filter(|_| !is_shared(app));
+    let tenants: Vec<_> = tenants.filter_map(|tenant| app.harness.tenant(tenant).ok()).collect();
+    loop {
+        for harness in std::iter::once(&app.harness).chain(&tenants) {
+            match harness.continue_tasks().await {
+                Ok(0) => {}
+                Ok(sessions) => tracing::info!(sessions, "continuing tasks at remote agents"),
+                Err(error) => tracing::warn!(%error, "can't read which tasks go on at remote agents"),
+            }
+        }
+        sleep(interval(app)).await;
     }
 }
 
@@ -84,29 +97,47 @@ pub(crate) async fn take_up(app: &Arc<App>, session: &Session, tenant: &Tenant) 
     session.restore(|| Box::pin(queue::restore(app, session, tenant))).await;
 }
 
-/// Begins a run that resumes the turn of a run that was cut off, if opening the session has ended
-/// one and nodes share the journal. Returns `false` if the tenant's share of runs is in use.
-pub(crate) fn take_up_turn(app: &Arc<App>, session: &Session, tenant: &Tenant) -> bool {
+/// Begins a run that resumes the turn of a run that was cut off, if there is one and nodes share
+/// the journal. Returns `false` if that has to be tried again: the tenant's share of runs is in
+/// use.
+pub(crate) async fn take_up_turn(
+    app: &Arc<App>,
+    session: &Session,
+    tenant: &Tenant,
+    journal: &dyn Journal,
+) -> bool {
     if !is_shared(app) || !session.has_cut_run() {
         return true;
     }
-    let resumes = app.served.on_lost == OnLost::Resume;
+    let last = session.runs().into_iter().next_back();
+    let resumes = takes_up(app, last.and_then(|run| run.settings.on_lost));
     let share = resumes.then(|| app.admit(tenant)).transpose();
     let Ok(share) = share else { return false };
     if !session.take_cut_run() {
         return true;
     }
     app.metrics.taken_over();
+    tracing::info!(session = %session.id(), "taken over: its node has ended in a run");
+    // Should this node end before the run is recorded, another resumes the turn.
+    if !share.is_some_and(|share| resume(app, session, share)) {
+        told(journal.forget_cut(session.id()).await);
+    }
+    true
+}
+
+/// Begins a run that resumes the session's last turn, unless that turn ends nodes.
+fn resume(app: &Arc<App>, session: &Session, share: Share) -> bool {
     let id = session.id();
-    tracing::info!(session = %id, "taken over: its node has ended in a run");
-    let Some(share) = share else { return true };
     if is_given_up(session.runs().iter().map(|run| run.end.as_ref().and_then(|end| end.error.as_ref()))) {
-        tracing::warn!(session = %id, "{MOST} nodes have ended in this turn; it is not taken up again");
-        return true;
+        tracing::warn!(session = %id, "{MOST} nodes have ended in this turn; it is not resumed again");
+        return false;
     }
     match session.resume(RunOptions::default()) {
         Ok(run) => _ = app.drive(run, share),
-        Err(error) => tracing::warn!(session = %id, %error, "the turn that was cut off can't be taken up"),
+        Err(error) => {
+            tracing::warn!(session = %id, %error, "the turn that was cut off can't be resumed");
+            return false;
+        }
     }
     true
 }
@@ -116,9 +147,10 @@ pub(crate) fn is_shared(app: &App) -> bool {
     app.harness.journal().is_some_and(|journal| journal.relay().is_some())
 }
 
-/// Returns `true` if nodes take up a turn that was cut off, unless it [ends them](is_given_up).
-pub(crate) fn takes_up(app: &App) -> bool {
-    is_shared(app) && app.served.on_lost == OnLost::Resume
+/// Returns `true` if nodes take up the turn of a run with this setting, unless the turn [ends
+/// them](is_given_up).
+pub(crate) fn takes_up(app: &App, on_lost: Option<OnLost>) -> bool {
+    is_shared(app) && on_lost.unwrap_or(app.served.on_lost) == OnLost::Resume
 }
 
 /// Returns `true` if a run has ended because its process has.

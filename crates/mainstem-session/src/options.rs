@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use mainstem_event::OnLost;
 use mainstem_message::{Message, RunId};
 use mainstem_policy::{Budget, Rules};
 use mainstem_react::OutputSchema;
@@ -41,6 +42,8 @@ pub struct RunOptions {
     pub budget: Budget,
     /// The form that the root's answer shall have; any by default.
     pub output: Option<OutputSchema>,
+    /// What becomes of the run when its node ends; `None` for what the server does.
+    pub on_lost: Option<OnLost>,
     /// The id of the agent that leads the run; by default the root of the session's agents.
     pub agent: Option<Arc<str>>,
     /// Further tools of the agent that leads the run, such as those of its caller
@@ -76,6 +79,7 @@ impl From<mainstem_api::RunOptions> for RunOptions {
             spawn,
             plan_mode: options.plan_mode,
             budget: options.budget,
+            on_lost: options.on_lost,
             ..Self::default()
         }
     }
@@ -237,6 +241,9 @@ setters! {
 
     /// Sets what becomes of background tasks when the root has its answer.
     with_background(background: Background) |options| { options.spawn.background = background }
+
+    /// Sets what becomes of the run when its node ends, where nodes share the journal.
+    with_on_lost(on_lost: OnLost) |options| { options.on_lost = Some(on_lost) }
 
     /// Adds an attribute.
     with_attribute(name: impl Into<String>, value: impl Into<Value>) |options| {

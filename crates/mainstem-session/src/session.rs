@@ -113,7 +113,8 @@ impl Session {
     }
 
     /// Returns `true`, once, if opening the session has ended a run that was cut off when its
-    /// process ended; [`resume`](Self::resume) takes it up.
+    /// process ended, or if such a run was ended before and [its turn is not resumed
+    /// yet](mainstem_journal::SessionSummary::cut); [`resume`](Self::resume) resumes it.
     pub fn take_cut_run(&self) -> bool {
         self.0.is_cut.swap(false, Ordering::AcqRel)
     }

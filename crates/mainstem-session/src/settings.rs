@@ -18,6 +18,7 @@ pub(crate) fn recorded(options: &RunOptions) -> Arc<RunSettings> {
     (settings.compacts, settings.resumes) = (options.compacts, options.resumes.clone());
     settings.budget = budget(options.budget);
     (settings.force_sync, settings.background, settings.unattended) = (force_sync, background, !is_attended);
+    settings.on_lost = options.on_lost;
     (settings.max_depth, settings.max_children) = (max_depth, max_children);
     if rules.layers().next().is_some() {
         // Patterns and texts always have a form in JSON.
@@ -39,6 +40,7 @@ pub(crate) fn resumed(mut options: RunOptions, run: &RunRecord) -> RunOptions {
     let was = &run.settings;
     options.resumes = Some(run.id.clone());
     options.agent = options.agent.or_else(|| was.agent.clone());
+    options.on_lost = options.on_lost.or(was.on_lost);
     options.user = options.user.or_else(|| was.user.clone());
     for (name, value) in &was.attributes {
         options.attributes.entry(name.clone()).or_insert_with(|| value.clone());

@@ -181,6 +181,8 @@ pub struct TaskFilter {
     pub parent: Option<SessionId>,
     /// Those of this status.
     pub status: Option<TaskStatus>,
+    /// Whether only those that are [resumable](TaskRecord::is_resumable) and not over.
+    pub resumable: bool,
 }
 
 impl TaskFilter {
@@ -199,6 +201,11 @@ impl TaskFilter {
         Self { parent: Some(parent), ..Self::default() }
     }
 
+    /// Returns the tasks that another executor can continue, if theirs has ended.
+    pub fn resumable() -> Self {
+        Self { resumable: true, ..Self::default() }
+    }
+
     /// Selects only tasks of this status.
     #[must_use]
     pub fn with_status(mut self, status: TaskStatus) -> Self {
@@ -211,6 +218,7 @@ impl TaskFilter {
         self.root.as_ref().is_none_or(|root| *root == record.root_session_id)
             && self.parent.as_ref().is_none_or(|parent| *parent == record.parent_session_id)
             && self.status.is_none_or(|status| status == record.status)
+            && (!self.resumable || record.is_resumable && !record.is_over())
     }
 }
 

@@ -243,6 +243,7 @@ pass_on! {
     session(id: &SessionId) -> Option<SessionSummary>;
     run(id: &RunId) -> Option<RunPlace>;
     abandoned() -> Vec<SessionId>;
+    forget_cut(session: &SessionId) -> ();
     claim(claim: Claim) -> Claimed;
     queue_run(run: QueuedRun) -> ();
     queued_run(id: &RunId) -> Option<QueuedRun>;

@@ -32,6 +32,32 @@ pub async fn check(store: Arc<dyn TaskStore>) {
     changes_at_once_are_all_made(&store).await;
     leases_are_renewed_and_given_up(&*store).await;
     what_is_removed_is_gone(&*store).await;
+    those_that_are_resumable_are_listed(&*store).await;
+}
+
+/// Those that are not over; whatever their texts say.
+async fn those_that_are_resumable_are_listed(store: &dyn TaskStore) {
+    let quoted = r#""isResumable":true, "status":"completed""#;
+    for (id, is_resumable) in [("far-1", true), ("far-2", true), ("far-3", true), ("near", false)] {
+        let mut record = record(id, "far", 1);
+        (record.is_resumable, record.task) = (is_resumable, quoted.into());
+        store.create(record).await.unwrap();
+    }
+    assert_eq!(ids(store, TaskFilter::resumable()).await, ["far-1", "far-2", "far-3"]);
+    let ends = [
+        ("far-1", TaskChange::Complete { result: quoted.into() }),
+        ("far-2", TaskChange::Fail { error: Failure::new("error", quoted), partial: None }),
+        ("far-3", TaskChange::WaitForConfirm),
+    ];
+    for (id, change) in ends {
+        store.update(&id.parse().unwrap(), Expected::any(), change, at(2)).await.unwrap();
+    }
+    assert_eq!(ids(store, TaskFilter::resumable()).await, ["far-3"]);
+    for (root, expected) in [("root", &["far-3"][..]), ("other", &[])] {
+        let mut filter = TaskFilter::resumable();
+        filter.root = Some(root.parse().unwrap());
+        assert_eq!(ids(store, filter).await, expected);
+    }
 }
 
 async fn what_is_removed_is_gone(store: &dyn TaskStore) {

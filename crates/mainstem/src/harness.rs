@@ -11,7 +11,7 @@ use dashmap::DashMap;
 use futures_util::{FutureExt, future::join_all};
 use mainstem_declarations::{Diagnostic, LeaderError, leader};
 use mainstem_event::{EventStreamExt, StreamOptions, view::Events};
-use mainstem_journal::{Journal, Scoped};
+use mainstem_journal::{Journal, JournalError, Scoped};
 use mainstem_message::{IdError, Message, SessionId, TenantName};
 use mainstem_react::OutputSchema;
 use mainstem_session::{
@@ -274,7 +274,7 @@ impl Harness {
         let mut opened = 0;
         for id in self.tasks().resumable_sessions().await? {
             match self.open_anywhere(&id).await {
-                Ok(_) => opened += 1,
+                Ok(is_open) => opened += usize::from(is_open),
                 Err(error) => {
                     tracing::warn!(session = %id, %error, "a session with a task at a remote can't be opened");
                 }
@@ -283,11 +283,17 @@ impl Harness {
         Ok(opened)
     }
 
-    /// Opens a session of this harness or, by its id in the whole journal, of a tenant.
-    async fn open_anywhere(&self, id: &SessionId) -> Result<Session, Box<dyn std::error::Error>> {
-        match id.as_str().split_once('/').filter(|_| self.0.tenant.is_none()) {
-            Some((tenant, own)) => Ok(self.tenant(tenant)?.open_session(own).await?),
-            None => Ok(self.open_session(id.as_str()).await?),
+    /// Opens a session of this harness or, by its id in the whole journal, of a tenant. Returns
+    /// `false` if another process has opened it.
+    async fn open_anywhere(&self, id: &SessionId) -> Result<bool, Box<dyn std::error::Error>> {
+        let opened = match id.as_str().split_once('/').filter(|_| self.0.tenant.is_none()) {
+            Some((tenant, own)) => self.tenant(tenant)?.open_session(own).await,
+            None => self.open_session(id.as_str()).await,
+        };
+        match opened {
+            Ok(_) => Ok(true),
+            Err(OpenError::Journal(JournalError::Busy { .. })) => Ok(false),
+            Err(error) => Err(error.into()),
         }
     }
 

@@ -4,10 +4,13 @@ use std::{error::Error, io::Write as _, time::Duration};
 
 use mainstem::{model::scripted::Turn, prelude::*, workspace::SessionFiles};
 use mainstem_postgres::{Node, Settings};
-use mainstem_server::{Server, Tokens};
+use mainstem_server::{OnLost, Server, Tokens};
 use serde_json::{Map, Value, json};
 use tokio::{net::TcpListener, time::timeout};
 use tokio_util::sync::CancellationToken;
+
+/// A port on which nothing listens.
+const NOWHERE: &str = "http://127.0.0.1:9";
 
 /// How many turns the script of the leader has: more than any session of the tests needs.
 const TURNS: usize = 400;
@@ -26,7 +29,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false).init();
     let lease = Duration::from_millis(lease.parse()?);
     let node = Node::join(Settings::parse(url)?.with_name(name).with_lease(lease)).await?;
+    let far = AgentSpec::new("far", "F").with_url(std::env::var("FAR").unwrap_or_else(|_| NOWHERE.into()));
     let harness = Harness::builder("main", script())
+        .with_remote_host("127.0.0.1".parse()?)
+        .with_subagent(far)
         .with_subagent(AgentSpec::new("kid", "K"))
         .with_tool(tool_fn("poke", "P", |_, _: Map<String, Value>| async { Ok::<_, ToolError>("ok") }))
         .with_permissions(RuleSet::default().with_pattern(Effect::Ask, "poke")?)
@@ -37,7 +43,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .with_task_store(node.tasks())
         .build()?;
     // A run that waits for an approval is one of them.
-    let server = Server::new(harness.clone()).with_tokens(tokens).with_max_runs(400).build()?;
+    let server = Server::new(harness.clone()).with_tokens(tokens).with_max_runs(400);
+    let closes = std::env::var_os("CLOSE_LOST").is_some();
+    let server = server.with_on_lost(if closes { OnLost::Close } else { OnLost::Resume }).build()?;
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     writeln!(std::io::stdout(), "{}", listener.local_addr()?.port())?;
     let stop = CancellationToken::new();
@@ -62,7 +70,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// A leader that, turn by turn, looks at its files and starts two children, writes a file and asks
-/// for an approval, and answers.
+/// for an approval, and answers. In a session that begins with `<far>` or `<kid>`, it starts that
+/// agent in the background, once.
 fn script() -> ScriptedModel {
     let spawn = |task: &str| json!({ "agent_id": "kid", "task": task });
     let turn = |number: usize| match number % 3 {
@@ -79,7 +88,18 @@ fn script() -> ScriptedModel {
         _ => Turn::new().pace(Duration::from_millis(5)).say("That is all that there is to say about it."),
     };
     let words = "one two three four five six seven eight nine ten";
+    let background = |agent: &str| {
+        let spawn = json!({ "agent_id": agent, "task": "look slowly", "timeout_seconds": 0 });
+        let turn = move |number: usize| match number {
+            0 => Turn::new().call("agent_spawn", spawn.clone()),
+            _ => Turn::new().text("Begun."),
+        };
+        (0..TURNS).map(turn)
+    };
     ScriptedModel::new()
+        .agent_on("main", "<far>", background("far"))
+        .agent_on("main", "<kid>", background("kid"))
         .agent("main", (0..TURNS).map(turn))
+        .agent_on("kid", "slowly", [Turn::new().pace(Duration::from_millis(300)).say(words)])
         .agent("kid", [Turn::new().pace(Duration::from_millis(15)).say(words)])
 }

@@ -91,6 +91,10 @@ pub(crate) struct Add {
     /// Jobs of a higher priority begin before others that are due.
     #[arg(long, value_name = "N", default_value_t, allow_negative_numbers = true)]
     pub(crate) priority: i16,
+    /// What becomes of a run whose process ends, of several that share a database: another one
+    /// resumes its turn, or closes it. By default what their own --on-lost says.
+    #[arg(long, value_name = "WHAT", value_enum)]
+    pub(crate) on_lost: Option<Lost>,
     /// The id of the job; by default a new one. A second job of the same id is refused.
     #[arg(long, value_name = "ID")]
     pub(crate) id: Option<JobId>,
@@ -147,8 +151,8 @@ pub(crate) struct Worker {
     /// then work in a directory of their own, which is empty at first.
     #[arg(long, value_name = "DIR|URL")]
     pub(crate) session_files: Option<String>,
-    /// What becomes of a run whose process has ended, with a database: another one takes its turn
-    /// up, or closes it.
+    /// What becomes of a run whose process has ended, with a database: another one resumes its turn,
+    /// or closes it. A run can have a setting of its own.
     #[arg(long, value_name = "WHAT", value_enum, default_value_t)]
     pub(crate) on_lost: Lost,
     #[command(flatten)]

@@ -7,7 +7,7 @@ use mainstem::message::SessionId;
 
 use mainstem::provider;
 
-use super::{JournalAt, SettingsServer, pace};
+use super::{JournalAt, SettingsServer, pace, serve::Lost};
 use crate::{
     approval::Approve,
     config::{Budget, Settings, text::duration},
@@ -116,6 +116,10 @@ pub(crate) struct Run {
     /// What happens to background tasks when the agent has answered.
     #[arg(long, value_name = "WHAT", value_enum, default_value_t, help_heading = "Limits")]
     pub(crate) background: Background,
+    /// What becomes of the run if its server ends, of several that share a database: another one
+    /// resumes its turn, or closes it. By default what the servers' own --on-lost says.
+    #[arg(long, value_name = "WHAT", value_enum, help_heading = "Limits")]
+    pub(crate) on_lost: Option<Lost>,
     /// Exit with 6 if a child failed, even if there is a reply.
     #[arg(long, help_heading = "Limits")]
     pub(crate) strict_children: bool,

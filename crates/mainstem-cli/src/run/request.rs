@@ -31,6 +31,7 @@ pub(super) fn options(args: &args::Run, budget: &Budget) -> anyhow::Result<RunOp
             Background::Detach => event::Background::Detach,
             Background::Cancel => event::Background::Cancel,
         },
+        on_lost: args.on_lost.map(Into::into),
         output_schema: args.output_schema.as_deref().map(schema).transpose()?,
         ..args.settings.run_options(budget)
     })

@@ -127,7 +127,9 @@ fn a_run_waits_for_an_active_one_if_it_is_queued() {
     let queued = at_server("run --session s --queue again").run();
     assert_eq!((queued.code, first.done().code), (Some(0), Some(0)), "{queued:?}");
     assert!(queued.stderr.contains("the run is queued; it begins when"), "{queued:?}");
-    assert_eq!(mainstem("run --session s --queue go").run().code, Some(2), "there is no server");
+    for flag in ["--queue", "--on-lost close"] {
+        assert_eq!(mainstem(&format!("run --session s {flag} go")).run().code, Some(2), "there is no server");
+    }
 }
 
 #[test]

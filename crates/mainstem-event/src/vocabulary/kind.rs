@@ -9,7 +9,7 @@ mod settings;
 
 pub use self::{
     parts::{CallPurpose, ConfirmResult, Discarded, Outcome, Rollup, SendMode, TaskStatus},
-    settings::{Background, RunBudget, RunSettings},
+    settings::{Background, OnLost, RunBudget, RunSettings},
 };
 
 use std::{collections::BTreeMap, sync::Arc};

@@ -60,6 +60,10 @@ impl<J: Journal + ?Sized> Journal for Arc<J> {
         (**self).abandoned().await
     }
 
+    async fn forget_cut(&self, session: &SessionId) -> Result<(), JournalError> {
+        (**self).forget_cut(session).await
+    }
+
     fn node(&self) -> Option<String> {
         (**self).node()
     }

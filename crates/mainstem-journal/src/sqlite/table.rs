@@ -220,7 +220,8 @@ fn summary(row: &SqlRow<'_>) -> rusqlite::Result<SessionSummary> {
     // One that can't be read sorts before all numbers: the next page begins with the first number.
     let begun_at = time(row, 7).unwrap_or(Timestamp::from_micros(i64::MAX.cast_unsigned()));
     let place = Place { at: begun_at, name };
-    Ok(SessionSummary { id, first, last, runs, unfinished, created_at, updated_at, place, damage })
+    let cut = None;
+    Ok(SessionSummary { id, first, last, runs, unfinished, cut, created_at, updated_at, place, damage })
 }
 
 /// Returns a value, or an empty one if it can't be read; the first reason stays.

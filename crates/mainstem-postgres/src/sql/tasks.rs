@@ -14,6 +14,11 @@ use crate::error::{Failure, Result};
 /// Later than any clock: the executor of another node is alive, whatever our clock says.
 const ALIVE: Timestamp = Timestamp::from_micros(i64::MAX.cast_unsigned());
 
+/// Reads what the index `tasks_resumable` has; its conditions are those of the index.
+const RESUMABLE: &str = r#"SELECT record FROM tasks WHERE record LIKE '%"isResumable":true%'
+    AND record NOT LIKE '%"status":"completed"%' AND record NOT LIKE '%"status":"failed"%'
+    AND record NOT LIKE '%"status":"cancelled"%' ORDER BY created_at, id"#;
+
 fn record(row: &Row) -> Result<TaskRecord> {
     let text: &str = row.try_get(0)?;
     serde_json::from_str(text)
@@ -64,7 +69,10 @@ pub(crate) async fn list(client: &Client, filter: &TaskFilter) -> Result<Vec<Tas
         AND ($2::text IS NULL OR parent = $2) ORDER BY created_at, id";
     let (root, parent) = (filter.root.as_ref(), filter.parent.as_ref());
     let (root, parent) = (root.map(|id| id.as_str()), parent.map(|id| id.as_str()));
-    let found = query(client, sql, &[&root, &parent]).await?;
+    let found = match filter.resumable {
+        true => query(client, RESUMABLE, &[]).await?,
+        false => query(client, sql, &[&root, &parent]).await?,
+    };
     let records = found.iter().map(record);
     records.filter(|found| found.as_ref().map_or(true, |record| filter.matches(record))).collect()
 }

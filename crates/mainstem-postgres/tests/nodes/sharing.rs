@@ -5,10 +5,11 @@ use std::time::Duration;
 use futures_util::{StreamExt, future::join_all};
 use mainstem_journal::{Journal, JournalError};
 use mainstem_message::SessionId;
+use mainstem_postgres::Node;
 use mainstem_task::{ExecutorId, TaskStore};
 use mainstem_testing::{
     Postgres,
-    journal::{emit_run, open_log, read_all, text_delta},
+    journal::{agent_end, agent_start, emit_run, open_log, read_all, root_sink, text_delta},
 };
 use tokio::time::{Instant, timeout};
 
@@ -114,4 +115,44 @@ async fn an_executor_is_alive_as_long_as_its_node_whatever_the_clocks_say() {
     assert!(seen.as_micros() > 4_000_000_000_000_000, "{seen}");
     here.journal().close().await.unwrap();
     assert_eq!(there.tasks().lease(&executor).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_cut_run_is_known_until_another_begins_or_it_is_forgotten() {
+    let server = Postgres::start();
+    for forgets in [false, true] {
+        let id: SessionId = format!("s-{forgets}").parse().unwrap();
+        let node = join(&server.url()).await;
+        let log = open_log(&node.journal(), id.as_str()).await;
+        root_sink(&log, "cut").emit(agent_start());
+        node.journal().flush().await.unwrap();
+        let cut = async |node: &Node| node.journal().session(&id).await.unwrap().unwrap().cut;
+        assert_eq!(cut(&node).await, None, "it is not cut while its node has it");
+        drop(log);
+        node.journal().close().await.unwrap();
+
+        // The next node ends the run, and ends itself.
+        let next = join(&server.url()).await;
+        let log = take(&next, id.as_str()).await;
+        root_sink(&log, "cut").emit(agent_end());
+        next.journal().flush().await.unwrap();
+        assert_eq!(cut(&next).await.unwrap().as_str(), "cut");
+        assert!(!next.journal().abandoned().await.unwrap().contains(&id));
+        drop(log);
+        next.journal().close().await.unwrap();
+
+        let last = join(&server.url()).await;
+        assert!(last.journal().abandoned().await.unwrap().contains(&id));
+        let log = take(&last, id.as_str()).await;
+        if forgets {
+            last.journal().forget_cut(&id).await.unwrap();
+        } else {
+            emit_run(&log, "another", 1);
+            last.journal().flush().await.unwrap();
+        }
+        assert_eq!(cut(&last).await, None);
+        drop(log);
+        last.journal().close().await.unwrap();
+        assert!(!join(&server.url()).await.journal().abandoned().await.unwrap().contains(&id));
+    }
 }

@@ -20,13 +20,13 @@ use futures_util::{StreamExt, stream::FuturesUnordered};
 use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
 use mainstem::{
-    event::{Clock, Outcome, SystemClock},
+    event::{Clock, OnLost, Outcome, SystemClock},
     journal::{JOB_LEASE, Job, JobChange, JobRun, JobStatus, JobStore, JournalError, Take},
     message::{Failure, JobId, RunId, SessionId},
     policy::Tenant,
 };
 use mainstem_api::{Code, Endpoint, Items, Problem, RunState, RunView};
-use serde::de::DeserializeOwned;
+use serde::{Deserialize as _, de::DeserializeOwned};
 use serde_json::json;
 use tokio::{
     select,
@@ -281,12 +281,18 @@ impl AwaitedRun<'_> {
             if let Some(next) = runs.into_iter().find(|run| run.resumes.as_ref() == Some(&cut.id)) {
                 return Some(next);
             }
-            if is_given_up || is_superseded || !takes_up(self.work.app) || Instant::now() >= until {
+            if is_given_up || is_superseded || !self.is_taken_up() || Instant::now() >= until {
                 return None;
             }
             sleep(INTERVAL).await;
         }
         None
+    }
+
+    /// Returns `true` if a node takes the run's turn up once its own has ended.
+    fn is_taken_up(&self) -> bool {
+        let on_lost = &self.job.run["options"]["on_lost"];
+        takes_up(self.work.app, OnLost::deserialize(on_lost).ok())
     }
 
     async fn stop(&self, run: &RunId) {

@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use mainstem_event::{Clock, Ids, LogOptions, RandomIds, SessionLog, SystemClock};
+use mainstem_event::{Clock, Ids, LogOptions, Position, RandomIds, SessionLog, SystemClock};
 use mainstem_journal::{Journal, JournalError};
 use mainstem_message::{SessionId, TaskId};
 use mainstem_policy::{Budget, PlanMode, Prices};
@@ -131,12 +131,17 @@ impl SessionBuilder {
     pub async fn open(mut self, journal: &Arc<dyn Journal>) -> Result<Session, JournalError> {
         let id = self.id.take().unwrap_or_else(|| SessionId::from_lossy(self.ids.next("session-")));
         let record = journal.open(&id).await?;
-        let (last, is_cut) = (record.position().last, record.position().run.is_some());
-        let begun = match journal.session(&id).await? {
+        let Position { last, run, .. } = record.position();
+        let known = journal.session(&id).await?;
+        let cut = known.as_ref().and_then(|known| known.cut.clone());
+        let begun = match known {
             Some(known) => Begun { at: known.created_at, first: known.first },
             None => Begun { at: self.clock.now(), first: 1 },
         };
         let mut past = Past::read(&**journal, &id, last).await?;
+        // A process may have ended after it closed the run, and before it resumed its turn.
+        let is_cut =
+            run.is_some() || cut.is_some_and(|cut| past.runs.last().is_some_and(|run| run.id == cut));
         // Each run reads its agents again.
         let agents = match self.source.known() {
             Some(agents) => Some(agents),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mainstem_event::Timestamp;
+use mainstem_event::{OnLost, Timestamp};
 
 use super::*;
 
@@ -13,6 +13,7 @@ fn given() -> RunOptions {
         .with_attribute("desk", 7)
         .with_approval(false)
         .with_max_depth(1)
+        .with_on_lost(OnLost::Close)
         .with_budget(budget.with_cost(Cost::from_micros(500)))
 }
 
@@ -29,6 +30,7 @@ fn what_is_not_set_is_not_recorded() {
     let budget = serde_json::json!({ "tokens": 1_000, "costMicros": 500, "spawns": 3, "timeSeconds": 60 });
     let expected = serde_json::json!({
         "user": "ann", "attributes": { "desk": 7 }, "budget": budget, "unattended": true, "maxDepth": 1,
+        "onLost": "close",
     });
     assert_eq!(json, expected);
     assert_eq!(serde_json::from_value::<RunSettings>(json).unwrap(), *recorded(&given()));
@@ -43,6 +45,7 @@ fn a_resumed_run_has_what_is_left() {
     assert_eq!(options.budget, left.with_cost(Cost::from_micros(400)));
     assert_eq!((options.user.as_deref(), &options.attributes["desk"]), (Some("ann"), &7.into()));
     assert_eq!((options.spawn.is_attended, options.spawn.max_depth), (false, Some(1)));
+    assert_eq!(options.on_lost, Some(OnLost::Close));
 }
 
 #[test]
@@ -50,8 +53,10 @@ fn what_a_resumed_run_says_itself_counts_but_for_more_budget() {
     let more = Budget::default().with_tokens(5_000);
     let own =
         RunOptions::new().with_user("bob").with_attribute("desk", 8).with_force_sync(true).with_budget(more);
+    let own = own.with_on_lost(OnLost::Resume);
     let options = resumed(own, &run(Spend::default()));
     assert_eq!((options.user.as_deref(), &options.attributes["desk"]), (Some("bob"), &8.into()));
     assert_eq!((options.spawn.force_sync, options.spawn.max_depth), (true, None));
+    assert_eq!(options.on_lost, Some(OnLost::Resume));
     assert_eq!(options.budget.tokens, Some(1_000));
 }

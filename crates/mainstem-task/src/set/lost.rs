@@ -72,8 +72,8 @@ impl TaskSet {
     /// The records can't be read.
     pub async fn resumable_sessions(&self) -> Result<BTreeSet<SessionId>, TaskError> {
         let mut sessions = BTreeSet::new();
-        for record in self.0.store.list(&TaskFilter::all()).await? {
-            if record.is_resumable && self.loss(&record).await?.is_some() {
+        for record in self.0.store.list(&TaskFilter::resumable()).await? {
+            if self.loss(&record).await?.is_some() {
                 sessions.insert(record.root_session_id);
             }
         }

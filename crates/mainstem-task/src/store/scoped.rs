@@ -126,11 +126,8 @@ impl TaskStore for ScopedTaskStore {
 
     async fn list(&self, filter: &TaskFilter) -> Result<Vec<TaskRecord>, TaskError> {
         let session = |id: &Option<SessionId>| id.as_ref().map(|id| id.scoped(&self.tenant));
-        let filter = TaskFilter {
-            root: session(&filter.root),
-            parent: session(&filter.parent),
-            status: filter.status,
-        };
+        let filter =
+            TaskFilter { root: session(&filter.root), parent: session(&filter.parent), ..filter.clone() };
         let found = self.whole.list(&filter).await.map_err(|error| self.outer_error(error))?;
         Ok(found.into_iter().filter_map(|record| self.outer_record(record)).collect())
     }

@@ -39,6 +39,9 @@ pub struct RunSettings {
     /// What becomes of background tasks when the root has its answer.
     #[serde(skip_serializing_if = "Background::is_default")]
     pub background: Background,
+    /// What becomes of the run when its node ends; `None` for what the server does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_lost: Option<OnLost>,
     /// Whether approvals are refused at once, because the caller answers none.
     #[serde(skip_serializing_if = "is_false")]
     pub unattended: bool,
@@ -85,6 +88,20 @@ pub enum Background {
     Wait,
     /// They are stopped.
     Cancel,
+}
+
+/// What becomes of a run whose node ends, where nodes share the journal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(clippy::exhaustive_enums, reason = "a run is resumed or closed")]
+pub enum OnLost {
+    /// Another node resumes its turn in a new run: results that are recorded are used, and calls
+    /// that were cut off have a result that says so. A turn in which three nodes in a row have
+    /// ended is not resumed again.
+    #[default]
+    Resume,
+    /// It ends with an error; a caller may resume it.
+    Close,
 }
 
 impl RunSettings {
