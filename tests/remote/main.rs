@@ -5,6 +5,7 @@ mod agent_tools;
 mod agentscope;
 mod anywhere;
 mod broken;
+mod busy;
 mod carried;
 mod chain;
 mod contract;

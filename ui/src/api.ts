@@ -1092,6 +1092,11 @@ export interface components {
             output_schema?: unknown;
             /** @description What becomes of the run when the client that started it disconnects. */
             on_disconnect?: components["schemas"]["OnDisconnect"];
+            /**
+             * @description What becomes of the run when the server that has it ends, where servers share a database.
+             *     Default: the setting of the server.
+             */
+            on_lost?: components["schemas"]["OnLost"] | null;
         };
         /** @description The limits of an account; `None` is unlimited. */
         Budget: {
@@ -1274,6 +1279,8 @@ export interface components {
         Background: "detach" | "wait" | "cancel";
         /** @description What becomes of a run when the client that started it disconnects. */
         OnDisconnect: "continue" | "cancel";
+        /** @description What becomes of a run whose node ends, where nodes share the journal. */
+        OnLost: "resume" | "close";
         /** @description Something that happened in a session. */
         AgentEvent: {
             type: string;
@@ -1569,6 +1576,8 @@ export interface components {
             forceSync?: boolean;
             /** @description What becomes of background tasks when the root has its answer. */
             background?: components["schemas"]["Background"];
+            /** @description What becomes of the run when its node ends; `None` for what the server does. */
+            onLost?: components["schemas"]["OnLost"] | null;
             /** @description Whether approvals are refused at once, because the caller answers none. */
             unattended?: boolean;
             /** @description Rules that narrow what the run's agents may call, in the form of `mainstem_policy::Rules`. */
@@ -2366,6 +2375,7 @@ export type Rule = components['schemas']['Rule'];
 export type Pattern = components['schemas']['Pattern'];
 export type Background = components['schemas']['Background'];
 export type OnDisconnect = components['schemas']['OnDisconnect'];
+export type OnLost = components['schemas']['OnLost'];
 export type AgentEvent = components['schemas']['AgentEvent'];
 export type RunSettings = components['schemas']['RunSettings'];
 export type RunBudget = components['schemas']['RunBudget'];

@@ -219,6 +219,43 @@ async fn messages_in_one_context_take_turns() {
 }
 
 #[tokio::test]
+async fn a_client_with_the_extension_sets_the_options_of_its_run() {
+    let rig = rig(script()).await;
+    for (number, (given, has_extension, refused)) in [
+        (json!({ "options": { "user": "ann", "max_depth": 99 } }), true, ""),
+        (json!({}), true, ""),
+        (json!({ "options": { "user": 5 } }), true, "expected a string"),
+        (json!({ "options": { "usr": "ann" } }), true, "unknown field `usr`"),
+        (json!(5), true, "expected struct"),
+        // It means nothing without the extension.
+        (json!({ "options": { "user": 5 } }), false, ""),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let mut params = message("greet");
+        params["message"]["contextId"] = json!(format!("c-{number}"));
+        params["metadata"] = json!({ "desk": 7, EVENTS: given });
+        let mut request = rpc(&rig, "SendMessage", params);
+        if has_extension {
+            request = request.header("a2a-extensions", EVENTS);
+        }
+        let answer: Value = request.send().await.unwrap().json().await.unwrap();
+        if refused.is_empty() {
+            assert_eq!(answer["result"]["task"]["status"]["state"], "TASK_STATE_COMPLETED", "{answer}");
+            let path = format!("/v1/sessions/c-{number}/events?follow=false&kind=agent_start");
+            let events = rig.ask(Method::GET, &path).send().await.unwrap().text().await.unwrap();
+            assert!(events.contains(r#""attributes":{"desk":7}"#), "{events}");
+            assert_eq!(events.contains(r#""user":"ann""#), number == 0, "{events}");
+        } else {
+            let error = answer["error"]["message"].as_str().unwrap_or_default();
+            let is_told = error.contains(EVENTS) && error.contains(refused);
+            assert!(answer["error"]["code"] == -32602 && is_told, "{answer}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_reader_with_the_extension_goes_on_behind_any_event() {
     let rig = rig(script()).await;
     let read = async |method, path: &str, after: Option<u64>, body: Option<Value>| {

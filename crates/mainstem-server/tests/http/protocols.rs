@@ -17,6 +17,43 @@ async fn rig(protocol: Protocol) -> Rig {
     Rig::start(fleet(model), |builder| builder.with_protocol(protocol)).await
 }
 
+/// An endpoint of each protocol.
+const ENDPOINTS: &[(Protocol, &str)] = &[
+    (Protocol::AgUi, "/ag-ui"),
+    (Protocol::A2a, "/a2a"),
+    (Protocol::AgentProtocol, "/tasks"),
+    (Protocol::LangGraph, "/lg/threads/search"),
+    (Protocol::Fleet, "/v1/orchestrate"),
+    #[cfg(feature = "mcp")]
+    (Protocol::Mcp, "/mcp"),
+];
+
+#[tokio::test]
+async fn a_protocol_is_off_unless_enabled_and_refuses_strangers() {
+    let initialize = json!({
+        "jsonrpc": "2.0", "id": 1, "method": "initialize",
+        "params": { "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } },
+    });
+    for &(protocol, path) in ENDPOINTS {
+        let on = rig(protocol).await;
+        let others = ENDPOINTS.iter().find(|(other, _)| *other != protocol).unwrap();
+        let off = rig(others.0).await;
+        let ask = async |request: reqwest::RequestBuilder| {
+            let request = request.header("accept", "application/json, text/event-stream");
+            request.json(&initialize).send().await.unwrap().status().as_u16()
+        };
+        let known = ask(on.ask(Method::POST, path)).await;
+        assert!(![401, 403, 404, 405].contains(&known), "{protocol}: {known}");
+        assert_eq!(ask(off.ask(Method::POST, path)).await, 404, "{protocol}");
+        assert_eq!(ask(on.stranger(Method::POST, path)).await, 401, "{protocol}");
+        assert_eq!(ask(on.stranger(Method::POST, path).bearer_auth("wrong")).await, 401, "{protocol}");
+        // As pages of other sites would send it.
+        let foreign = on.ask(Method::POST, path).header("origin", "https://evil.example");
+        assert_eq!(ask(foreign).await, 403, "{protocol}");
+        assert_eq!(on.live_runs(), 0, "{protocol}");
+    }
+}
+
 async fn status(rig: &Rig, run: &str) -> Value {
     rig.get_json(&format!("/v1/runs/{run}")).await["status"].take()
 }
