@@ -188,7 +188,10 @@ impl Connection {
                 let detail = format!("{status}: the server is at {}; use that address", shown(&location));
                 Problem::new(Code::Other("redirected".into()), detail)
             }
-            None => problem(status, &self.body(response).await.unwrap_or_default()),
+            None => {
+                let wait = asked_wait(response.headers());
+                problem(status, wait, &self.body(response).await.unwrap_or_default())
+            }
         };
         Err(Error::refused(self.shown.to_string(), problem))
     }
@@ -211,15 +214,25 @@ impl Connection {
     }
 }
 
-/// Returns the problem of a response, which a proxy may have written.
-fn problem(status: StatusCode, body: &[u8]) -> Problem {
-    serde_json::from_slice(body).unwrap_or_else(|_| {
+/// Returns `Retry-After` in seconds (RFC 9110, section 10.2.3).
+fn asked_wait(headers: &HeaderMap) -> Option<u64> {
+    headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()
+}
+
+/// Returns the problem of a response, which a proxy may have written. `wait` is what its headers
+/// ask for, in seconds.
+fn problem(status: StatusCode, wait: Option<u64>, body: &[u8]) -> Problem {
+    let mut problem: Problem = serde_json::from_slice(body).unwrap_or_else(|_| {
         let detail = format!("{status}; the answer is not from a Mainstem server");
         let mut problem = Problem::new(Code::Other("http".into()), detail);
         problem.status = status.as_u16();
         problem.title = status.canonical_reason().unwrap_or("Error").to_owned();
         problem
-    })
+    });
+    if let Some(seconds) = wait {
+        problem.more.entry("retry_after_ms").or_insert_with(|| seconds.saturating_mul(1_000).into());
+    }
+    problem
 }
 
 /// Returns the text of an invalid address, in which a password can't be found.
