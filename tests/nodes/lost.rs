@@ -1,5 +1,5 @@
-//! What becomes of runs whose server is killed: they are resumed or closed, as their server or their
-//! caller says, and a turn that ends servers is given up.
+//! What becomes of runs whose server is killed: they are resumed or closed, as their server or
+//! their caller says, and a turn that ends servers is given up.
 
 use std::time::Duration;
 

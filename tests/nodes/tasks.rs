@@ -45,7 +45,7 @@ async fn far() -> String {
     url
 }
 
-/// The records in the database, which no server is asked for.
+/// Reads the records from the database.
 fn recorded(cluster: &Cluster) -> Vec<TaskRecord> {
     let rows = cluster.database.sql("SELECT record FROM mainstem.tasks ORDER BY created_at");
     rows.lines().map(|row| serde_json::from_str(row).unwrap()).collect()

@@ -1,4 +1,5 @@
-//! Servers that refuse for a moment: a request is sent again when they say, and has its effect once.
+//! Servers that refuse for a moment: a request is sent again when they say, and has its effect
+//! once.
 
 use std::{
     collections::HashSet,

@@ -13,8 +13,8 @@ use serde_json::Value;
 /// `Last-Event-ID` goes on behind that event, also for a task that is over.
 ///
 /// A request that begins a task can have an object with `options` in its metadata under this URI:
-/// those of a run of `/v1`, such as its user, attributes, budget and rules. A `max_depth` beyond the
-/// server's means the server's.
+/// those of a run of `/v1`, such as its user, attributes, budget and rules. A `max_depth` beyond
+/// the server's means the server's.
 pub const URI: &str = "https://github.com/mainstem-rs/mainstem/a2a/events/v1";
 
 /// Metadata of the protocol's objects.

@@ -344,8 +344,8 @@ pub struct SessionSummary {
     pub runs: u64,
     /// The run that has begun and not ended: one that is active, or was cut.
     pub unfinished: Option<RunId>,
-    /// The run that was cut off when its process ended, if processes share the journal: from the next
-    /// opening of the session on, until a run has begun since.
+    /// The run that was cut off when its process ended, if processes share the journal: from the
+    /// next opening of the session on, until a run has begun since.
     pub cut: Option<RunId>,
     /// Time of the first event, which retention may have deleted since.
     pub created_at: Timestamp,

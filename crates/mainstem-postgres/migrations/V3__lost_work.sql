@@ -1,5 +1,5 @@
--- The run of a session that was cut off when its node ended, from the next opening of the session on,
--- until a run has begun since, or its turn is not to be resumed.
+-- The run of a session that was cut off when its node ended: from the next opening of the session
+-- on, until a run has begun since, or its turn is not to be resumed.
 ALTER TABLE sessions ADD COLUMN cut text COLLATE "C";
 CREATE INDEX sessions_with_cut ON sessions (no) WHERE cut IS NOT NULL;
 

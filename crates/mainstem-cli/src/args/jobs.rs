@@ -151,8 +151,8 @@ pub(crate) struct Worker {
     /// then work in a directory of their own, which is empty at first.
     #[arg(long, value_name = "DIR|URL")]
     pub(crate) session_files: Option<String>,
-    /// What becomes of a run whose process has ended, with a database: another one resumes its turn,
-    /// or closes it. A run can have a setting of its own.
+    /// What becomes of a run whose process has ended, with a database: another one resumes its
+    /// turn, or closes it. A run can have a setting of its own.
     #[arg(long, value_name = "WHAT", value_enum, default_value_t)]
     pub(crate) on_lost: Lost,
     #[command(flatten)]

@@ -46,8 +46,8 @@ pub(crate) struct Serve {
     /// then work in a directory of their own, which is empty at first.
     #[arg(long, value_name = "DIR|URL", requires = "journal")]
     pub(crate) session_files: Option<String>,
-    /// What becomes of a run whose server has ended, with a database: another one resumes its turn,
-    /// or closes it. A run can have a setting of its own.
+    /// What becomes of a run whose server has ended, with a database: another one resumes its
+    /// turn, or closes it. A run can have a setting of its own.
     #[arg(long, value_name = "WHAT", value_enum, default_value_t, requires = "journal")]
     pub(crate) on_lost: Lost,
     /// How many jobs run at once, of those that `mainstem jobs` and `POST /v1/jobs` have stored in

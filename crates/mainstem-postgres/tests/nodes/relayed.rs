@@ -32,7 +32,7 @@ async fn a_request_whose_node_ends_after_it_took_it_fails_and_is_not_taken_again
             taken.answer.send(b"part".to_vec()).await.unwrap();
         }
         proxy.cut();
-        let read = timeout(LEASE * 3, reading).await.expect("it does not wait for ever").unwrap();
+        let read = timeout(LEASE * 3, reading).await.expect("its wait has an end").unwrap();
         let error = read.unwrap_err();
         assert!(error.to_string().contains("what was asked may be done"), "{error}");
         proxy.heal();
@@ -44,7 +44,7 @@ async fn a_request_whose_node_ends_after_it_took_it_fails_and_is_not_taken_again
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_that_nobody_takes_can_be_done_by_another_node() {
+async fn a_request_that_is_not_taken_can_be_done_by_another_node() {
     let server = Postgres::start();
     let proxy = Proxy::before([server.port()]).await;
     let (cut, there) = (join(&server.url_at(proxy.port())).await, join(&server.url()).await);
@@ -52,7 +52,7 @@ async fn a_request_that_nobody_takes_can_be_done_by_another_node() {
     let id: SessionId = "s".parse().unwrap();
     let relay = there.journal().relay().unwrap();
     proxy.cut();
-    let answer = timeout(LEASE * 3, relay.ask(&id, WHAT.to_vec())).await.expect("it does not wait for ever");
+    let answer = timeout(LEASE * 3, relay.ask(&id, WHAT.to_vec())).await.expect("its wait has an end");
     assert!(answer.unwrap().is_none());
     let opened = there.journal().open(&id).await;
     assert!(opened.is_ok(), "{:?}", opened.err());

@@ -17,15 +17,14 @@ async fn rig(protocol: Protocol) -> Rig {
     Rig::start(fleet(model), |builder| builder.with_protocol(protocol)).await
 }
 
-/// An endpoint of each protocol.
-const ENDPOINTS: &[(Protocol, &str)] = &[
-    (Protocol::AgUi, "/ag-ui"),
-    (Protocol::A2a, "/a2a"),
-    (Protocol::AgentProtocol, "/tasks"),
-    (Protocol::LangGraph, "/lg/threads/search"),
-    (Protocol::Fleet, "/v1/orchestrate"),
-    #[cfg(feature = "mcp")]
-    (Protocol::Mcp, "/mcp"),
+/// An endpoint of each protocol. A build without `mcp` does not know its name.
+const ENDPOINTS: [(&str, &str); 6] = [
+    ("agui", "/ag-ui"),
+    ("a2a", "/a2a"),
+    ("agent-protocol", "/tasks"),
+    ("langgraph", "/lg/threads/search"),
+    ("fleet", "/v1/orchestrate"),
+    ("mcp", "/mcp"),
 ];
 
 #[tokio::test]
@@ -34,10 +33,10 @@ async fn a_protocol_is_off_unless_enabled_and_refuses_strangers() {
         "jsonrpc": "2.0", "id": 1, "method": "initialize",
         "params": { "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } },
     });
-    for &(protocol, path) in ENDPOINTS {
+    let known = ENDPOINTS.iter().filter_map(|(name, path)| Some((name.parse::<Protocol>().ok()?, path)));
+    for (protocol, path) in known {
         let on = rig(protocol).await;
-        let others = ENDPOINTS.iter().find(|(other, _)| *other != protocol).unwrap();
-        let off = rig(others.0).await;
+        let off = rig(if protocol == Protocol::AgUi { Protocol::Fleet } else { Protocol::AgUi }).await;
         let ask = async |request: reqwest::RequestBuilder| {
             let request = request.header("accept", "application/json, text/event-stream");
             request.json(&initialize).send().await.unwrap().status().as_u16()
