@@ -7,7 +7,7 @@ use futures_util::{StreamExt, TryStreamExt};
 use mainstem::{
     api::{AnySession, EventQuery, Host, JobState, NewJob, NewRun, RunOptions, RunState, RunView},
     client::Server,
-    event::{EventKind, OnLost},
+    event::{CancelReason, EventKind, OnLost},
     journal::Journal,
     message::SessionId,
     prelude::*,
@@ -175,15 +175,45 @@ async fn a_turn_whose_run_another_process_has_ended_is_resumed_by_a_server() {
     assert!(session.runs()[0].end.is_some());
     drop(session);
     node.journal().close().await.unwrap();
-    let stored = || cluster.database.sql("SELECT runs, cut IS NOT NULL, run IS NULL FROM mainstem.sessions");
-    assert_eq!(stored(), "1|t|t");
+    let stored = || cluster.database.sql("SELECT runs, cut IS NOT NULL FROM mainstem.sessions");
+    assert_eq!(stored(), "1|t");
     // The server is not asked.
     cluster.servers[1].resume();
     let begun = Instant::now();
-    while stored() != "2|f|f" {
+    while stored() != "2|f" {
         assert!(begun.elapsed() < Duration::from_secs(15), "{}", stored());
         sleep(Duration::from_millis(100)).await;
     }
     let runs = Server::at(&cluster.address_of(1)).unwrap().open("s").unwrap().runs().await.unwrap();
     assert_eq!(runs[1].resumes.as_ref(), Some(&runs[0].id), "{runs:?}");
+}
+
+/// A run that is cancelled in the queue comes after the run that is cut off, and says nothing of it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_that_never_began_does_not_decide_what_becomes_of_the_turn() {
+    for (on_lost, expected) in [(OnLost::Close, "1|f"), (OnLost::Resume, "2|f")] {
+        let mut cluster = match on_lost {
+            OnLost::Close => Cluster::start(2).await,
+            OnLost::Resume => Cluster::that_close(2).await,
+        };
+        let first = Server::at(&cluster.address_of(0)).unwrap().open("s").unwrap();
+        let cut = first.run(run(Some(on_lost))).await.unwrap().run;
+        until_asked(&first).await;
+        let queued = first.run(NewRun { queue: true, ..NewRun::new("later") }).await.unwrap().run;
+        queued.cancel(CancelReason::user("the test")).await.unwrap();
+        while !queued.view().await.unwrap().status.is_over() {
+            sleep(Duration::from_millis(20)).await;
+        }
+        cluster.servers[0].kill();
+        let is_open = format!("SELECT coalesce(run, '') = '{}' FROM mainstem.sessions", cut.id());
+        let begun = Instant::now();
+        while cluster.database.sql(&is_open) == "t" {
+            assert!(begun.elapsed() < Duration::from_secs(15), "{on_lost:?}");
+            sleep(Duration::from_millis(100)).await;
+        }
+        // Long enough for another run to begin. The run that never began counts as one there.
+        sleep(Duration::from_secs(3)).await;
+        let sql = "SELECT runs - 1, cut IS NOT NULL FROM mainstem.sessions";
+        assert_eq!(cluster.database.sql(sql), expected, "{on_lost:?}");
+    }
 }

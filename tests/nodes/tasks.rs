@@ -16,7 +16,7 @@ use mainstem_testing::{laws, render};
 use serde_json::{Map, Value, json};
 use tokio::{
     net::TcpListener,
-    time::{Instant, sleep},
+    time::{Instant, sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -98,6 +98,29 @@ async fn a_task_at_a_remote_is_continued_by_a_server_that_lives() {
     let events = events(&left).await;
     let ends = |event: &&AgentEvent| event.depth() == 1 && matches!(event.kind, EventKind::AgentEnd { .. });
     assert_eq!(events.iter().filter(ends).count(), 1, "{}", render(&events));
+}
+
+/// Whatever a server looks for first, its turn is resumed and its task is continued.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_turn_with_a_task_at_a_remote_is_resumed() {
+    let mut cluster = Cluster::with_far(3, &far().await).await;
+    let at = |server: usize| Server::at(&cluster.address_of(server)).unwrap().open("s").unwrap();
+    at(0).run(NewRun::new("<far> and wait")).await.unwrap();
+    let was = until("it asks", &cluster, |task| task.status == TaskStatus::WaitingConfirm).await;
+    let both = async {
+        while at(0).fleet().await.unwrap().confirmations.len() < 2 {
+            sleep(Duration::from_millis(50)).await;
+        }
+    };
+    timeout(TAKEN_OVER, both).await.expect("the leader asks, too");
+    cluster.servers[0].kill();
+    until("it has another executor", &cluster, |task| task.executor != was.executor).await;
+    let runs = || cluster.database.sql("SELECT runs FROM mainstem.sessions");
+    let begun = Instant::now();
+    while runs() != "2" {
+        assert!(begun.elapsed() < TAKEN_OVER, "{}", runs());
+        sleep(Duration::from_millis(50)).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

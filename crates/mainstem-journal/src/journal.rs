@@ -120,8 +120,9 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
     /// If they can't be read.
     async fn abandoned(&self) -> Result<Vec<SessionId>, JournalError>;
 
-    /// Forgets that a session has a run that was [cut off](SessionSummary::cut): its turn is not to
-    /// be resumed. The next run of the session does the same.
+    /// Forgets that a session, which is open here, has a run that was [cut
+    /// off](SessionSummary::cut): its turn is not to be resumed. The next run of the session does
+    /// the same.
     ///
     /// # Errors
     /// If the store can't be written.

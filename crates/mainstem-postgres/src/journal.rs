@@ -216,7 +216,7 @@ impl Journal for PostgresJournal {
     async fn forget_cut(&self, session: &SessionId) -> Result<(), JournalError> {
         let id = session.clone();
         let forget = |shared: Arc<Shared>| async move {
-            repeat(|| async { sql::forget_cut(&shared.client().await?, &id).await }).await
+            repeat(|| async { sql::forget_cut(&shared.client().await?, &id, shared.no()).await }).await
         };
         self.serve("write to", forget).await
     }

@@ -48,11 +48,13 @@ impl Settings {
     /// its form with keywords. `sslmode` is `disable`, `prefer` (TLS if the server has it) or
     /// `require`; with TLS the server's certificate and its name are always verified, so
     /// `verify-ca` and `verify-full` are the same as `require`. `sslrootcert` is a file with the
-    /// certificates of authorities (PEM), which replace the system's.
+    /// certificates of authorities (PEM), which replace the system's; it means `require` unless
+    /// there is a mode.
     ///
     /// # Errors
     /// [`Error::Settings`]. It does not contain the URL, which may have a password.
     pub fn parse(url: &str) -> Result<Self, Error> {
+        let is_tls = url.contains("sslrootcert=") && !url.contains("sslmode=");
         let (url, roots) = without_roots(url);
         let url = url.replace("sslmode=verify-full", "sslmode=require");
         let url = url.replace("sslmode=verify-ca", "sslmode=require");
@@ -60,6 +62,9 @@ impl Settings {
         let Some(place) = place(&config) else {
             return Err(Error::Settings("it names no host".to_owned()));
         };
+        if is_tls {
+            config.ssl_mode(SslMode::Require);
+        }
         config.application_name("mainstem").connect_timeout(CONNECT_TIMEOUT).tcp_user_timeout(SILENCE);
         config.keepalives_idle(SILENCE).keepalives_interval(Duration::from_secs(2)).keepalives_retries(3);
         Ok(Self { config, roots, place, name: host_name(), lease: LEASE, connections: CONNECTIONS })
@@ -122,7 +127,7 @@ impl fmt::Debug for Settings {
 }
 
 /// Takes `sslrootcert`, which the client does not know, out of a URL or its form with keywords.
-/// `system` has the meaning of libpq: the system's certificates.
+/// `system` means the system's certificates, as in libpq.
 fn without_roots(url: &str) -> (String, Option<PathBuf>) {
     const NAME: &str = "sslrootcert=";
     let (head, parameters, separator) = match (url.contains("://"), url.split_once('?')) {

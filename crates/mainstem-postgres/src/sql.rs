@@ -112,9 +112,10 @@ pub(crate) async fn abandoned(client: &Client) -> Result<Vec<SessionId>> {
     Ok(names.into_iter().filter_map(|name| session_id(name).ok()).collect())
 }
 
-/// Forgets that a session has a run that was cut off.
-pub(crate) async fn forget_cut(client: &Client, session: &SessionId) -> Result<()> {
-    query(client, "UPDATE sessions SET cut = NULL WHERE name = $1", &[&session.as_str()]).await.map(drop)
+/// Forgets that a session has a run that was cut off, if the node has the session open.
+pub(crate) async fn forget_cut(client: &Client, session: &SessionId, node: i64) -> Result<()> {
+    let sql = "UPDATE sessions SET cut = NULL WHERE name = $1 AND node = $2";
+    query(client, sql, &[&session.as_str(), &node]).await.map(drop)
 }
 
 /// Returns the number of a session that has had an event.

@@ -224,7 +224,7 @@ async fn update_heads(change: &Transaction<'_>, parts: &BTreeMap<i64, Part>) -> 
     let begun_at = of(parts, |part| signed(part.head.begun_at.as_micros()));
     let sql = "UPDATE sessions s SET last = u.last, updated_at = u.at, run = u.run, streams = u.streams,
             runs = u.runs, created_at = u.created_at, begun_at = u.begun_at,
-            cut = CASE WHEN u.runs = s.runs THEN s.cut END
+            cut = CASE WHEN u.run IS NULL OR u.run = s.cut THEN s.cut END
         FROM unnest($1::int8[], $2::int8[], $3::int8[], $4::int8[], $5::int8[], $6::text[], $7::int8[],
             $8::int8[], $9::int8[], $10::int8[])
             AS u(no, epoch, before, last, at, run, streams, runs, created_at, begun_at)

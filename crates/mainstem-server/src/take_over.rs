@@ -1,17 +1,24 @@
 //! Sessions whose node has ended in the middle of a run: another node takes them over.
 
-use std::{convert::Infallible, future::pending, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeSet, HashMap},
+    convert::Infallible,
+    future::pending,
+    iter,
+    sync::Arc,
+    time::Duration,
+};
 
 use mainstem::{
     Harness,
     event::OnLost,
-    journal::Journal,
+    journal::{Journal, JournalError},
     message::{Failure, SessionId, TenantName},
     policy::{Share, Tenant},
     prelude::{RunOptions, Session},
-    session::OpenError,
+    session::{OpenError, RunRecord},
 };
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use crate::{
     app::App,
@@ -23,6 +30,9 @@ const INTERVAL: Duration = Duration::from_secs(2);
 
 /// The interval of a process that does not share its journal.
 const INTERVAL_ALONE: Duration = Duration::from_secs(30);
+
+/// How long a session is left alone that could not be opened.
+const PAUSE: Duration = Duration::from_secs(8);
 
 /// How often in a row a turn is taken up that ended with its node: the turn itself may be what ends
 /// nodes.
@@ -48,21 +58,60 @@ fn interval(app: &App) -> Duration {
     if is_shared(app) { INTERVAL } else { INTERVAL_ALONE }
 }
 
-/// Continues the background tasks that go on at remote agents since their executor has ended;
-/// never returns.
-pub(crate) async fn continue_tasks(app: &App) -> Infallible {
-    // The store that nodes share has the tasks of all tenants.
-    let tenants = app.tokens.tenants().filter(|_| !is_shared(app));
-    let tenants: Vec<_> = tenants.filter_map(|tenant| app.harness.tenant(tenant).ok()).collect();
+/// Continues the background tasks that go on at remote agents since their executor has ended, by
+/// opening their sessions; never returns.
+pub(crate) async fn continue_tasks(app: &Arc<App>) -> Infallible {
+    // A store that tenants share has the tasks of all.
+    let tenants: BTreeSet<_> = app.tokens.tenants().filter(|_| !is_shared(app)).collect();
+    let tenants = tenants.into_iter().filter_map(|tenant| {
+        Some((Some(tenant.parse::<TenantName>().ok()?), app.harness.tenant(tenant).ok()?))
+    });
+    let harnesses: Vec<(Tenant, Harness)> = iter::once((None, app.harness.clone())).chain(tenants).collect();
+    // When a session is tried again that another node has, or that can't be opened.
+    let mut later = HashMap::new();
     loop {
-        for harness in std::iter::once(&app.harness).chain(&tenants) {
-            match harness.continue_tasks().await {
-                Ok(0) => {}
-                Ok(sessions) => tracing::info!(sessions, "continuing tasks at remote agents"),
-                Err(error) => tracing::warn!(%error, "can't read which tasks go on at remote agents"),
-            }
+        later.retain(|_, at| Instant::now() < *at);
+        for (tenant, harness) in &harnesses {
+            continue_tasks_of(app, tenant, harness, &mut later).await;
         }
         sleep(interval(app)).await;
+    }
+}
+
+async fn continue_tasks_of(
+    app: &Arc<App>,
+    tenant: &Tenant,
+    harness: &Harness,
+    later: &mut HashMap<SessionId, Instant>,
+) {
+    let sessions = match harness.tasks().resumable_sessions().await {
+        Ok(sessions) => sessions,
+        Err(error) => {
+            tracing::warn!(%error, "can't read which tasks go on at remote agents");
+            return;
+        }
+    };
+    for id in sessions {
+        let found = match tenant {
+            Some(_) => Some((tenant.clone(), harness.clone(), id.clone())),
+            None => of_tenant(app, &id),
+        };
+        let Some((tenant, harness, own)) = found else { continue };
+        if harness.sessions().get(&own).is_some() || later.contains_key(&id) {
+            continue;
+        }
+        match harness.sessions().find(&own).await {
+            Ok(Some(session)) => {
+                tracing::info!(session = %id, "continuing its tasks at remote agents");
+                take_up(app, &session, &tenant).await;
+                continue;
+            }
+            Ok(None) | Err(OpenError::Journal(JournalError::Busy { .. })) => {}
+            Err(error) => {
+                tracing::warn!(session = %id, %error, "a session with a task at a remote can't be opened");
+            }
+        }
+        later.insert(id, Instant::now() + PAUSE);
     }
 }
 
@@ -109,8 +158,10 @@ pub(crate) async fn take_up_turn(
     if !is_shared(app) || !session.has_cut_run() {
         return true;
     }
-    let last = session.runs().into_iter().next_back();
-    let resumes = takes_up(app, last.and_then(|run| run.settings.on_lost));
+    let last = begun(session).pop();
+    // Another run may have begun since; and a turn is not resumed because a compaction was cut off.
+    let last = last.filter(|run| is_cut(error_of(run)) && !run.settings.compacts);
+    let resumes = last.is_some_and(|run| takes_up(app, run.settings.on_lost));
     let share = resumes.then(|| app.admit(tenant)).transpose();
     let Ok(share) = share else { return false };
     if !session.take_cut_run() {
@@ -125,10 +176,21 @@ pub(crate) async fn take_up_turn(
     true
 }
 
+/// Returns the runs that have begun, in order.
+fn begun(session: &Session) -> Vec<RunRecord> {
+    let mut runs = session.runs();
+    runs.retain(|run| !run.never_began);
+    runs
+}
+
+fn error_of(run: &RunRecord) -> Option<&Failure> {
+    run.end.as_ref()?.error.as_ref()
+}
+
 /// Begins a run that resumes the session's last turn, unless that turn ends nodes.
 fn resume(app: &Arc<App>, session: &Session, share: Share) -> bool {
     let id = session.id();
-    if is_given_up(session.runs().iter().map(|run| run.end.as_ref().and_then(|end| end.error.as_ref()))) {
+    if is_given_up(begun(session).iter().map(error_of)) {
         tracing::warn!(session = %id, "{MOST} nodes have ended in this turn; it is not resumed again");
         return false;
     }
@@ -158,8 +220,8 @@ pub(crate) fn is_cut(error: Option<&Failure>) -> bool {
     error.is_some_and(|error| error.code == "restarted")
 }
 
-/// Returns `true` if the latest runs have ended with their processes; `errors` are those of a
-/// session's runs, in order.
+/// Returns `true` if the latest runs have ended with their processes; `errors` are those of the runs
+/// of a session that have begun, in order.
 pub(crate) fn is_given_up<'a>(errors: impl DoubleEndedIterator<Item = Option<&'a Failure>>) -> bool {
     errors.rev().take_while(|error| is_cut(*error)).count() >= MOST
 }

@@ -71,7 +71,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
 /// A leader that, turn by turn, looks at its files and starts two children, writes a file and asks
 /// for an approval, and answers. In a session that begins with `<far>` or `<kid>`, it starts that
-/// agent in the background, once.
+/// agent in the background, once; then it asks for an approval if it is told to wait.
 fn script() -> ScriptedModel {
     let spawn = |task: &str| json!({ "agent_id": "kid", "task": task });
     let turn = |number: usize| match number % 3 {
@@ -88,17 +88,19 @@ fn script() -> ScriptedModel {
         _ => Turn::new().pace(Duration::from_millis(5)).say("That is all that there is to say about it."),
     };
     let words = "one two three four five six seven eight nine ten";
-    let background = |agent: &str| {
+    let background = |agent: &str, waits: bool| {
         let spawn = json!({ "agent_id": agent, "task": "look slowly", "timeout_seconds": 0 });
         let turn = move |number: usize| match number {
             0 => Turn::new().call("agent_spawn", spawn.clone()),
+            1 if waits => Turn::new().call("poke", json!({})),
             _ => Turn::new().text("Begun."),
         };
         (0..TURNS).map(turn)
     };
     ScriptedModel::new()
-        .agent_on("main", "<far>", background("far"))
-        .agent_on("main", "<kid>", background("kid"))
+        .agent_on("main", "<far> and wait", background("far", true))
+        .agent_on("main", "<far>", background("far", false))
+        .agent_on("main", "<kid>", background("kid", false))
         .agent("main", (0..TURNS).map(turn))
         .agent_on("kid", "slowly", [Turn::new().pace(Duration::from_millis(300)).say(words)])
         .agent("kid", [Turn::new().pace(Duration::from_millis(15)).say(words)])

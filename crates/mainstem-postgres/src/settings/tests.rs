@@ -23,7 +23,7 @@ fn a_place_has_no_password_and_an_error_no_url() {
             SslMode::Require,
         ),
         ("postgres://db?sslmode=verify-full&sslrootcert=ca.pem", Some("ca.pem"), SslMode::Require),
-        ("postgres://db?sslrootcert=system", None, SslMode::Prefer),
+        ("postgres://db?sslrootcert=system", None, SslMode::Require),
         ("host=db sslrootcert='/ca.pem' sslmode=require", Some("/ca.pem"), SslMode::Require),
     ] {
         let settings = Settings::parse(url).unwrap();

@@ -147,7 +147,9 @@ async fn a_cut_run_is_known_until_another_begins_or_it_is_forgotten() {
         if forgets {
             last.journal().forget_cut(&id).await.unwrap();
         } else {
-            emit_run(&log, "another", 1);
+            root_sink(&log, "another").emit(agent_start());
+            last.journal().flush().await.unwrap();
+            root_sink(&log, "another").emit(agent_end());
             last.journal().flush().await.unwrap();
         }
         assert_eq!(cut(&last).await, None);

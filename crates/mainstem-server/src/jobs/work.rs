@@ -275,9 +275,15 @@ impl AwaitedRun<'_> {
                 Answer::Later(_) => Vec::new(),
                 Answer::Refused(_) => return None,
             };
-            let is_given_up = is_given_up(runs.iter().map(|run| run.error.as_ref()));
-            let begun = |run: &&RunView| run.status != RunState::Queued;
-            let is_superseded = runs.iter().rfind(begun).is_some_and(|last| last.id != cut.id);
+            // One that was cancelled in the queue has used nothing.
+            let has_begun = |run: &&RunView| match run.status {
+                RunState::Queued => false,
+                RunState::Cancelled => run.usage.is_some(),
+                _ => true,
+            };
+            let mut begun = runs.iter().filter(has_begun);
+            let is_given_up = is_given_up(begun.clone().map(|run| run.error.as_ref()));
+            let is_superseded = begun.next_back().is_some_and(|last| last.id != cut.id);
             if let Some(next) = runs.into_iter().find(|run| run.resumes.as_ref() == Some(&cut.id)) {
                 return Some(next);
             }

@@ -10,7 +10,7 @@ use std::{
 
 use mainstem_event::{Clock, Ids, LogOptions, Position, RandomIds, SessionLog, SystemClock};
 use mainstem_journal::{Journal, JournalError};
-use mainstem_message::{SessionId, TaskId};
+use mainstem_message::{RunId, SessionId, TaskId};
 use mainstem_policy::{Budget, PlanMode, Prices};
 use mainstem_subagent::{Fleet, Limits};
 use mainstem_task::TaskSet;
@@ -139,9 +139,7 @@ impl SessionBuilder {
             None => Begun { at: self.clock.now(), first: 1 },
         };
         let mut past = Past::read(&**journal, &id, last).await?;
-        // A process may have ended after it closed the run, and before it resumed its turn.
-        let is_cut =
-            run.is_some() || cut.is_some_and(|cut| past.runs.last().is_some_and(|run| run.id == cut));
+        let is_cut = run.is_some() || is_left_cut(&**journal, &id, cut, &past).await;
         // Each run reads its agents again.
         let agents = match self.source.known() {
             Some(agents) => Some(agents),
@@ -255,4 +253,17 @@ impl fmt::Debug for SessionBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SessionBuilder").field("id", &self.id).finish_non_exhaustive()
     }
+}
+
+/// Returns `true` if the last run was cut off, and an earlier process has ended it without
+/// resuming its turn. A mark of an earlier run is removed.
+async fn is_left_cut(journal: &dyn Journal, id: &SessionId, cut: Option<RunId>, past: &Past) -> bool {
+    let Some(cut) = cut else { return false };
+    if past.runs.iter().rfind(|run| !run.never_began).is_some_and(|last| last.id == cut) {
+        return true;
+    }
+    if let Err(error) = journal.forget_cut(id).await {
+        tracing::warn!(session = %id, %error, "a run that was cut off long ago can't be forgotten");
+    }
+    false
 }

@@ -2,7 +2,7 @@
 //! opened.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeSet, HashSet},
     sync::{Arc, Weak},
 };
 
@@ -71,10 +71,16 @@ impl TaskSet {
     /// # Errors
     /// The records can't be read.
     pub async fn resumable_sessions(&self) -> Result<BTreeSet<SessionId>, TaskError> {
-        let mut sessions = BTreeSet::new();
+        let (mut sessions, mut alive) = (BTreeSet::new(), HashSet::new());
         for record in self.0.store.list(&TaskFilter::resumable()).await? {
+            // An executor has many tasks.
+            if alive.contains(&record.executor) {
+                continue;
+            }
             if self.loss(&record).await?.is_some() {
                 sessions.insert(record.root_session_id);
+            } else if record.executor.as_ref().is_some_and(|executor| *executor != self.0.executor) {
+                alive.insert(record.executor);
             }
         }
         Ok(sessions)

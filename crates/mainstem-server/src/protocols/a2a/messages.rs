@@ -10,7 +10,7 @@ use mainstem_a2a::{
     input,
     sdk::{SendMessageConfiguration, SendMessageRequest, SendMessageResponse, new_context_id},
 };
-use mainstem_api::{AnySession, Input, NewRun, NewToolResult, RunOptions};
+use mainstem_api::{AnySession, Input, NewRun, NewToolResult, OnDisconnect, RunOptions};
 use serde::Deserialize;
 
 use super::{
@@ -125,6 +125,8 @@ fn new_run(
     let most = call.caller.harness.limits().max_depth;
     options.max_depth = options.max_depth.map(|depth| depth.min(most));
     options.attributes.extend(metadata);
+    // A task goes on without its reader.
+    options.on_disconnect = OnDisconnect::default();
     Ok(NewRun {
         agent: tenant.filter(|agent| !agent.is_empty()),
         input: Some(Input(input)),
