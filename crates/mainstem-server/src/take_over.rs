@@ -220,8 +220,8 @@ pub(crate) fn is_cut(error: Option<&Failure>) -> bool {
     error.is_some_and(|error| error.code == "restarted")
 }
 
-/// Returns `true` if the latest runs have ended with their processes; `errors` are those of the runs
-/// of a session that have begun, in order.
+/// Returns `true` if the latest runs have ended with their processes; `errors` are those of the
+/// runs of a session that have begun, in order.
 pub(crate) fn is_given_up<'a>(errors: impl DoubleEndedIterator<Item = Option<&'a Failure>>) -> bool {
     errors.rev().take_while(|error| is_cut(*error)).count() >= MOST
 }
