@@ -222,15 +222,16 @@ async fn update_heads(change: &Transaction<'_>, parts: &BTreeMap<i64, Part>) -> 
     let runs = of(parts, |part| signed(part.head.runs));
     let created_at = of(parts, |part| signed(part.head.created_at.as_micros()));
     let begun_at = of(parts, |part| signed(part.head.begun_at.as_micros()));
+    let begins = of(parts, |part| part.events.iter().any(starts_run));
     let sql = "UPDATE sessions s SET last = u.last, updated_at = u.at, run = u.run, streams = u.streams,
             runs = u.runs, created_at = u.created_at, begun_at = u.begun_at,
-            cut = CASE WHEN u.run IS NULL OR u.run = s.cut THEN s.cut END
+            cut = CASE WHEN NOT u.begins THEN s.cut END
         FROM unnest($1::int8[], $2::int8[], $3::int8[], $4::int8[], $5::int8[], $6::text[], $7::int8[],
-            $8::int8[], $9::int8[], $10::int8[])
-            AS u(no, epoch, before, last, at, run, streams, runs, created_at, begun_at)
+            $8::int8[], $9::int8[], $10::int8[], $11::bool[])
+            AS u(no, epoch, before, last, at, run, streams, runs, created_at, begun_at, begins)
         WHERE s.no = u.no AND s.epoch = u.epoch AND s.last = u.before RETURNING s.no";
-    let values: [&(dyn ToSql + Sync); 10] =
-        [&no, &epoch, &before, &last, &at, &run, &streams, &runs, &created_at, &begun_at];
+    let values: [&(dyn ToSql + Sync); 11] =
+        [&no, &epoch, &before, &last, &at, &run, &streams, &runs, &created_at, &begun_at, &begins];
     let updated = change.query(&change.prepare_cached(sql).await?, &values).await?;
     let mut ours: HashMap<i64, bool> =
         updated.iter().map(|row| Ok((row.try_get(0)?, true))).collect::<Result<_>>()?;
@@ -267,6 +268,11 @@ async fn copy(change: &Transaction<'_>, parts: impl Iterator<Item = &Part>) -> R
     }
     writer.finish().await?;
     Ok(())
+}
+
+/// Returns `true` if a run has begun with the event; one that is cancelled in the queue has not.
+fn starts_run(event: &AgentEvent) -> bool {
+    begins_run(event) && !event.is_queued_run_cancel()
 }
 
 async fn insert_runs(change: &Transaction<'_>, parts: impl Iterator<Item = &Part>) -> Result<()> {

@@ -147,9 +147,8 @@ async fn a_cut_run_is_known_until_another_begins_or_it_is_forgotten() {
         if forgets {
             last.journal().forget_cut(&id).await.unwrap();
         } else {
-            root_sink(&log, "another").emit(agent_start());
-            last.journal().flush().await.unwrap();
-            root_sink(&log, "another").emit(agent_end());
+            // Begun and ended in one transaction.
+            emit_run(&log, "another", 1);
             last.journal().flush().await.unwrap();
         }
         assert_eq!(cut(&last).await, None);

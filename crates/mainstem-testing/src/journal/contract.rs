@@ -100,7 +100,12 @@ async fn a_session_continues_where_it_stopped(journal: &dyn Journal) {
     let read: Vec<_> = after.subscribe_from(1).take(5).collect().await;
     assert_eq!(read, read_all(journal, "b").await);
     assert_eq!(read[2].run_id().map(|run| run.as_str()), Some("1"));
-    assert_eq!(journal.session(&"b".parse().unwrap()).await.unwrap().unwrap().unfinished, None);
+    let b = journal.session(&"b".parse().unwrap()).await.unwrap().unwrap();
+    assert_eq!(b.unfinished, None);
+    // Where processes share the journal, the run counts as cut until it is forgotten.
+    assert!(b.cut.is_none() || b.cut == Some("1".parse().unwrap()), "{b:?}");
+    journal.forget_cut(&b.id).await.unwrap();
+    assert_eq!(journal.session(&b.id).await.unwrap().unwrap().cut, None);
 }
 
 async fn a_session_has_one_writer(journal: &dyn Journal) {
