@@ -188,8 +188,7 @@ async fn a_turn_whose_run_another_process_has_ended_is_resumed_by_a_server() {
     assert_eq!(runs[1].resumes.as_ref(), Some(&runs[0].id), "{runs:?}");
 }
 
-/// A run that is cancelled in the queue comes after the run that is cut off, and says nothing of
-/// it.
+/// A run that is cancelled in the queue comes after the run that is cut off, and does not count.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_that_never_began_does_not_decide_what_becomes_of_the_turn() {
     for (on_lost, expected) in [(OnLost::Close, "1|f"), (OnLost::Resume, "2|f")] {

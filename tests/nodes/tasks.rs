@@ -100,7 +100,7 @@ async fn a_task_at_a_remote_is_continued_by_a_server_that_lives() {
     assert_eq!(events.iter().filter(ends).count(), 1, "{}", render(&events));
 }
 
-/// Whatever a server looks for first, its turn is resumed and its task is continued.
+/// A server may look for such tasks before it looks for such turns.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_turn_with_a_task_at_a_remote_is_resumed() {
     let mut cluster = Cluster::with_far(3, &far().await).await;
