@@ -73,14 +73,13 @@ impl TaskSet {
     pub async fn resumable_sessions(&self) -> Result<BTreeSet<SessionId>, TaskError> {
         let (mut sessions, mut alive) = (BTreeSet::new(), HashSet::new());
         for record in self.0.store.list(&TaskFilter::resumable()).await? {
-            // An executor has many tasks.
-            if alive.contains(&record.executor) {
+            // An executor has many tasks, and its lease is asked for once.
+            if alive.contains(&record.executor) || self.is_known(&record) {
                 continue;
             }
-            if self.loss(&record).await?.is_some() {
-                sessions.insert(record.root_session_id);
-            } else if record.executor.as_ref().is_some_and(|executor| *executor != self.0.executor) {
-                alive.insert(record.executor);
+            match self.loss(&record).await? {
+                Some(_) => _ = sessions.insert(record.root_session_id),
+                None => _ = alive.insert(record.executor),
             }
         }
         Ok(sessions)
@@ -137,8 +136,7 @@ impl TaskSet {
     /// alive.
     async fn loss(&self, record: &TaskRecord) -> Result<Option<String>, TaskError> {
         let inner = &*self.0;
-        let is_known = inner.live.contains_key(&record.id) || inner.left.contains(&record.id);
-        if record.is_over() || is_known {
+        if record.is_over() || self.is_known(record) {
             return Ok(None);
         }
         match &record.executor {
@@ -149,6 +147,11 @@ impl TaskSet {
             Some(executor) if inner.store.is_shared() => self.executor_loss(executor).await,
             _ => Ok(Some("no executor has it".to_owned())),
         }
+    }
+
+    /// Returns `true` if this executor runs the task, or has left it to another.
+    fn is_known(&self, record: &TaskRecord) -> bool {
+        self.0.live.contains_key(&record.id) || self.0.left.contains(&record.id)
     }
 
     async fn executor_loss(&self, executor: &ExecutorId) -> Result<Option<String>, TaskError> {
