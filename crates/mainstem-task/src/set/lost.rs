@@ -73,7 +73,7 @@ impl TaskSet {
     pub async fn resumable_sessions(&self) -> Result<BTreeSet<SessionId>, TaskError> {
         let (mut sessions, mut alive) = (BTreeSet::new(), HashSet::new());
         for record in self.0.store.list(&TaskFilter::resumable()).await? {
-            // An executor has many tasks, and its lease is asked for once.
+            // An executor has many tasks; its lease is read once.
             if alive.contains(&record.executor) || self.is_known(&record) {
                 continue;
             }
