@@ -26,7 +26,7 @@ use mainstem_event::{AgentEvent, EventKind};
 
 pub(crate) use self::{
     allowed::{Allowed, Approval, Approve},
-    keys::restore,
+    keys::{Silence, restore},
     lines::Line,
     question::{Kind, Question, Row, SHOWN},
 };

@@ -23,11 +23,11 @@ pub(crate) enum Typed {
 }
 
 #[cfg(not(unix))]
-pub(super) use self::other::Keys;
+pub(crate) use self::other::{Keys, Silence};
 #[cfg(unix)]
-pub(super) use self::unix::Keys;
+pub(crate) use self::unix::{Keys, Silence};
 
-/// Gives the terminal the mode back that it had, if [`Keys`] has changed it.
+/// Gives the terminal the mode back that it had, if [`Keys`] or [`Silence`] has changed it.
 pub(crate) fn restore() {
     #[cfg(unix)]
     unix::restore();
@@ -37,7 +37,7 @@ pub(crate) fn restore() {
 mod unix {
     use std::{
         io,
-        sync::{Mutex, PoisonError},
+        sync::{Mutex, MutexGuard, PoisonError},
         time::Duration,
     };
 
@@ -60,8 +60,33 @@ mod unix {
     /// The mode to give back. The process may end on any thread.
     static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
 
+    fn before() -> MutexGuard<'static, Option<Termios>> {
+        BEFORE.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Until it is dropped, the terminal does not echo what is typed between two turns of a chat:
+    /// the line editor shows it when it begins to read.
+    #[derive(Debug)]
+    pub(crate) struct Silence(());
+
+    impl Silence {
+        /// Changes the terminal's mode; `None` if stdin is not a terminal.
+        pub(crate) fn start() -> Option<Self> {
+            let mut mode = tcgetattr(io::stdin()).ok()?;
+            before().get_or_insert_with(|| mode.clone());
+            mode.local_modes -= LocalModes::ECHO;
+            tcsetattr(io::stdin(), OptionalActions::Now, &mode).ok().map(|()| Self(()))
+        }
+    }
+
+    impl Drop for Silence {
+        fn drop(&mut self) {
+            restore();
+        }
+    }
+
     pub(super) fn restore() {
-        if let Some(before) = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some(before) = before().take() {
             let _ = execute!(io::stderr(), DisableBracketedPaste);
             // If this fails, the terminal is closed.
             let _ = tcsetattr(io::stdin(), OptionalActions::Now, &before);
@@ -72,19 +97,22 @@ mod unix {
     #[derive(Debug)]
     pub(crate) struct Keys {
         line: Line,
+        /// The mode within a [`Silence`].
+        silent: Option<Termios>,
     }
 
     impl Keys {
         /// Changes the terminal's mode; `None` if stdin is not a terminal.
         pub(crate) fn start() -> Option<Self> {
-            let keys = Self { line: Line::default() };
+            let silent = before().is_some().then(|| tcgetattr(io::stdin()).ok()).flatten();
+            let keys = Self { line: Line::default(), silent };
             keys.apply().then_some(keys)
         }
 
         /// Sets the mode, again after the process was stopped.
         pub(crate) fn apply(&self) -> bool {
             let Ok(mut mode) = tcgetattr(io::stdin()) else { return false };
-            BEFORE.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| mode.clone());
+            before().get_or_insert_with(|| mode.clone());
             mode.local_modes -= LocalModes::ICANON | LocalModes::ECHO;
             // A read returns at once.
             mode.special_codes[SpecialCodeIndex::VMIN] = 0;
@@ -152,7 +180,9 @@ mod unix {
 
     impl Drop for Keys {
         fn drop(&mut self) {
-            restore();
+            let Some(silent) = &self.silent else { return restore() };
+            let _ = execute!(io::stderr(), DisableBracketedPaste);
+            let _ = tcsetattr(io::stdin(), OptionalActions::Now, silent);
         }
     }
 }
@@ -160,6 +190,16 @@ mod unix {
 #[cfg(not(unix))]
 mod other {
     use super::Typed;
+
+    /// A system whose terminal is left as it is.
+    #[derive(Debug)]
+    pub(crate) enum Silence {}
+
+    impl Silence {
+        pub(crate) fn start() -> Option<Self> {
+            None
+        }
+    }
 
     /// A system whose answers are lines.
     #[derive(Debug)]

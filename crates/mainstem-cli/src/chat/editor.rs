@@ -19,6 +19,7 @@ use rustyline::{
 use tokio::sync::mpsc;
 
 use super::command::COMMANDS;
+use crate::approval::Silence;
 
 /// The most lines of the history.
 const HISTORY: usize = 1_000;
@@ -43,8 +44,8 @@ pub(super) struct Editor {
     requests: requests::Sender<String>,
     entries: mpsc::Receiver<Entry>,
     is_asked: bool,
-    #[cfg(unix)]
-    mode: Option<rustix::termios::Termios>,
+    /// While the editor does not read.
+    silence: Option<Silence>,
 }
 
 impl Editor {
@@ -53,8 +54,7 @@ impl Editor {
     /// # Errors
     /// The system refuses a thread, or the terminal can't be used.
     pub(super) fn start(history: Option<PathBuf>) -> anyhow::Result<Self> {
-        #[cfg(unix)]
-        let mode = rustix::termios::tcgetattr(io::stdin()).ok();
+        let silence = Silence::start();
         let mut lines = lines()?;
         if let Some(history) = &history {
             // There is none before the first chat.
@@ -70,13 +70,7 @@ impl Editor {
                 }
             }
         })?;
-        Ok(Self {
-            requests,
-            entries,
-            is_asked: false,
-            #[cfg(unix)]
-            mode,
-        })
+        Ok(Self { requests, entries, is_asked: false, silence })
     }
 
     /// Returns what is entered next, after a begun line, which it takes. If the future is dropped,
@@ -91,13 +85,10 @@ impl Editor {
     }
 }
 
-#[cfg(unix)]
 impl Drop for Editor {
     fn drop(&mut self) {
-        use rustix::termios::{OptionalActions, tcsetattr};
         // The thread may be in the middle of a line, with the terminal in raw mode.
-        if let Some(mode) = self.mode.as_ref().filter(|_| self.is_asked) {
-            let _ = tcsetattr(io::stdin(), OptionalActions::Now, mode);
+        if self.silence.take().is_some() && self.is_asked {
             // It has asked the terminal to mark pasted text, and has left the cursor in the line.
             let _ = io::stdout().write_all(b"\x1b[?2004l\n").and_then(|()| io::stdout().flush());
         }
