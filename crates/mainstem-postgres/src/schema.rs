@@ -1,7 +1,10 @@
 //! The tables: creating and changing them, and which versions of them this program works with.
 
-use refinery::{Migration, Runner};
-use tokio_postgres::Client;
+use std::{error::Error as StdError, time::Duration};
+
+use refinery::Migration;
+use tokio::time::sleep;
+use tokio_postgres::{Client, error::SqlState};
 
 use crate::{
     Error, Settings,
@@ -16,6 +19,14 @@ mod migrations {
 /// Held while the tables are changed: "MSTM".
 const LOCK: i64 = 0x4d53_544d;
 
+/// How long a change waits for a table that a transaction uses, such as that of `pg_dump`. Nodes
+/// that need the table wait behind it.
+const WAIT: &str = "1s";
+
+/// How often a change is tried whose tables are in use, and the time between, in which nodes work.
+const ATTEMPTS: usize = 60;
+const PAUSE: Duration = Duration::from_secs(1);
+
 /// What [`migrate`] has done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -27,11 +38,12 @@ pub struct Migrated {
 }
 
 /// Creates the tables, or changes those of an earlier version, which nodes of the version before
-/// survive. Does nothing if they are up to date. Concurrent calls wait for each other.
+/// survive. Does nothing if they are up to date. Concurrent calls wait for each other. Tables that
+/// a transaction uses are waited for, two minutes at most, and nodes go on meanwhile.
 ///
 /// # Errors
-/// The database can't be reached or changed, or its tables are those of a later version. Each
-/// change is made whole or not at all.
+/// The database can't be reached or changed, its tables are those of a later version, or a
+/// transaction uses them for too long. Each change is made whole or not at all.
 pub async fn migrate(settings: &Settings) -> Result<Migrated, Error> {
     let pool = Connector::new(settings.clone())?.pool(1)?;
     let mut client = get(&pool).await.map_err(|failure| failure.at("connect to", settings.place()))?;
@@ -99,7 +111,24 @@ async fn change_locked(client: &mut Client) -> Result<Migrated> {
         )));
     }
     client.batch_execute("CREATE SCHEMA IF NOT EXISTS mainstem; SET search_path = mainstem").await?;
-    let runner: Runner = migrations::migrations::runner().set_grouped(false);
-    runner.run_async(client).await.map_err(|error| Failure::permanent(error.to_string()))?;
+    client.batch_execute(&format!("SET lock_timeout = '{WAIT}'")).await?;
+    for attempt in 1.. {
+        match migrations::migrations::runner().set_grouped(false).run_async(client).await {
+            Ok(_) => break,
+            Err(error) if !is_in_use(&error) => return Err(Failure::permanent(error.to_string())),
+            Err(_) if attempt == ATTEMPTS => return Err(Failure::permanent(IN_USE)),
+            Err(_) if attempt == 1 => tracing::warn!("the tables are in use; trying again"),
+            Err(_) => {}
+        }
+        sleep(PAUSE).await;
+    }
     Ok(Migrated { from, to })
+}
+
+const IN_USE: &str = "a transaction uses them for too long, such as a backup (pg_stat_activity has it); \
+    try again once it has ended";
+
+fn is_in_use(error: &(dyn StdError + 'static)) -> bool {
+    let code = error.downcast_ref::<tokio_postgres::Error>().and_then(tokio_postgres::Error::code);
+    code == Some(&SqlState::LOCK_NOT_AVAILABLE) || error.source().is_some_and(is_in_use)
 }

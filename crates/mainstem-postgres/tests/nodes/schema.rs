@@ -1,5 +1,7 @@
 //! The versions of the tables.
 
+use std::time::{Duration, Instant};
+
 use futures_util::future::join_all;
 use mainstem_journal::Journal;
 use mainstem_postgres::{Error, Node, Settings, migrate};
@@ -7,6 +9,8 @@ use mainstem_testing::{
     Postgres,
     journal::{emit_run, open_log},
 };
+use tokio::time::sleep;
+use tokio_postgres::NoTls;
 
 use crate::join;
 
@@ -31,6 +35,48 @@ async fn tables_are_made_once_and_those_of_other_versions_are_refused() {
     server.sql("UPDATE mainstem.refinery_schema_history SET version = 0 WHERE version = 99");
     let older = Node::join(settings).await.unwrap_err();
     assert!(older.to_string().contains("`mainstem migrate`"), "{older}");
+}
+
+/// A change waits for the tables, such as behind a backup, in steps: nodes wait for a second at
+/// most.
+#[tokio::test]
+async fn nodes_go_on_while_a_change_waits_for_the_tables() {
+    let server = Postgres::start();
+    let settings = Settings::parse(&server.url()).unwrap();
+    let node = join(&server.url()).await;
+    let log = open_log(&node.journal(), "s").await;
+    server.sql(
+        "ALTER TABLE mainstem.sessions DROP COLUMN cut; DROP INDEX mainstem.tasks_resumable;
+        DELETE FROM mainstem.refinery_schema_history WHERE version = 3",
+    );
+    let (backup, connection) = tokio_postgres::connect(&server.url(), NoTls).await.unwrap();
+    let backed_up = async {
+        backup.batch_execute("BEGIN; LOCK TABLE mainstem.sessions IN ACCESS SHARE MODE").await.unwrap();
+        let sample = async {
+            for _ in 0..8 {
+                let begun = Instant::now();
+                server.sql("SELECT count(*) FROM mainstem.sessions");
+                assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+                sleep(Duration::from_millis(500)).await;
+            }
+        };
+        tokio::select! {
+            _ = migrate(&settings) => panic!("the tables are in use"),
+            () = sample => {}
+        }
+        let end = async {
+            sleep(Duration::from_millis(1_500)).await;
+            backup.batch_execute("COMMIT").await.unwrap();
+        };
+        tokio::join!(migrate(&settings), end).0.unwrap()
+    };
+    let migrated = tokio::select! {
+        migrated = backed_up => migrated,
+        _ = connection => panic!("the connection has ended"),
+    };
+    assert_eq!((migrated.from, migrated.to), (Some(2), 3));
+    emit_run(&log, "1", 1);
+    assert!(log.until_committed(1).await, "{:?}", log.failure());
 }
 
 #[tokio::test(flavor = "multi_thread")]
