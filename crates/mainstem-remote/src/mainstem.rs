@@ -84,7 +84,8 @@ pub(crate) fn options(turn: &RemoteTurn) -> RunOptions {
         attributes: turn.attributes.clone(),
         budget: turn.budget,
         permissions: turn.rules.clone(),
-        plan_mode: turn.plan_mode.then_some(true),
+        // A further turn ends the plan mode that an earlier one has begun.
+        plan_mode: (turn.plan_mode || !turn.history.is_empty()).then_some(turn.plan_mode),
         approval: Some(turn.is_attended),
         max_depth: Some(turn.levels),
         // The turn is over when all that it has started is.
