@@ -56,6 +56,9 @@ async fn a_lost_run_is_resumed_or_closed_as_its_caller_says() {
         let error = runs[0].error.as_ref().unwrap();
         assert_eq!((runs[0].status, &*error.code), (RunState::Error, "restarted"), "{closes}, {on_lost:?}");
         assert_eq!(runs.len(), if resumed { 2 } else { 1 }, "{closes}, {on_lost:?}: {runs:?}");
+        let figures = reqwest::get(format!("{}/metrics", cluster.address_of(1))).await.unwrap();
+        let figures = figures.text().await.unwrap();
+        assert!(figures.contains("\nmainstem_sessions_taken_over_total 1\n"), "{figures}");
         let other = Server::at(&cluster.address_of(1)).unwrap().open("s").unwrap();
         if resumed {
             assert_eq!(runs[1].resumes.as_ref(), Some(&runs[0].id));

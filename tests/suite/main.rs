@@ -1,7 +1,8 @@
 //! The suite of one server, unchanged, against three that share a PostgreSQL behind a balancer:
 //! each request reaches the next of them.
 //!
-//! Left out are the modules about what each server has for itself: its limits, metrics and page.
+//! Left out are the modules about what one server has for itself: its limits and figures (`bounds`,
+//! `crowd`, `limits`), and its file (`record`).
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test says what it found by failing")]
 
@@ -15,6 +16,8 @@ mod agent_protocol;
 mod data;
 #[path = "../../crates/mainstem-server/tests/http/fleet.rs"]
 mod fleet;
+#[path = "../../crates/mainstem-server/tests/http/hostile.rs"]
+mod hostile;
 #[path = "../../crates/mainstem-server/tests/http/jobs.rs"]
 mod jobs;
 #[path = "../../crates/mainstem-server/tests/http/kept.rs"]
@@ -25,6 +28,10 @@ mod langgraph;
 mod links;
 #[path = "../../crates/mainstem-server/tests/http/live.rs"]
 mod live;
+#[path = "../../crates/mainstem-server/tests/http/operate.rs"]
+mod operate;
+#[path = "../../crates/mainstem-server/tests/http/page.rs"]
+mod page;
 #[path = "../../crates/mainstem-server/tests/http/protocols.rs"]
 mod protocols;
 #[path = "../../crates/mainstem-server/tests/http/rig.rs"]

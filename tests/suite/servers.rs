@@ -4,21 +4,36 @@
 #[path = "../../crates/mainstem-server/tests/http/servers.rs"]
 mod one;
 
-use std::cell::RefCell;
+use std::{cell::RefCell, sync::Arc};
 
 use futures_util::future::join_all;
-use mainstem::prelude::HarnessBuilder;
+use mainstem::{journal::Journal, prelude::HarnessBuilder};
 use mainstem_postgres::{Node, Settings};
 use mainstem_server::Builder;
 use mainstem_testing::{Postgres, Proxy};
 use tokio_util::sync::CancellationToken;
 
-pub(crate) const SERVERS: usize = 3;
+const SERVERS: usize = 3;
 
 thread_local! {
     /// The database that the latest servers of this thread's test have left, for those that follow
     /// them.
     static LEFT: RefCell<Option<Postgres>> = const { RefCell::new(None) };
+}
+
+/// Returns the journal of a further node, which the test reads and changes itself; the servers that
+/// start next share its database.
+pub(crate) async fn journal() -> Arc<dyn Journal> {
+    let database = Postgres::start();
+    let settings = migrated(&database).await;
+    LEFT.set(Some(database));
+    Arc::new(Node::join(settings.with_name("test")).await.unwrap().journal())
+}
+
+async fn migrated(database: &Postgres) -> Settings {
+    let settings = Settings::parse(&database.url()).unwrap();
+    mainstem_postgres::migrate(&settings).await.unwrap();
+    settings
 }
 
 pub(crate) struct Servers {
@@ -35,8 +50,7 @@ impl Servers {
         stop: CancellationToken,
     ) -> Self {
         let database = LEFT.take().unwrap_or_else(Postgres::start);
-        let settings = Settings::parse(&database.url()).unwrap();
-        mainstem_postgres::migrate(&settings).await.unwrap();
+        let settings = migrated(&database).await;
         let balancer = Proxy::before([]).await;
         let mut servers = Vec::new();
         for number in 0..SERVERS {

@@ -1,18 +1,29 @@
-//! What is bounded: open sessions, bodies in memory, requests that are worked on; and what is told
-//! when a bound is reached or the disk is full.
+//! What one server bounds and counts: open sessions, bodies in memory, requests that are worked on,
+//! runs, readers; and what it says when a bound is reached or the disk is full.
+
+use std::collections::BTreeMap;
 
 use futures_util::future::join_all;
 use mainstem::{
+    api::LiveFrame,
     journal::{MemoryJournal, SqliteJournal},
+    message::Usage,
     model::scripted::Turn,
+    policy::{Cost, Price, Prices},
     prelude::ScriptedModel,
 };
 use mainstem_server::Tokens;
 use mainstem_testing::FaultyJournal;
-use reqwest::{Method, Response};
+use reqwest::{Method, Response, StatusCode};
 use serde_json::{Value, json};
+use tokio::{io::AsyncWriteExt, time::timeout};
 
-use crate::rig::{Rig, TOKEN, fleet, ms};
+use crate::{
+    data::{self, store},
+    links, live,
+    rig::{Rig, TOKEN, fleet, ms},
+    servers::journal,
+};
 
 const GLOBEX: &str = "the-token-of-globex";
 
@@ -234,7 +245,7 @@ async fn small_bodies_wait_in_any_number() {
 async fn a_request_takes_a_turn_whatever_its_content_type() {
     let (rig, journal, held) = stuck().await;
     for path in ["/v1/runs/none/cancel", "/v1/tasks/none/cancel", "/v1/sessions/none/agents/x/cancel"] {
-        let answer = tokio::time::timeout(ms(300), rig.post(path, json!({}))).await;
+        let answer = timeout(ms(300), rig.post(path, json!({}))).await;
         assert!(answer.is_err(), "{path}: {:?}", answer.map(|answer| answer.status()));
     }
     journal.hold_opens(false);
@@ -301,4 +312,163 @@ async fn an_input_is_what_a_user_can_say() {
     }
     assert_eq!(rig.get_json("/v1/sessions").await["items"], json!([]), "nothing has begun");
     assert_eq!(run(json!([text])).await.status(), 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn too_much_data_waits_for_no_session() {
+    let harness = fleet(says(1)).with_journal(MemoryJournal::new());
+    let rig = Rig::start(harness, |builder| builder.with_tokens(two())).await;
+    for number in 0..6 {
+        assert_eq!(store(&rig, &format!("s-{number}"), vec![number; 20 << 20]).await.status(), 201);
+    }
+    let (status, refused) = data::problem(store(&rig, "s-6", vec![6; 20 << 20]).await).await;
+    assert_eq!((status, &refused["code"]), (429, &json!("too_much_data")), "{refused}");
+    // Of a session that has begun, it does not wait.
+    rig.run("s-6", "go").await;
+    assert_eq!(store(&rig, "s-6", vec![6; 20 << 20]).await.status(), 201);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn data_of_a_tenant_is_read_one_by_one() {
+    let harness = fleet(says(1)).with_journal(MemoryJournal::new());
+    let rig = Rig::start(harness, |builder| builder.with_tokens(two())).await;
+    let more = format!(
+        "Authorization: Bearer {TOKEN}\r\nContent-Type: application/octet-stream\r\nContent-Length: 3\r\n"
+    );
+    let mut stream = rig.connect().await;
+    stream.write_all((rig.head("POST /v1/sessions/s/data", &more) + "a").as_bytes()).await.unwrap();
+    tokio::time::sleep(ms(100)).await;
+    let second = store(&rig, "s", vec![1; 10]);
+    tokio::pin!(second);
+    assert!(timeout(ms(300), &mut second).await.is_err());
+    let other = rig.stranger(Method::POST, "/v1/sessions/s/data").bearer_auth(GLOBEX);
+    let other = other.header("content-type", "application/octet-stream").body("x").send().await.unwrap();
+    assert_eq!(other.status(), StatusCode::CREATED);
+    stream.write_all(b"bc").await.unwrap();
+    assert_eq!(second.await.status(), StatusCode::CREATED);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_tenant_cannot_take_the_runs_of_another() {
+    let dir = tempfile::tempdir().unwrap();
+    let harness = fleet(says(0)).with_workspace(dir.path());
+    let rig = Rig::start(harness, |builder| builder.with_tokens(two()).with_max_runs(8)).await;
+    let mut begun = 0;
+    for number in 0..12 {
+        let response = rig.post(&format!("/v1/sessions/s-{number}/runs"), json!({ "input": "hang" })).await;
+        if response.status() == 202 {
+            begun += 1;
+        } else {
+            problem(response, 429, "too_many_runs").await;
+        }
+    }
+    assert_eq!(begun, 6, "its own two, and the four that are common");
+    for number in 0..2 {
+        let path = format!("/v1/sessions/s-{number}/runs");
+        let request = rig.stranger(Method::POST, &path).bearer_auth(GLOBEX);
+        assert_eq!(request.json(&json!({ "input": "hang" })).send().await.unwrap().status(), 202, "{number}");
+    }
+}
+
+#[tokio::test]
+async fn there_is_only_so_much_room() {
+    let harness = fleet(says(1));
+    let rig = Rig::start(harness, |builder| builder.with_max_runs(1).with_max_readers(2)).await;
+    rig.post("/v1/sessions/s/runs", json!({ "input": "hang" })).await;
+    let refused = rig.post("/v1/sessions/t/runs", json!({ "input": "go" })).await;
+    assert_eq!((refused.status().as_u16(), refused.headers()["retry-after"].to_str().unwrap()), (429, "5"));
+    assert_eq!(refused.json::<Value>().await.unwrap()["code"], "too_many_runs");
+    let readers = [rig.get("/v1/sessions/s/events").await, rig.get("/v1/sessions/s/events").await];
+    assert_eq!(rig.get("/v1/sessions/s/events").await.status(), 429);
+    drop(readers);
+    for _ in 0..100 {
+        if rig.get("/v1/sessions/s/events").await.status() == 200 {
+            return;
+        }
+        tokio::time::sleep(ms(20)).await;
+    }
+    panic!("the places were not given back");
+}
+
+#[tokio::test]
+async fn a_run_whose_reader_has_no_place_does_not_begin() {
+    let rig = Rig::start(fleet(says(2)), |builder| builder.with_max_readers(1)).await;
+    rig.run("s", "Hi").await;
+    let _reader = rig.get("/v1/sessions/s/events").await;
+    let begin = rig.ask(Method::POST, "/v1/sessions/s/runs").header("accept", "text/event-stream");
+    problem(begin.json(&json!({ "input": "go" })).send().await.unwrap(), 429, "too_many_readers").await;
+    assert_eq!(rig.get_json("/v1/sessions/s").await["runs"], 1);
+}
+
+#[tokio::test]
+async fn half_of_the_readers_of_a_session_may_have_links() {
+    let rig = links::rig(&journal().await, links::model()).await;
+    rig.run("s", "go").await;
+    let (token, _) = links::link(&rig, TOKEN, "s", json!({})).await;
+    let read = async |token: &str| links::get(&rig, token, "/v1/sessions/s/events").await;
+    // Two of four.
+    let held = [read(&token).await, read(&token).await];
+    assert!(held.iter().all(|response| response.status() == 200));
+    problem(read(&token).await, 429, "too_many_readers").await;
+    let own = [read(TOKEN).await, read(TOKEN).await];
+    assert!(own.iter().all(|response| response.status() == 200));
+    drop((held, own));
+    while rig.figure("readers").await > 0 {
+        tokio::time::sleep(ms(10)).await;
+    }
+}
+
+#[tokio::test]
+async fn the_operator_sees_how_much_of_each_limit_is_used() {
+    let tokens = Tokens::new().with_token(TOKEN, None).unwrap().with_token(GLOBEX, Some("globex")).unwrap();
+    let rig = Rig::start(fleet(says(0)), |builder| builder.with_tokens(tokens.clone())).await;
+    for token in [TOKEN, GLOBEX] {
+        let request = rig.stranger(Method::POST, "/v1/sessions/same/runs").bearer_auth(token);
+        assert_eq!(request.json(&json!({ "input": "hang" })).send().await.unwrap().status(), 202);
+    }
+    let mut all = live::Reader::of(&rig, "/v1/live?all=true", TOKEN).await;
+    let Some(LiveFrame::Summary { live: 2, shown: 2, server: Some(server) }) = all.next().await else {
+        panic!("the limits come first");
+    };
+    assert_eq!((server.runs.used, server.sessions.used), (2, 2), "{server:?}");
+    let by_tenant = BTreeMap::from([(String::new(), 1), ("globex".to_owned(), 1)]);
+    assert_eq!(server.runs.by_tenant, by_tenant);
+}
+
+#[tokio::test]
+async fn figures_are_counted_and_tell_nothing_else() {
+    let priced = Price::new(Cost::from_dollars(1), Cost::from_dollars(10));
+    let turn = Turn::new().text("Hello.").usage(Usage::new(1000, 500));
+    let harness = fleet(ScriptedModel::new().agent("main", [turn]));
+    let harness = harness.with_prices(Prices::default().with_price("scripted", priced));
+    let rig = Rig::start(harness, |builder| builder).await;
+    rig.run("secret-session", "a secret question").await;
+    rig.frames("/v1/sessions/secret-session/events?follow=false", None).await;
+    rig.stranger(Method::GET, "/v1/sessions").send().await.unwrap();
+    let response = rig.get("/metrics").await;
+    assert!(response.headers()["content-type"].to_str().unwrap().starts_with("application/openmetrics-text"));
+    let text = response.text().await.unwrap();
+    for line in [
+        "mainstem_runs_total{outcome=\"success\"} 1",
+        "mainstem_runs_active 0",
+        "mainstem_tokens_total{direction=\"input\"} 1000",
+        "mainstem_cost_dollars_total 0.006",
+        "mainstem_runs_of_unknown_cost_total 0",
+        "mainstem_sessions_open 1",
+        "mainstem_http_requests_total{method=\"POST\",route=\"/v1/sessions/{session}/runs\",status=\"200\"} 1",
+        "mainstem_http_requests_total{method=\"GET\",route=\"/v1/sessions\",status=\"401\"} 1",
+        "mainstem_http_request_seconds_count 3",
+        "# EOF",
+    ] {
+        assert!(text.lines().any(|one| one == line), "{line}:\n{text}");
+    }
+    let sent = text.lines().find_map(|line| line.strip_prefix("mainstem_events_sent_total ")).unwrap();
+    assert!(sent.parse::<u64>().unwrap() > 5, "{text}");
+    assert!(!text.contains("secret") && !text.contains(TOKEN), "{text}");
+    let unpriced = Rig::of(says(1)).await;
+    unpriced.run("s", "go").await;
+    assert_eq!(unpriced.figure("runs_of_unknown_cost_total").await, 1);
+    // Once counted, an end is not counted again.
+    let again = rig.get("/metrics").await.text().await.unwrap();
+    assert!(again.contains("mainstem_runs_total{outcome=\"success\"} 1\n"), "{again}");
 }

@@ -16,15 +16,9 @@ use mainstem::{
 use mainstem_server::Tokens;
 use reqwest::{Method, Response, StatusCode};
 use serde_json::{Value, json};
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    time::timeout,
-};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::{
-    rig::{Rig, TOKEN, fleet, ms},
-    servers::SERVERS,
-};
+use crate::rig::{Rig, TOKEN, fleet};
 
 const ACME: &str = "the-token-of-acme";
 
@@ -67,12 +61,12 @@ async fn rig(model: Shown) -> Rig {
     Rig::start(harness, |builder| builder.with_tokens(tokens.clone())).await
 }
 
-async fn store(rig: &Rig, session: &str, bytes: Vec<u8>) -> Response {
+pub(crate) async fn store(rig: &Rig, session: &str, bytes: Vec<u8>) -> Response {
     let request = rig.ask(Method::POST, &format!("/v1/sessions/{session}/data"));
     request.header("content-type", "application/octet-stream").body(bytes).send().await.unwrap()
 }
 
-async fn problem(response: Response) -> (u16, Value) {
+pub(crate) async fn problem(response: Response) -> (u16, Value) {
     (response.status().as_u16(), response.json().await.unwrap())
 }
 
@@ -189,23 +183,6 @@ async fn data_that_can_t_be_stored_or_found_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn too_much_data_waits_for_no_session() {
-    // The memory of a journal in memory has fewer copies of it.
-    if SERVERS > 1 {
-        return;
-    }
-    let rig = rig(Shown::new([Turn::new().text("Hi.")])).await;
-    for number in 0..6 {
-        assert_eq!(store(&rig, &format!("s-{number}"), vec![number; 20 << 20]).await.status(), 201);
-    }
-    let (status, refused) = problem(store(&rig, "s-6", vec![6; 20 << 20]).await).await;
-    assert_eq!((status, &refused["code"]), (429, &json!("too_much_data")), "{refused}");
-    // Of a session that has begun, it does not wait.
-    rig.run("s-6", "go").await;
-    assert_eq!(store(&rig, "s-6", vec![6; 20 << 20]).await.status(), 201);
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn an_input_refers_to_so_much_data() {
     let rig = rig(Shown::new([Turn::new().text("Hi.")])).await;
     let mut stored = Vec::new();
@@ -254,38 +231,4 @@ async fn a_client_sends_many_small_pictures() {
     let begun = session.run(NewRun::new(Message::new(Role::User, content))).await.unwrap();
     begun.events.try_collect::<Vec<_>>().await.unwrap();
     assert_eq!(begun.run.view().await.unwrap().reply.as_deref(), Some("Cats."));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn data_of_a_tenant_is_read_one_by_one() {
-    // Each server reads one.
-    if SERVERS > 1 {
-        return;
-    }
-    let rig = rig(Shown::new([Turn::new().text("Hi.")])).await;
-    let more = format!(
-        "Authorization: Bearer {TOKEN}\r\nContent-Type: application/octet-stream\r\nContent-Length: 3\r\n"
-    );
-    let mut stream = rig.connect().await;
-    stream.write_all((rig.head("POST /v1/sessions/s/data", &more) + "a").as_bytes()).await.unwrap();
-    tokio::time::sleep(ms(100)).await;
-    let second = store(&rig, "s", vec![1; 10]);
-    tokio::pin!(second);
-    assert!(timeout(ms(300), &mut second).await.is_err());
-    let other = rig.stranger(Method::POST, "/v1/sessions/s/data").bearer_auth(ACME);
-    let other = other.header("content-type", "application/octet-stream").body("x").send().await.unwrap();
-    assert_eq!(other.status(), StatusCode::CREATED);
-    stream.write_all(b"bc").await.unwrap();
-    assert_eq!(second.await.status(), StatusCode::CREATED);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_server_without_a_journal_stores_no_data() {
-    // Servers that share a journal have one.
-    if SERVERS > 1 {
-        return;
-    }
-    let rig = Rig::of(ScriptedModel::new().agent("main", [Turn::new().text("Hi.")])).await;
-    let (status, problem) = problem(store(&rig, "s", vec![1; 10]).await).await;
-    assert_eq!((status, &problem["code"]), (409, &json!("no_data")), "{problem}");
 }

@@ -2,33 +2,30 @@
 
 use std::sync::Arc;
 
+use futures_util::{StreamExt, stream};
 use mainstem::{
     event::{Clock, SystemClock},
-    journal::{Job, Journal, MemoryJournal},
+    journal::{Job, JobStatus, Journal},
     message::JobId,
     model::scripted::Turn,
     prelude::ScriptedModel,
 };
-use mainstem_server::{Server, Tokens};
+use mainstem_server::{Builder, Server, Tokens};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 
 use crate::{
-    rig::{Rig, TOKEN, fleet, ms},
-    servers::SERVERS,
+    rig::{Rig, TOKEN, fleet, ms, says},
+    servers::journal,
 };
 
-fn says(count: usize) -> ScriptedModel {
-    ScriptedModel::new().agent("main", (0..count).map(|number| Turn::new().text(format!("{number}"))))
-}
-
-async fn rig(model: ScriptedModel, journal: &Arc<MemoryJournal>, jobs: usize) -> Rig {
+async fn rig(model: ScriptedModel, journal: &Arc<dyn Journal>, jobs: usize) -> Rig {
     let harness = fleet(model).with_journal(journal.clone());
     Rig::start(harness, |builder| builder.with_max_jobs(jobs)).await
 }
 
-async fn add(rig: &Rig, job: Value) -> Value {
+pub(crate) async fn add(rig: &Rig, job: Value) -> Value {
     let response = rig.post("/v1/jobs", job).await;
     let (status, place) = (response.status(), response.headers().get("location").cloned());
     let job: Value = response.json().await.unwrap();
@@ -38,7 +35,7 @@ async fn add(rig: &Rig, job: Value) -> Value {
 }
 
 /// Waits until a job has a status, and returns it.
-async fn until(rig: &Rig, job: &Value, status: &str) -> Value {
+pub(crate) async fn until(rig: &Rig, job: &Value, status: &str) -> Value {
     let path = format!("/v1/jobs/{}", job["id"].as_str().unwrap());
     for _ in 0..500 {
         let job = rig.get_json(&path).await;
@@ -52,7 +49,7 @@ async fn until(rig: &Rig, job: &Value, status: &str) -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_begins_a_run_and_tells_how_it_ended() {
-    let rig = rig(says(3), &Arc::default(), 2).await;
+    let rig = rig(says(3), &journal().await, 2).await;
     let job = add(&rig, json!({ "id": "report", "session_id": "s", "run": { "input": "go" } })).await;
     let job = until(&rig, &job, "ended").await;
     assert_eq!((&job["runs"], &job["last_run"]["status"]), (&json!(1), &json!("success")), "{job}");
@@ -78,7 +75,7 @@ async fn a_job_begins_a_run_and_tells_how_it_ended() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_waits_for_its_time_and_can_be_cancelled() {
-    let rig = rig(says(1), &Arc::default(), 2).await;
+    let rig = rig(says(1), &journal().await, 2).await;
     let later = add(&rig, json!({ "run": { "input": "go" }, "run_at": "2100-01-01T00:00:00Z" })).await;
     let hourly = add(&rig, json!({ "run": { "input": "go" }, "cron": "0 * * * * Europe/Berlin" })).await;
     assert_eq!((&later["status"], &hourly["status"]), (&json!("waiting"), &json!("waiting")));
@@ -103,7 +100,7 @@ async fn a_job_waits_for_its_time_and_can_be_cancelled() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_that_is_cancelled_ends_its_run() {
     let slow = ScriptedModel::new().agent("main", [Turn::new().text("Well.").wait(ms(60_000)).text("Slow.")]);
-    let rig = rig(slow, &Arc::default(), 2).await;
+    let rig = rig(slow, &journal().await, 2).await;
     let job = add(&rig, json!({ "session_id": "s", "run": { "input": "go" } })).await;
     until(&rig, &job, "active").await;
     let path = format!("/v1/jobs/{}", job["id"].as_str().unwrap());
@@ -124,7 +121,7 @@ async fn a_job_that_is_cancelled_ends_its_run() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn jobs_begin_by_priority_and_one_after_the_other() {
-    let journal = Arc::default();
+    let journal = journal().await;
     // Added before any server runs jobs.
     let idle = rig(says(0), &journal, 0).await;
     for (id, priority) in [("low", -1), ("high", 7), ("middle", 0)] {
@@ -145,11 +142,7 @@ async fn jobs_begin_by_priority_and_one_after_the_other() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_that_repeats_is_due_again_after_its_run() {
-    // It is added to a journal that the test has.
-    if SERVERS > 1 {
-        return;
-    }
-    let (journal, now) = (Arc::<MemoryJournal>::default(), SystemClock.now());
+    let (journal, now) = (journal().await, SystemClock.now());
     let mut job = Job::new("hourly".parse().unwrap(), json!({ "input": "go" }), now);
     job = job.with_cron("0 * * * *", now).unwrap();
     job.due_at = now;
@@ -169,7 +162,7 @@ async fn a_job_that_repeats_is_due_again_after_its_run() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_whose_server_has_ended_has_one_run() {
-    let journal = Arc::<MemoryJournal>::default();
+    let journal = journal().await;
     let slow = ScriptedModel::new().agent("main", [Turn::new().text("Well.").wait(ms(60_000)).text("Slow.")]);
     let first = rig(slow, &journal, 1).await;
     let job = add(&first, json!({ "session_id": "s", "run": { "input": "go" } })).await;
@@ -189,11 +182,7 @@ async fn a_job_whose_server_has_ended_has_one_run() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_whose_run_has_begun_waits_for_it_and_begins_no_other() {
-    // It is changed in a journal that the test has.
-    if SERVERS > 1 {
-        return;
-    }
-    let (journal, now) = (Arc::<MemoryJournal>::default(), SystemClock.now());
+    let (journal, now) = (journal().await, SystemClock.now());
     let idle = rig(says(1), &journal, 0).await;
     let run = idle.run("s", "go").await;
     // The key of this run is forgotten, as after a day: it never had one.
@@ -211,11 +200,7 @@ async fn a_job_whose_run_has_begun_waits_for_it_and_begins_no_other() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_that_is_cancelled_while_it_waits_ends_the_run_that_has_begun() {
-    // It is changed in a journal that the test has.
-    if SERVERS > 1 {
-        return;
-    }
-    let journal = Arc::<MemoryJournal>::default();
+    let journal = journal().await;
     let slow = ScriptedModel::new().agent("main", [Turn::new().text("Well.").wait(ms(60_000)).text("Slow.")]);
     let rig = rig(slow, &journal, 1).await;
     let begun = rig.post("/v1/sessions/s/runs", json!({ "input": "go" })).await;
@@ -234,11 +219,7 @@ async fn a_job_that_is_cancelled_while_it_waits_ends_the_run_that_has_begun() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_a_job_is_refused_with_its_place() {
-    // One without a journal has no jobs.
-    if SERVERS > 1 {
-        return;
-    }
-    let rig = rig(says(1), &Arc::default(), 0).await;
+    let rig = rig(says(1), &journal().await, 0).await;
     let run = json!({ "input": "go" });
     for (body, status, code, place) in [
         (json!({}), 422, "bad_body", "run"),
@@ -286,18 +267,11 @@ async fn what_is_not_a_job_is_refused_with_its_place() {
     assert_eq!(rig.get("/v1/jobs/none").await.status(), 404);
     assert_eq!(rig.post("/v1/jobs/none/cancel", json!({})).await.status(), 404);
     assert_eq!(rig.stranger(Method::GET, "/v1/jobs").send().await.unwrap().status(), 401);
-    let without = Rig::of(says(1)).await;
-    let none = without.post("/v1/jobs", json!({ "run": run })).await;
-    assert_eq!(none.json::<Value>().await.unwrap()["code"], "no_jobs");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tenant_has_jobs_and_runs_of_its_own() {
-    // It adds to a journal that the test has.
-    if SERVERS > 1 {
-        return;
-    }
-    let journal = Arc::<MemoryJournal>::default();
+    let journal = journal().await;
     let harness = fleet(says(4)).with_journal(journal.clone());
     let acme = "the-token-of-acme-here";
     let rig = Rig::start(harness.clone(), |builder| {
@@ -357,19 +331,60 @@ async fn add_as(harness: &mainstem::prelude::Harness, tenant: &str, job: Value) 
     jobs.add(Job::new(id, job["run"].clone(), SystemClock.now())).await.unwrap()
 }
 
+/// However many servers there are, and whatever each of them could run.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tenant_with_many_jobs_does_not_hold_up_another() {
+    const MANY: usize = 30;
+    let (acme, globex) = ("the-token-of-acme-here", "the-token-of-globex-here");
+    for most in [None, Some(3)] {
+        let journal = journal().await;
+        let turns = (0..2 * MANY).map(|_| Turn::new().wait(ms(50)).text("Done."));
+        let harness = fleet(ScriptedModel::new().agent("main", turns)).with_journal(journal.clone());
+        let tokens = Tokens::new().with_token(TOKEN, None).unwrap().with_token(acme, Some("acme")).unwrap();
+        let tokens = tokens.with_token(globex, Some("globex")).unwrap();
+        let build = |builder: Builder| {
+            let builder = builder.with_tokens(tokens.clone()).with_max_jobs(4);
+            most.into_iter().fold(builder, Builder::with_max_jobs_per_tenant)
+        };
+        let rig = Rig::start(harness, build).await;
+        let soon = SystemClock.now().after(ms(2_000));
+        // The many are due before the few.
+        for (token, count, due_at) in [(globex, 4, soon.after(ms(100))), (acme, MANY, soon)] {
+            for number in 0..count {
+                let id = format!("job-{number}");
+                let job = json!({ "id": id, "run": { "input": "go" }, "run_at": due_at.to_string() });
+                let request = rig.stranger(Method::POST, "/v1/jobs").bearer_auth(token).json(&job);
+                assert_eq!(request.send().await.unwrap().status(), 201);
+            }
+        }
+        let jobs = journal.jobs().unwrap();
+        let count = async |tenant: &str, status: JobStatus| {
+            let jobs = jobs.jobs(&[status]).await.unwrap();
+            jobs.iter().filter(|job| job.id.tenant() == Some(tenant)).count()
+        };
+        while count("globex", JobStatus::Ended).await < 4 {
+            let active = count("acme", JobStatus::Active).await;
+            assert!(most.is_none_or(|most| active <= most), "{active}");
+            tokio::time::sleep(ms(5)).await;
+        }
+        let ended = count("acme", JobStatus::Ended).await;
+        assert!(ended < MANY * 2 / 3, "{most:?}: {ended} jobs of the other tenant came before");
+        while count("acme", JobStatus::Ended).await < MANY {
+            tokio::time::sleep(ms(20)).await;
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tenant_has_only_so_many_jobs() {
-    // It adds to a journal that the test has.
-    if SERVERS > 1 {
-        return;
-    }
-    let journal = Arc::<MemoryJournal>::default();
+    let journal = journal().await;
     let rig = rig(says(1), &journal, 0).await;
     let jobs = journal.jobs().unwrap();
-    for number in 0..9_999 {
+    let added = stream::iter(0..9_999).for_each_concurrent(16, async |number| {
         let id = format!("job-{number}").parse().unwrap();
         assert!(jobs.add(Job::new(id, json!({ "input": "go" }), SystemClock.now())).await.unwrap());
-    }
+    });
+    added.await;
     let job = json!({ "id": "last", "run": { "input": "go" } });
     assert_eq!(rig.post("/v1/jobs", job).await.status(), 201);
     let refused = rig.post("/v1/jobs", json!({ "run": { "input": "go" } })).await;
@@ -381,7 +396,7 @@ async fn a_tenant_has_only_so_many_jobs() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_begins_though_callers_use_up_their_share() {
-    let rig = rig(says(2), &Arc::default(), 1).await;
+    let rig = rig(says(2), &journal().await, 1).await;
     let soon = SystemClock.now().after(ms(1_500)).to_string();
     let job = add(&rig, json!({ "run_at": soon, "run": { "input": "go" } })).await;
     let more = format!(
@@ -408,38 +423,8 @@ async fn a_job_begins_though_callers_use_up_their_share() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_job_that_is_put_off_says_why() {
-    // It holds a session of a journal that the test has.
-    if SERVERS > 1 {
-        return;
-    }
-    let journal = Arc::<MemoryJournal>::default();
-    let rig = rig(says(1), &journal, 1).await;
-    // Another process has the session open.
-    let held = journal.open(&"s".parse().unwrap()).await.unwrap();
-    let job = add(&rig, json!({ "session_id": "s", "run": { "input": "go" } })).await;
-    let path = format!("/v1/jobs/{}", job["id"].as_str().unwrap());
-    let mut why = Value::Null;
-    for _ in 0..200 {
-        why = rig.get_json(&path).await["postponed"].clone();
-        if !why.is_null() {
-            break;
-        }
-        tokio::time::sleep(ms(20)).await;
-    }
-    assert!(why.as_str().is_some_and(|why| why.contains("session s is open elsewhere")), "{why}");
-    drop(held);
-    let job = until(&rig, &job, "ended").await;
-    assert_eq!((&job["last_run"]["status"], &job["postponed"]), (&json!("success"), &Value::Null), "{job}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_worker_runs_jobs_without_a_listener() {
-    // Its worker shares a journal that the test has.
-    if SERVERS > 1 {
-        return;
-    }
-    let journal = Arc::<MemoryJournal>::default();
+    let journal = journal().await;
     let idle = rig(says(0), &journal, 0).await;
     let job = add(&idle, json!({ "session_id": "s", "run": { "input": "go" } })).await;
     let harness = fleet(says(1)).with_journal(journal.clone()).build().unwrap();

@@ -1,11 +1,11 @@
 //! What outlives a server: sessions in a journal, their runs, and the keys of requests that are
 //! repeated.
 
-use std::{path::Path, sync::Arc};
+use std::path::Path;
 
 use futures_util::future::join_all;
 use mainstem::{
-    journal::{Journal, JournalError, SqliteJournal},
+    journal::{Journal, SqliteJournal},
     model::scripted::Turn,
     prelude::{AgentSpec, ScriptedModel},
 };
@@ -15,20 +15,20 @@ use serde_json::{Value, json};
 
 use crate::{
     rig::{Rig, TOKEN, events, fleet, ms, spawn},
-    servers::SERVERS,
+    servers::journal,
 };
 
-fn script() -> ScriptedModel {
+pub(crate) fn script() -> ScriptedModel {
     script_after(ScriptedModel::new())
 }
 
-fn script_after(model: ScriptedModel) -> ScriptedModel {
+pub(crate) fn script_after(model: ScriptedModel) -> ScriptedModel {
     let main = [spawn(Turn::new(), "one"), Turn::new().text("It did it."), Turn::new().text("And more.")];
     model.agent("main", main).agent("kid", [Turn::new().text("Done."), Turn::new().text("Again.")])
 }
 
 /// A server on a journal; the one before has to be gone.
-async fn process(journal: &Path, model: ScriptedModel) -> Rig {
+pub(crate) async fn process(journal: &Path, model: ScriptedModel) -> Rig {
     let harness =
         fleet(model).with_ids(mainstem::event::RandomIds).with_journal(SqliteJournal::open(journal).unwrap());
     Rig::start(harness, |builder| builder).await
@@ -36,59 +36,14 @@ async fn process(journal: &Path, model: ScriptedModel) -> Rig {
 
 /// The same run; when it was asked for is not kept, but when it began.
 #[track_caller]
-fn same(known: &Value, run: &Value) {
+pub(crate) fn same(known: &Value, run: &Value) {
     for field in ["id", "session_id", "status", "reply", "usage", "first_seq", "message"] {
         assert_eq!(known[field], run[field], "{field}");
     }
 }
 
-async fn stop(rig: Rig) {
+pub(crate) async fn stop(rig: Rig) {
     rig.end().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn idle_sessions_are_closed_and_opened_again() {
-    // Each has open sessions of its own.
-    if SERVERS > 1 {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("j.db");
-    let slow = Turn::new().text("Wait.").wait(ms(60_000)).text("Done.");
-    let model = ScriptedModel::new().agent_on("main", "slowly", [slow]);
-    let harness = fleet(script_after(model)).with_journal(SqliteJournal::open(&path).unwrap());
-    let rig = Rig::start(harness, |builder| builder.with_idle_timeout(ms(0))).await;
-    let first = rig.run("left", "go").await;
-    let kid = rig.kid("left").await;
-    assert_eq!(rig.post("/v1/sessions/at-work/runs", json!({ "input": "slowly" })).await.status(), 202);
-    rig.run("read", "go").await;
-    let mut reader = rig.ask(Method::GET, "/v1/sessions/read/events").send().await.unwrap();
-    assert!(reader.chunk().await.unwrap().is_some());
-
-    let open = async || {
-        let figures = rig.get("/metrics").await.text().await.unwrap();
-        let line = figures.lines().find_map(|line| line.strip_prefix("mainstem_sessions_open "));
-        line.unwrap().parse::<u64>().unwrap()
-    };
-    // What asked for it last may still be about to leave.
-    for _ in 0..200 {
-        if open().await == 2 {
-            break;
-        }
-        tokio::time::sleep(ms(10)).await;
-    }
-    assert_eq!(open().await, 2, "one is running, and one is read");
-    let other = SqliteJournal::open(&path).unwrap();
-    let (left, read) =
-        (other.open(&"left".parse().unwrap()).await, other.open(&"read".parse().unwrap()).await);
-    assert!(left.is_ok(), "{:?}", left.err());
-    assert!(matches!(read, Err(JournalError::Busy { .. })));
-    drop(left);
-    other.close().await.unwrap();
-
-    same(&rig.get_json(&format!("/v1/runs/{}", first["id"].as_str().unwrap())).await, &first);
-    assert_eq!(rig.kid("left").await, kid);
-    assert_eq!(rig.run("left", "And?").await["reply"], "And more.");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -346,42 +301,6 @@ async fn a_session_is_deleted_when_it_is_not_in_use() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_whose_row_is_damaged_is_listed_beside_the_others_and_deleted() {
-    // It damages a file.
-    if SERVERS > 1 {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("j.db");
-    let rig = process(&path, script()).await;
-    for session in ["s", "t"] {
-        rig.run(session, "go").await;
-    }
-    stop(rig).await;
-    let damage = "UPDATE sessions SET last = 'many', runs = x'00' WHERE name = 's'";
-    rusqlite::Connection::open(&path).unwrap().execute_batch(damage).unwrap();
-    let rig = process(&path, script()).await;
-    let ids = async || {
-        let items = rig.get_json("/v1/sessions").await["items"].clone();
-        items
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|item| item["id"].as_str().unwrap().to_owned())
-            .collect::<Vec<_>>()
-    };
-    assert_eq!(ids().await, ["t", "s"]);
-    let opened = rig.get("/v1/sessions/s").await;
-    let (status, text) = (opened.status().as_u16(), opened.text().await.unwrap());
-    assert!(status == 503 && !text.contains("j.db"), "{status} {text}");
-    assert_eq!(rig.ask(Method::DELETE, "/v1/sessions/s").send().await.unwrap().status(), 204);
-    assert_eq!(ids().await, ["t"]);
-    // Its name is free.
-    let new: Value = rig.post("/v1/sessions/s/runs", json!({ "input": "go" })).await.json().await.unwrap();
-    assert_eq!(new["first_seq"], 1);
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_turn_without_an_answer_is_taken_up() {
     let dir = tempfile::tempdir().unwrap();
     let failing = Turn::new().fail(mainstem::model::ModelError::from_status(401, "no such key"));
@@ -416,15 +335,11 @@ async fn a_turn_without_an_answer_is_taken_up() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn tenants_share_a_journal_and_see_only_their_own() {
-    // It reads a file.
-    if SERVERS > 1 {
-        return;
-    }
     let dir = tempfile::tempdir().unwrap();
-    let (journal, acme) = (Arc::new(dir.path().join("j.db")), "the-token-of-tenant-acme");
+    let (journal, acme) = (journal().await, "the-token-of-tenant-acme");
     for process in 0..2 {
         let harness = fleet(script()).with_ids(mainstem::event::RandomIds).with_workspace(dir.path());
-        let harness = harness.with_journal(SqliteJournal::open(&*journal).unwrap());
+        let harness = harness.with_journal(journal.clone());
         let tokens = Tokens::new().with_token(TOKEN, None).unwrap().with_token(acme, Some("acme")).unwrap();
         let rig = Rig::start(harness, |builder| builder.with_tokens(tokens.clone())).await;
         let ask = |token: &str, method: Method, path: &str| rig.stranger(method, path).bearer_auth(token);
@@ -445,9 +360,8 @@ async fn tenants_share_a_journal_and_see_only_their_own() {
             // Nor can it be named as the journal has it.
             assert_eq!(ask(token, Method::GET, "/v1/sessions/acme%2Fs").send().await.unwrap().status(), 400);
         }
-        stop(rig).await;
+        rig.stop_now().await;
     }
-    let journal = SqliteJournal::open(&*journal).unwrap();
     let mut names: Vec<_> =
         journal.sessions().await.unwrap().into_iter().map(|one| one.id.to_string()).collect();
     names.sort();
@@ -456,17 +370,12 @@ async fn tenants_share_a_journal_and_see_only_their_own() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_run_was_given_is_recorded_but_for_prompts() {
-    // It reads a file.
-    if SERVERS > 1 {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("j.db");
+    let journal = journal().await;
     let secret = "You know the secret recipe.";
     let process = async || {
         let kid = AgentSpec::new("kid", "Helps").with_prompt(secret);
         let harness = fleet(script()).with_ids(mainstem::event::RandomIds).with_subagent(kid);
-        let harness = harness.with_journal(SqliteJournal::open(&path).unwrap());
+        let harness = harness.with_journal(journal.clone());
         Rig::start(harness, |builder| builder).await
     };
     let rig = process().await;
@@ -474,7 +383,7 @@ async fn what_a_run_was_given_is_recorded_but_for_prompts() {
     let body = json!({ "input": "go", "options": options });
     let run = rig.ask(Method::POST, "/v1/sessions/s/runs").header("prefer", "wait=30").json(&body);
     assert_eq!(run.send().await.unwrap().json::<Value>().await.unwrap()["status"], "success");
-    stop(rig).await;
+    rig.stop_now().await;
     let rig = process().await;
     assert_eq!(rig.get_json("/v1/sessions/s/fleet").await["planMode"], true);
     let events = rig.frames("/v1/sessions/s/events?follow=false", None).await;
@@ -489,40 +398,7 @@ async fn what_a_run_was_given_is_recorded_but_for_prompts() {
     let one = rig.get_json(&format!("/v1/sessions/s/events/{}", kid["seq"])).await;
     assert_eq!((&one["specVersion"], &one["spec"]), (&kid["specVersion"], &Value::Null));
     // The record has it whole.
-    stop(rig).await;
-    let journal = SqliteJournal::open(&path).unwrap();
+    rig.stop_now().await;
     let all = journal.read(&"s".parse().unwrap(), 1, 1_000).await.unwrap();
     assert!(all.iter().any(|event| event.to_json().contains(secret)));
-}
-
-/// A session that another server on the same file has open is read there, and not written.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_second_server_on_a_file_reads_the_sessions_of_the_first() {
-    // Servers that share a database ask one another.
-    if SERVERS > 1 {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("j.db");
-    let (first, second) = (process(&path, script()).await, process(&path, script()).await);
-    let begun: Value =
-        first.post("/v1/sessions/s/runs", json!({ "input": "go" })).await.json().await.unwrap();
-    let run = format!("/v1/runs/{}", begun["id"].as_str().unwrap());
-    while first.get_json(&run).await["status"] == "running" {
-        tokio::time::sleep(ms(5)).await;
-    }
-    for path in ["/v1/sessions/s", "/v1/sessions/s/runs", "/v1/sessions/s/agents"] {
-        let (mut here, mut there) = (first.get_json(path).await, second.get_json(path).await);
-        for view in [&mut here, &mut there] {
-            // The process that has it open knows a few times a little better.
-            for at in ["/created_at", "/last_run_at", "/items/0/created_at", "/items/0/last_activity"] {
-                view.pointer_mut(at).map(Value::take);
-            }
-        }
-        assert_eq!(there, here, "{path}");
-    }
-    let refused = second.post("/v1/sessions/s/runs", json!({ "input": "go" })).await;
-    assert_eq!(refused.status(), 409);
-    stop(first).await;
-    stop(second).await;
 }

@@ -12,18 +12,15 @@ use reqwest::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::{
-    rig::{Rig, TOKEN, fleet, ms, spawn},
-    servers::SERVERS,
-};
+use crate::rig::{Rig, TOKEN, fleet, ms, spawn};
 
-const ACME: &str = "the-token-of-acme";
+pub(crate) const ACME: &str = "the-token-of-acme";
 
 /// How long a test waits for a frame.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A reader of lines, and the sessions as it knows them.
-struct Reader {
+pub(crate) struct Reader {
     body: futures_util::stream::BoxStream<'static, reqwest::Result<bytes::Bytes>>,
     text: String,
     fleets: BTreeMap<String, FleetState>,
@@ -33,7 +30,7 @@ struct Reader {
 }
 
 impl Reader {
-    async fn of(rig: &Rig, path: &str, token: &str) -> Self {
+    pub(crate) async fn of(rig: &Rig, path: &str, token: &str) -> Self {
         let request = rig.stranger(Method::GET, path).bearer_auth(token);
         let response = request.header("accept", "application/x-ndjson").send().await.unwrap();
         assert_eq!(response.status(), 200);
@@ -47,7 +44,7 @@ impl Reader {
     }
 
     /// Returns the next frame, and applies it; `None` if the stream was cut.
-    async fn next(&mut self) -> Option<LiveFrame> {
+    pub(crate) async fn next(&mut self) -> Option<LiveFrame> {
         loop {
             if let Some((line, rest)) = self.text.split_once('\n') {
                 let (line, rest) = (line.to_owned(), rest.to_owned());
@@ -98,7 +95,7 @@ impl Reader {
 }
 
 /// Begins a run, which goes on.
-async fn begin(rig: &Rig, token: &str, session: &str) -> Response {
+pub(crate) async fn begin(rig: &Rig, token: &str, session: &str) -> Response {
     let request = rig.stranger(Method::POST, &format!("/v1/sessions/{session}/runs")).bearer_auth(token);
     let begun = request.json(&json!({ "input": "go" })).send().await.unwrap();
     assert_eq!(begun.status(), 202);
@@ -106,7 +103,7 @@ async fn begin(rig: &Rig, token: &str, session: &str) -> Response {
 }
 
 /// A kid that asks before it writes, then an answer.
-fn model() -> ScriptedModel {
+pub(crate) fn model() -> ScriptedModel {
     let kid = Turn::new().text("x".repeat(500)).call("write", json!({}));
     ScriptedModel::new()
         .agent("main", [spawn(Turn::new(), "write"), Turn::new().text("Done.")])
@@ -178,10 +175,6 @@ async fn question(rig: &Rig, session: &str) -> String {
 
 #[tokio::test]
 async fn a_tenant_sees_its_own_sessions_and_the_operator_all() {
-    // Each has figures of its own.
-    if SERVERS > 1 {
-        return;
-    }
     let tokens = Tokens::new().with_token(TOKEN, None).unwrap().with_token(ACME, Some("acme")).unwrap();
     let harness = fleet(model());
     let rig = Rig::start(harness, |builder| builder.with_tokens(tokens.clone())).await;
@@ -197,12 +190,8 @@ async fn a_tenant_sees_its_own_sessions_and_the_operator_all() {
     let frame = of_acme.until_session("same").await;
     assert!(matches!(frame, LiveFrame::Session { tenant: None, .. }), "{frame:?}");
     let mut all = Reader::of(&rig, "/v1/live?all=true", TOKEN).await;
-    let LiveFrame::Summary { live: 2, shown: 2, server: Some(server) } = all.next().await.unwrap() else {
-        panic!("the limits come first");
-    };
-    assert_eq!((server.runs.used, server.sessions.used), (2, 2), "{server:?}");
-    let by_tenant = BTreeMap::from([(String::new(), 1), ("acme".to_owned(), 1)]);
-    assert_eq!(server.runs.by_tenant, by_tenant);
+    let first = all.next().await;
+    assert!(matches!(first, Some(LiveFrame::Summary { live: 2, shown: 2, server: Some(_) })), "{first:?}");
     let mut tenants = Vec::new();
     for _ in 0..2 {
         let LiveFrame::Session { tenant, .. } = all.until_session("same").await else { panic!("a session") };

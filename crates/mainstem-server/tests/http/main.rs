@@ -19,6 +19,7 @@ mod operate;
 #[cfg(feature = "page")]
 mod page;
 mod protocols;
+mod record;
 mod rig;
 mod runs;
 mod servers;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use mainstem::{
+    event::AgentEvent,
     model::{Model, scripted::Turn},
     prelude::{AgentSpec, Harness, HarnessBuilder, ScriptedModel, ToolError, tool_fn},
 };
@@ -192,4 +193,16 @@ pub(crate) fn fleet(model: impl Model) -> HarnessBuilder {
 /// A turn that spawns `kid`.
 pub(crate) fn spawn(turn: Turn, task: &str) -> Turn {
     turn.call("agent_spawn", json!({ "agent_id": "kid", "task": task }))
+}
+
+/// The events of a stream of frames.
+pub(crate) fn parsed(text: &str) -> Vec<AgentEvent> {
+    let frames = frames(text);
+    let data = events(&frames).into_iter().map(|frame| frame.split_once("data: ").unwrap().1);
+    data.map(|json| serde_json::from_str(json).unwrap()).collect()
+}
+
+/// Says the number of each turn.
+pub(crate) fn says(count: usize) -> ScriptedModel {
+    ScriptedModel::new().agent("main", (0..count).map(|number| Turn::new().text(format!("{number}"))))
 }

@@ -1,27 +1,16 @@
-//! Runs that are over leave nothing behind; a second run of a session is refused or queued; what a
-//! reader saw stays true when the record fails.
+//! Runs that are over leave nothing behind; a second run of a session is refused or queued.
 
 use std::sync::{Arc, Mutex};
 
-use mainstem::{
-    event::AgentEvent,
-    journal::{Journal, MemoryJournal, SqliteJournal},
-    message::Role,
-    model::scripted::Turn,
-    prelude::ScriptedModel,
-};
-use mainstem_testing::{FaultyJournal, laws};
+use mainstem::{journal::SqliteJournal, message::Role, model::scripted::Turn, prelude::ScriptedModel};
+use mainstem_testing::laws;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::{
-    rig::{Rig, TOKEN, events, fleet, frames, ms},
-    servers::SERVERS,
+    rig::{Rig, fleet, ms, parsed, says},
+    servers::journal,
 };
-
-fn says(count: usize) -> ScriptedModel {
-    ScriptedModel::new().agent("main", (0..count).map(|number| Turn::new().text(format!("{number}"))))
-}
 
 /// Answers slowly, then at once.
 fn slow() -> ScriptedModel {
@@ -182,127 +171,16 @@ async fn a_queued_run_that_is_cancelled_ends_for_all_who_asked_for_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_the_shutdown_stops_says_so() {
-    // It reads a file.
-    if SERVERS > 1 {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("j.db");
-    let harness = fleet(slow()).with_journal(SqliteJournal::open(&path).unwrap());
-    let rig = Rig::start(harness, |builder| builder).await;
+    let journal = journal().await;
+    let rig = Rig::start(fleet(slow()).with_journal(journal.clone()), |builder| builder).await;
     assert_eq!(rig.post("/v1/sessions/s/runs", json!({ "input": "one" })).await.status(), 202);
     let mut seen = rig.get("/v1/sessions/s/events").await;
     while !String::from_utf8_lossy(&seen.chunk().await.unwrap().unwrap()).contains("Well.") {}
-    rig.end().await;
-    let journal = SqliteJournal::open(&path).unwrap();
+    rig.stop_now().await;
     let events = journal.read(&"s".parse().unwrap(), 1, 100).await.unwrap();
     laws(&events).unwrap();
     let end = events.iter().find(|event| event.is_run_end()).unwrap().to_json();
     assert!(end.contains("\"shutdown\""), "{end}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn one_tenant_cannot_take_the_runs_of_another() {
-    // Each has limits of its own.
-    if SERVERS > 1 {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let tokens = mainstem_server::Tokens::new();
-    let tokens = tokens
-        .with_token(TOKEN, Some("acme"))
-        .unwrap()
-        .with_token("the-token-of-globex", Some("globex"))
-        .unwrap();
-    let harness = fleet(slow()).with_workspace(dir.path());
-    let rig = Rig::start(harness, |builder| builder.with_tokens(tokens.clone()).with_max_runs(8)).await;
-    let mut begun = 0;
-    for number in 0..12 {
-        let response = rig.post(&format!("/v1/sessions/s-{number}/runs"), json!({ "input": "go" })).await;
-        if response.status() == 202 {
-            begun += 1;
-        } else {
-            let problem = refused(response, StatusCode::TOO_MANY_REQUESTS).await;
-            assert_eq!(problem["code"], "too_many_runs");
-        }
-    }
-    assert_eq!(begun, 6, "its own two, and the four that are common");
-    for number in 0..2 {
-        let path = format!("/v1/sessions/s-{number}/runs");
-        let request = rig.stranger(Method::POST, &path).bearer_auth("the-token-of-globex");
-        assert_eq!(request.json(&json!({ "input": "go" })).send().await.unwrap().status(), 202, "{number}");
-    }
-}
-
-/// The events of a stream of frames.
-fn parsed(text: &str) -> Vec<AgentEvent> {
-    let frames = frames(text);
-    let data = events(&frames).into_iter().map(|frame| frame.split_once("data: ").unwrap().1);
-    data.map(|json| serde_json::from_str(json).unwrap()).collect()
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn lines_that_are_cut_end_with_an_error() {
-    // Its journal fails.
-    if SERVERS > 1 {
-        return;
-    }
-    let lines = async |room| {
-        let journal = FaultyJournal::new(MemoryJournal::new());
-        let harness = fleet(says(8)).with_journal(journal.clone());
-        let rig = Rig::start(harness, |builder| builder).await;
-        journal.fill_after(room);
-        let request = rig.ask(Method::POST, "/v1/sessions/s/runs").header("accept", "application/x-ndjson");
-        request.json(&json!({ "input": "go" })).send().await?.text().await
-    };
-    lines(u64::MAX).await.expect("all lines");
-    lines(5).await.expect_err("the record has room for five events");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn what_a_reader_saw_stays_true_when_the_disk_is_full() {
-    // Its journal fails.
-    if SERVERS > 1 {
-        return;
-    }
-    // After each number of events that the disk has room for, up to more than there are.
-    let mut failed = 0;
-    for room in 0..24 {
-        let journal = FaultyJournal::new(MemoryJournal::new());
-        let harness = fleet(says(8)).with_journal(journal.clone());
-        let rig = Rig::start(harness, |builder| builder).await;
-        rig.run("s", "before").await;
-        let before = rig.get_json("/v1/sessions/s").await["last_seq"].as_u64().unwrap();
-        journal.fill_after(room);
-        let request = rig.ask(Method::POST, "/v1/sessions/s/runs").header("accept", "text/event-stream");
-        let text = request.json(&json!({ "input": "go" })).send().await.unwrap().text().await.unwrap();
-        let seen = parsed(&text);
-        let is_cut = text.contains("event: problem");
-        assert_ne!(is_cut, text.contains("event: end"), "{text}");
-        assert!(!is_cut || text.contains("\"code\":\"journal_unavailable\""), "{text}");
-        assert!(seen.iter().all(|event| event.seq <= before + room), "{text}");
-        failed += usize::from(is_cut);
-        // No run begins, and the server says that it is not ready.
-        if is_cut {
-            for path in ["/v1/sessions/s", "/v1/sessions/s/fleet", "/v1/sessions/s/events"] {
-                assert_eq!(rig.get(path).await.status(), 503, "{path}");
-            }
-            assert_eq!(rig.get("/readyz").await.status(), 503);
-        }
-        journal.make_room();
-        let run = rig.run("s", "after").await;
-        assert_eq!(run["status"], "success", "{run}");
-        tokio::time::sleep(ms(if is_cut { 110 } else { 0 })).await;
-        assert_eq!(rig.get("/readyz").await.status(), 200);
-        let all = rig.ask(Method::GET, "/v1/sessions/s/events?follow=false").send().await.unwrap();
-        let all = parsed(&all.text().await.unwrap());
-        laws(&all).unwrap_or_else(|error| panic!("after {room}: {error}"));
-        for event in &seen {
-            let now = all.iter().find(|now| now.seq == event.seq);
-            assert_eq!(now.map(AgentEvent::to_json), Some(event.to_json()), "after {room}");
-        }
-    }
-    assert!((5..24).contains(&failed), "{failed}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -476,36 +354,4 @@ async fn requests_that_wait_leave_their_turn_to_others() {
         assert_eq!(response.unwrap().status(), 200);
     }
     assert!(begun.elapsed() < ms(2_500), "{:?}", begun.elapsed());
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_run_is_tied_to_its_reader_before_it_is_recorded() {
-    // It locks a file.
-    if SERVERS > 1 {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("j.db");
-    let wait = Turn::new().text("Well.").wait(ms(60_000));
-    let model = ScriptedModel::new().agent("main", [Turn::new().text("Quick."), wait]);
-    let harness = fleet(model).with_journal(SqliteJournal::open(&path).unwrap());
-    let rig = Rig::start(harness, |builder| builder).await;
-    rig.run("s", "before").await;
-    // While nothing can be recorded, the reader asks for a run and leaves.
-    let other = rusqlite::Connection::open(&path).unwrap();
-    other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let body = json!({ "input": "go", "options": { "on_disconnect": "cancel" } });
-    let request =
-        rig.ask(Method::POST, "/v1/sessions/s/runs").header("accept", "text/event-stream").json(&body);
-    let left = tokio::time::timeout(ms(500), request.send()).await;
-    assert!(left.is_err(), "it waits for the record");
-    other.execute_batch("ROLLBACK").unwrap();
-    for _ in 0..200 {
-        let runs = rig.get_json("/v1/sessions/s/runs").await;
-        if runs["items"][1]["status"] == "cancelled" {
-            return;
-        }
-        tokio::time::sleep(ms(20)).await;
-    }
-    panic!("{}", rig.get_json("/v1/sessions/s/runs").await);
 }

@@ -1,14 +1,19 @@
 //! One server on the loopback. `tests/suite/servers.rs` has three in its place.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use mainstem::prelude::{Harness, HarnessBuilder};
+use mainstem::{
+    journal::{Journal, MemoryJournal},
+    prelude::{Harness, HarnessBuilder},
+};
 use mainstem_server::{Builder, Server};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-/// How many servers there are. A test of what each server has for itself is of one alone.
-pub(crate) const SERVERS: usize = 1;
+/// Returns a journal for one server after the other, which the test reads and changes itself.
+pub(crate) async fn journal() -> Arc<dyn Journal> {
+    Arc::new(MemoryJournal::new())
+}
 
 pub(crate) struct Servers {
     pub(crate) url: String,

@@ -8,10 +8,7 @@ use mainstem::{
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::{
-    rig::{Rig, fleet, ms, spawn},
-    servers::SERVERS,
-};
+use crate::rig::{Rig, fleet, ms, spawn};
 
 fn main_says(turns: impl IntoIterator<Item = Turn>) -> ScriptedModel {
     ScriptedModel::new().agent("main", turns)
@@ -293,29 +290,4 @@ async fn until_status(rig: &Rig, path: &str, status: u16) {
     while rig.get(path).await.status() != status {
         tokio::time::sleep(ms(5)).await;
     }
-}
-
-#[tokio::test]
-async fn there_is_only_so_much_room() {
-    // Each has limits of its own.
-    if SERVERS > 1 {
-        return;
-    }
-    let model = main_says([Turn::new().text("I hang").hang()]);
-    let harness = fleet(model);
-    let rig = Rig::start(harness, |builder| builder.with_max_runs(1).with_max_readers(2)).await;
-    rig.post("/v1/sessions/s/runs", json!({ "input": "go" })).await;
-    let refused = rig.post("/v1/sessions/t/runs", json!({ "input": "go" })).await;
-    assert_eq!((refused.status().as_u16(), refused.headers()["retry-after"].to_str().unwrap()), (429, "5"));
-    assert_eq!(refused.json::<Value>().await.unwrap()["code"], "too_many_runs");
-    let readers = [rig.get("/v1/sessions/s/events").await, rig.get("/v1/sessions/s/events").await];
-    assert_eq!(rig.get("/v1/sessions/s/events").await.status(), 429);
-    drop(readers);
-    for _ in 0..100 {
-        if rig.get("/v1/sessions/s/events").await.status() == 200 {
-            return;
-        }
-        tokio::time::sleep(ms(20)).await;
-    }
-    panic!("the places were not given back");
 }

@@ -3,7 +3,7 @@
 use futures_util::StreamExt;
 use mainstem::api::StreamForm;
 use mainstem::{
-    event::{AgentEvent, FleetState, LogOptions},
+    event::{AgentEvent, FleetState},
     journal::SqliteJournal,
     model::scripted::Turn,
     prelude::ScriptedModel,
@@ -11,12 +11,9 @@ use mainstem::{
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::{
-    rig::{Rig, events, fleet, frames, ms, spawn},
-    servers::SERVERS,
-};
+use crate::rig::{Rig, events, fleet, frames, ms, spawn};
 
-fn two_kids() -> ScriptedModel {
+pub(crate) fn two_kids() -> ScriptedModel {
     ScriptedModel::new()
         .agent("main", [spawn(spawn(Turn::new(), "one"), "two"), Turn::new().text("Both ").text("did it.")])
         .agent("kid", [Turn::new().say("I have done what I was asked to do").pace(ms(1))])
@@ -222,25 +219,6 @@ async fn each_form_has_its_media_type() {
         let response = request.header("accept", form.media_type()).send().await.unwrap();
         assert_eq!(response.headers()["content-type"], form.media_type());
     }
-}
-
-#[tokio::test]
-async fn what_is_no_longer_kept_is_said_with_what_is() {
-    // A journal stores all events.
-    if SERVERS > 1 {
-        return;
-    }
-    let mut log = LogOptions::default();
-    log.ring = 10;
-    let rig = Rig::start(fleet(two_kids()).with_log(log), |builder| builder).await;
-    rig.run("s", "go").await;
-    let response = rig.get("/v1/sessions/s/events?after=2").await;
-    assert_eq!(response.status(), 410);
-    let problem: Value = response.json().await.unwrap();
-    let oldest = problem["oldest_seq"].as_u64().unwrap();
-    assert_eq!(problem["code"], "gone");
-    let frames = rig.frames(&format!("/v1/sessions/s/events?follow=false&after={}", oldest - 1), None).await;
-    assert!(events(&frames)[0].starts_with(&format!("id: {oldest}\n")));
 }
 
 #[tokio::test]
