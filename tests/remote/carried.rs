@@ -9,6 +9,7 @@ use mainstem::{
     model::scripted::Turn,
     policy::PlanMode,
     prelude::*,
+    remote::TraceContext,
     spec::Protocol,
     task::{MemoryTaskStore, TaskFilter, TaskStore},
 };
@@ -251,6 +252,20 @@ async fn a_secret_that_a_remote_repeats_is_not_shown() {
         let spec = with_secret(&echoing().await).with_protocol(protocol);
         check(spec.clone(), "ANOTHER", &of_environment).await;
         check(spec, SECRET, "from-a-vault-17").await;
+    }
+}
+
+/// A server of Mainstem does, too: `telemetry` among the tests of the command line.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_of_another_protocol_gets_the_trace_of_its_caller() {
+    const TRACE: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    for protocol in [Protocol::A2a, Protocol::LangGraph, Protocol::AgentScope] {
+        let spec = remote("second", &echoing().await).with_protocol(protocol);
+        let trace = TraceContext::new(|| Some(TRACE.to_owned()));
+        let first = builder("main", caller()).with_subagent(spec).with_trace_context(trace).build().unwrap();
+        let all = events(&first).await;
+        let (_, why) = child_end(&all, "second");
+        assert!(why.contains(&format!("traceparent: {TRACE}")), "{protocol}: {why}");
     }
 }
 

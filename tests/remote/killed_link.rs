@@ -11,11 +11,14 @@ use mainstem::{event::SendMode, model::scripted::Turn, prelude::*};
 use mainstem_testing::{Proxy, laws, render};
 use serde_json::json;
 use tempfile::TempDir;
-use tokio::{task::block_in_place, time::timeout};
+use tokio::{
+    task::{JoinHandle, block_in_place},
+    time::timeout,
+};
 
 use crate::{
     anywhere::serve,
-    chain::{builder, child_end},
+    chain::{builder, child_end, events, local, nameless},
     support::ms,
 };
 
@@ -72,12 +75,16 @@ struct Caller {
 }
 
 impl Caller {
-    fn harness(link: &Link) -> Harness {
+    fn script() -> ScriptedModel {
         let spawn = json!({ "agent_id": "second", "task": "find out", "timeout_seconds": 600 });
         let main = [Turn::new().call("agent_spawn", spawn), Turn::new().text("All done.")];
+        ScriptedModel::new().agent("main", main)
+    }
+
+    fn harness(link: &Link) -> Harness {
         let second =
             AgentSpec::new("second", "Helps").with_url(format!("http://127.0.0.1:{}", link.proxy.port()));
-        builder("main", ScriptedModel::new().agent("main", main)).with_subagent(second).build().unwrap()
+        builder("main", Self::script()).with_subagent(second).build().unwrap()
     }
 
     /// Runs until the end, and kills the link after so many events below the root; it returns or
@@ -133,12 +140,36 @@ impl Caller {
 
 const WHOLE: [&str; 2] = ["I ask another.It is so.", "I see."];
 
-async fn check(returns: bool) {
-    let (third, see) =
+fn third(model: ScriptedModel) -> ScriptedModel {
+    let (call, see) =
         (Turn::new().call("echo", json!({ "say": "c" })), Turn::new().wait(ms(15)).pace(ms(15)));
-    let third = ScriptedModel::new().agent("third", [third.wait(ms(15)), see.say("I see.")]);
-    let third = builder("third", third).build().unwrap();
-    let (url, serving) = serve(third).await;
+    model.agent("third", [call.wait(ms(15)), see.say("I see.")])
+}
+
+async fn serve_third() -> (String, JoinHandle<()>) {
+    serve(builder("third", third(ScriptedModel::new())).build().unwrap()).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_its_caller_sees_is_the_fleet_that_one_process_has() {
+    let (url, serving) = serve_third().await;
+    let there = Caller::run(&mut Link::start(&url).await, usize::MAX, false).await.events;
+    serving.abort();
+    // The script of the process.
+    let spawn = json!({ "agent_id": "third", "task": "look", "timeout_seconds": 600 });
+    let second = [
+        Turn::new().thinking("Hm.").say("I ask another.").call("agent_spawn", spawn),
+        Turn::new().call("echo", json!({ "say": "a" })),
+        Turn::new().say("It is so."),
+    ];
+    let one = builder("main", third(Caller::script().agent("second", second)))
+        .with_subagent(local("second"))
+        .with_subagent(local("third"));
+    assert_eq!(nameless(&there), nameless(&events(&one.build().unwrap()).await));
+}
+
+async fn check(returns: bool) {
+    let (url, serving) = serve_third().await;
     let mut link = Link::start(&url).await;
     let whole = Caller::run(&mut link, usize::MAX, returns).await;
     let below = whole.events.iter().filter(|event| event.depth() > 0).count();

@@ -46,9 +46,10 @@ pub(crate) fn run(root: &Path, slow: bool) -> Result<()> {
     step("timelines", || suite::timelines(root))?;
     if slow {
         step("neighbour", || suite::neighbour(root))?;
+        step("checker", || suite::whole_checker(root))?;
         step("versions", || versions::run(root, None))?;
     } else {
-        // Under `--slow` the tests have the whole of it.
+        // Under `--slow` the tests have the whole suite.
         step("nodes", || suite::nodes(root))?;
     }
     step("models", || models::run(root, slow))?;

@@ -40,10 +40,16 @@ pub(crate) fn model() -> Server {
 }
 
 pub(crate) fn run(model: &Server, url: &str, more: &str) -> Cli {
+    let line = format!("run go -m openai:m --no-files --output ndjson --progress quiet {more}");
+    run_at(model, url, &line)
+}
+
+/// A command whose agents are those of this folder, with `far` among them.
+fn run_at(model: &Server, url: &str, line: &str) -> Cli {
     let far = format!(
         "---\ndescription: Compares\nurl: {url}\nheaders:\n  Authorization: Bearer ${{FAR_TOKEN}}\n---\n"
     );
-    mainstem(&format!("run go -m openai:m --no-files --output ndjson --progress quiet {more}"))
+    mainstem(line)
         .env("OPENAI_BASE_URL", &model.url())
         .env("OPENAI_API_KEY", "sk-secret-123456")
         .env("FAR_TOKEN", TOKEN)
@@ -65,6 +71,31 @@ fn the_fleet_of_another_process_is_in_the_stream() {
     assert!(deepest >= Some(2), "the demo has agents below its own:\n{}", render(&events));
     assert!(end_of(&events, "far").to_string().starts_with("AGENT_END success"), "{}", render(&events));
     assert!(!done.stdout.contains(TOKEN) && !done.stderr.contains(TOKEN), "{done:?}");
+}
+
+#[test]
+fn no_log_shows_a_secret_however_much_it_logs() {
+    let far = serve("--demo-pace 0");
+    for (secret, outcome) in [(TOKEN, "success"), ("a-wrong-token-of-mine", "error")] {
+        let model = model();
+        let line = "serve -m openai:m --no-files --bind 127.0.0.1:0 --log text --token-file own --trust";
+        let serve = run_at(&model, &far.1, &format!("{line} --remote-host 127.0.0.1"));
+        let own = "the-token-of-this-server";
+        let serve = serve.env("FAR_TOKEN", secret).env("MAINSTEM_LOG", "trace").file("own", own);
+        let (mut serving, url) = start(serve);
+        let ask = mainstem("run go --output ndjson --progress quiet --server").arg(&url);
+        let done = ask.env("MAINSTEM_TOKEN", own).run();
+        let events = events(&done.stdout);
+        let end = end_of(&events, "far").to_string();
+        assert!(end.starts_with(&format!("AGENT_END {outcome}")), "{}", render(&events));
+        serving.signal("INT");
+        let log = serving.done().stderr;
+        assert!(log.contains("TRACE") && log.contains("/v1/sessions"), "{log}");
+        for secret in [secret, own, "sk-secret-123456"] {
+            let line = log.lines().find(|line| line.contains(secret));
+            assert_eq!(line, None, "{secret}");
+        }
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! a request's size costs its own tenant.
 
 use mainstem::{model::scripted::Turn, prelude::ScriptedModel};
-use mainstem_server::Protocol;
+use mainstem_server::{Protocol, Tokens};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -51,6 +51,68 @@ async fn a_protocol_is_off_unless_enabled_and_refuses_strangers() {
         assert_eq!(ask(foreign).await, 403, "{protocol}");
         assert_eq!(on.live_runs(), 0, "{protocol}");
     }
+}
+
+/// Says something in the conversation `talk`, in a protocol.
+type Say = fn(&str) -> Value;
+
+/// The protocols whose conversations callers name; those with tests of their own are left out.
+const CONVERSATIONS: [(&str, &str, Say); 3] = [
+    ("agui", "/ag-ui", |text| {
+        let message = json!({ "id": "m", "role": "user", "content": text });
+        json!({ "threadId": "talk", "runId": "r", "messages": [message] })
+    }),
+    ("fleet", "/v1/orchestrate", |text| json!({ "conversation_id": "talk", "message": text })),
+    ("mcp", "/mcp", |text| {
+        let call = json!({ "name": "main", "arguments": { "task": text, "session": "talk" } });
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call })
+    }),
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conversation_belongs_to_its_tenant() {
+    let tenants = [("acme", "the-token-of-acme-here"), ("globex", "the-token-of-globex-here")];
+    for (name, path, say) in CONVERSATIONS {
+        let Ok(protocol) = name.parse::<Protocol>() else { continue };
+        let turns = (0..2).map(|_| Turn::new().text("Hello."));
+        let dir = tempfile::tempdir().unwrap();
+        let harness = fleet(ScriptedModel::new().agent("main", turns)).with_workspace(dir.path());
+        let rig = Rig::start(harness, |builder| {
+            let with = |tokens: Tokens, (tenant, token)| tokens.with_token(token, Some(tenant)).unwrap();
+            builder.with_protocol(protocol).with_tokens(tenants.into_iter().fold(Tokens::new(), with))
+        })
+        .await;
+        for (tenant, token) in tenants {
+            let request = rig.stranger(Method::POST, path).bearer_auth(token);
+            let request = request.header("accept", "application/json, text/event-stream");
+            let response = request.json(&say(&format!("of {tenant}"))).send().await.unwrap();
+            assert_eq!(response.status(), 200, "{name}");
+            let answer = response.text().await.unwrap();
+            assert!(answer.contains("Hello."), "{name}: {answer}");
+        }
+        for (tenant, token) in tenants {
+            let path = "/v1/sessions/talk/agents/root/transcript";
+            let transcript = rig.stranger(Method::GET, path).bearer_auth(token).send().await.unwrap();
+            let transcript = transcript.text().await.unwrap();
+            let told = tenants.map(|(tenant, _)| transcript.contains(&format!("of {tenant}")));
+            assert_eq!(told, tenants.map(|(other, _)| other == tenant), "{name}: {transcript}");
+        }
+    }
+}
+
+/// A client of MCP over HTTP has no way to ask its user.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_needs_approval_is_denied_to_a_client_of_mcp() {
+    let Ok(protocol) = "mcp".parse::<Protocol>() else { return };
+    let turns = [Turn::new().call("write", json!({})), Turn::new().text("So.")];
+    let model = ScriptedModel::new().agent("main", turns);
+    let rig = Rig::start(fleet(model), |builder| builder.with_protocol(protocol)).await;
+    let (_, path, say) = CONVERSATIONS[2];
+    let request = rig.ask(Method::POST, path).header("accept", "application/json, text/event-stream");
+    let answer = request.json(&say("write")).send().await.unwrap().text().await.unwrap();
+    assert!(answer.contains("So."), "{answer}");
+    let transcript = rig.get_json("/v1/sessions/talk/agents/root/transcript").await.to_string();
+    assert!(transcript.contains("needs approval, and the run is unattended"), "{transcript}");
 }
 
 async fn status(rig: &Rig, run: &str) -> Value {
