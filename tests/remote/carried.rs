@@ -216,19 +216,34 @@ async fn a_header_with_a_secret_is_in_no_event_and_no_record() {
     serving.abort();
 }
 
-/// A server that repeats what it was sent in each refusal.
+/// A server that repeats what it was sent in each refusal. To a client that asks what it is, it
+/// shows a card of A2A, and answers as AgentScope does for a task that it does not have.
 async fn echoing() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
+    let interface = json!({ "url": url, "protocolBinding": "JSONRPC", "protocolVersion": "1.0" });
+    let card = json!({
+        "name": "second", "description": "Helps", "version": "1", "supportedInterfaces": [interface],
+        "capabilities": { "streaming": true }, "skills": [],
+        "defaultInputModes": ["text/plain"], "defaultOutputModes": ["text/plain"],
+    });
     #[expect(clippy::disallowed_methods, reason = "ends with the test's runtime")]
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
             let mut request = vec![0; 8192];
             let length = stream.read(&mut request).await.unwrap_or_default();
             let request = String::from_utf8_lossy(&request[..length]).into_owned();
-            let body = json!({ "detail": request, "error": request, "title": request }).to_string();
-            let head = format!("HTTP/1.1 403 Forbidden\r\ncontent-length: {}\r\n", body.len());
-            let _ = stream.write_all(format!("{head}connection: close\r\n\r\n{body}").as_bytes()).await;
+            let (status, body) = if request.contains("/agent-card.json") {
+                ("200 OK", card.clone())
+            } else if request.contains("/tasks/no-such-task") {
+                ("200 OK", json!({ "task_id": "no-such-task", "status": "unknown" }))
+            } else {
+                ("403 Forbidden", json!({ "detail": request, "error": request, "title": request }))
+            };
+            let body = body.to_string();
+            let head = format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\n");
+            let head = format!("{head}content-length: {}\r\nconnection: close\r\n\r\n", body.len());
+            let _ = stream.write_all(format!("{head}{body}").as_bytes()).await;
         }
     });
     url

@@ -82,7 +82,7 @@ fn no_log_shows_a_secret_however_much_it_logs() {
         let serve = run_at(&model, &far.1, &format!("{line} --remote-host 127.0.0.1"));
         let own = "the-token-of-this-server";
         let serve = serve.env("FAR_TOKEN", secret).env("MAINSTEM_LOG", "trace").file("own", own);
-        let (mut serving, url) = start(serve);
+        let (serving, url) = start(serve);
         let ask = mainstem("run go --output ndjson --progress quiet --server").arg(&url);
         let done = ask.env("MAINSTEM_TOKEN", own).run();
         let events = events(&done.stdout);
