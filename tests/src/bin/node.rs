@@ -71,7 +71,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
 /// A leader that, turn by turn, looks at its files and starts two children, writes a file and asks
 /// for an approval, and answers. In a session that begins with `<far>` or `<kid>`, it starts that
-/// agent in the background, once; then it asks for an approval if it is told to wait.
+/// agent in the background, once; then it asks for an approval if it is told to wait. In one that
+/// begins with `<ask>`, it asks for an approval again and again.
 fn script() -> ScriptedModel {
     let spawn = |task: &str| json!({ "agent_id": "kid", "task": task });
     let turn = |number: usize| match number % 3 {
@@ -101,6 +102,7 @@ fn script() -> ScriptedModel {
         .agent_on("main", "<far> and wait", background("far", true))
         .agent_on("main", "<far>", background("far", false))
         .agent_on("main", "<kid>", background("kid", false))
+        .agent_on("main", "<ask>", (0..TURNS).map(|_| Turn::new().call("poke", json!({}))))
         .agent("main", (0..TURNS).map(turn))
         .agent_on("kid", "slowly", [Turn::new().pace(Duration::from_millis(300)).say(words)])
         .agent("kid", [Turn::new().pace(Duration::from_millis(15)).say(words)])
