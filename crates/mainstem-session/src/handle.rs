@@ -22,7 +22,7 @@ use mainstem_task::{TaskError, TaskRecord};
 use mainstem_tool::ToolOutput;
 use tokio::sync::watch;
 
-use crate::{RunStatus, Session, reading::Reading};
+use crate::{RunOptions, RunStatus, Session, reading::Reading};
 
 /// A handle on a run. Cheap to clone; it does not keep the run alive and never holds it up.
 ///
@@ -55,6 +55,8 @@ pub struct RunHandle {
     first: u64,
     requested_at: Timestamp,
     is_stored: bool,
+    /// The run whose turn it resumes.
+    resumes: Option<RunId>,
     reading: Arc<Reading>,
 }
 
@@ -64,11 +66,17 @@ impl RunHandle {
         id: RunId,
         cancel: Cancellation,
         status: watch::Receiver<RunStatus>,
-        is_stored: bool,
+        options: &RunOptions,
         reading: Arc<Reading>,
     ) -> Self {
         let (first, requested_at) = (session.log().last_seq() + 1, session.log().clock().now());
-        Self { session, id, cancel, status, first, requested_at, is_stored, reading }
+        let (is_stored, resumes) = (options.is_stored, options.resumes.clone());
+        Self { session, id, cancel, status, first, requested_at, is_stored, resumes, reading }
+    }
+
+    /// The run whose turn it resumes.
+    pub(crate) fn resumes(&self) -> Option<&RunId> {
+        self.resumes.as_ref()
     }
 
     /// The run's id.

@@ -123,7 +123,7 @@ impl Run {
         let begins = if permit.is_some() { RunStatus::Running } else { RunStatus::Queued };
         let (status, state) = watch::channel(begins);
         let reading = Arc::new(Reading::new(options.diagnostics));
-        let handle = RunHandle::new(session, id, cancel.clone(), state, options.is_stored, reading.clone());
+        let handle = RunHandle::new(session, id, cancel.clone(), state, &options, reading.clone());
         let right = match permit {
             Some(permit) => Right::held(&handle, Some(permit)),
             None => Right::queued(&handle),

@@ -40,7 +40,10 @@ impl RunHandle {
         let (session, status) = (self.session(), self.status());
         let record = session.runs().into_iter().rfind(|known| known.id == *self.id());
         // A queued run learns its first event when it begins, or never does.
-        let queued = || begun(self.id(), session.id(), self.first(), self.requested_at());
+        let queued = || {
+            let begun = begun(self.id(), session.id(), self.first(), self.requested_at());
+            RunView { resumes: self.resumes().cloned(), ..begun }
+        };
         let begun = record.map_or_else(queued, |record| RunRecord { end: None, ..record }.view(session.id()));
         ended(RunView { status: (&status).into(), ..begun }, status.outcome().map(RunEnd::from))
     }
