@@ -348,7 +348,8 @@ async fn begin(connector: &Connector) -> Result<(Arc<Shared>, Pool), Error> {
     let asked_at = Instant::now();
     let joined = sql::join(&client, &settings.name, PROGRAM, settings.lease).await;
     let no = joined.map_err(|failure| failure.at("join", &place))?;
-    drop(client);
+    // If it has created the tables, its limits are those of that.
+    drop(Client::take(client));
     let shared = Shared {
         place,
         pool,

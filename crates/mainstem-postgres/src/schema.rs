@@ -27,6 +27,10 @@ const WAIT: &str = "1s";
 const ATTEMPTS: usize = 60;
 const PAUSE: Duration = Duration::from_secs(1);
 
+/// Why a change is not made whose tables were in use at each attempt.
+const IN_USE: &str = "a transaction uses them for too long, such as a backup (pg_stat_activity has it); \
+    try again once it has ended";
+
 /// What [`migrate`] has done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -124,9 +128,6 @@ async fn change_locked(client: &mut Client) -> Result<Migrated> {
     }
     Ok(Migrated { from, to })
 }
-
-const IN_USE: &str = "a transaction uses them for too long, such as a backup (pg_stat_activity has it); \
-    try again once it has ended";
 
 fn is_in_use(error: &(dyn StdError + 'static)) -> bool {
     let code = error.downcast_ref::<tokio_postgres::Error>().and_then(tokio_postgres::Error::code);
