@@ -21,6 +21,7 @@ mod generate;
 mod journal;
 mod leader;
 mod limits;
+mod lost;
 mod many;
 mod middleware;
 mod models;

@@ -23,7 +23,7 @@ pub(crate) async fn killed_after(events: &[AgentEvent]) -> FaultyJournal {
     journal
 }
 
-fn starts_of(events: &[AgentEvent], agent: &str) -> usize {
+pub(crate) fn starts_of(events: &[AgentEvent], agent: &str) -> usize {
     let is_start = |event: &&AgentEvent| matches!(event.kind, EventKind::AgentStart { .. });
     events.iter().filter(is_start).filter(|event| event.agent_label() == agent).count()
 }

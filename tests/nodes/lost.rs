@@ -155,6 +155,38 @@ async fn a_turn_in_which_three_servers_have_ended_is_given_up() {
     assert!(!next.run.view().await.unwrap().status.is_over());
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_child_goes_on_at_another_server_if_its_spec_says_so() {
+    let mut cluster = Cluster::start(2).await;
+    let at = |server: usize| Server::at(&cluster.address_of(server)).unwrap().open("s").unwrap();
+    let run = at(0).run(NewRun::new("<keen>")).await.unwrap();
+    let of_child = |event: &AgentEvent| event.agent_id() == "keen";
+    let said = run.events.try_filter(|event| {
+        std::future::ready(of_child(event) && matches!(event.kind, EventKind::TextBlockDelta { .. }))
+    });
+    std::pin::pin!(said).next().await.unwrap().unwrap();
+    let other = at(1);
+    cluster.servers[0].kill();
+    let begun = Instant::now();
+    let tasks = loop {
+        let tasks = other.tasks().await.unwrap();
+        if !tasks.is_empty() && tasks.iter().all(|task| task.status.is_terminal()) {
+            break tasks;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(20), "{tasks:?}");
+        sleep(Duration::from_millis(100)).await;
+    };
+    assert_eq!(tasks.len(), 1, "{tasks:?}");
+    assert_eq!(tasks[0].result.as_deref(), Some("So it is."));
+    let events: Vec<_> = other.events(EventQuery::stored()).try_collect().await.unwrap();
+    laws(&events).unwrap_or_else(|broken| panic!("{broken}\n{}", render(&events)));
+    let ends = events.iter().filter(|event| of_child(event)).filter_map(|event| match &event.kind {
+        EventKind::AgentEnd { outcome, .. } => Some(outcome.as_str()),
+        _ => None,
+    });
+    assert_eq!(ends.collect::<Vec<_>>(), ["error", "success"], "{}", render(&events));
+}
+
 /// A process that opens a session ends the run that was cut off. If it does not resume the turn,
 /// because it ends itself, another server does.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

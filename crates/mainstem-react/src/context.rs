@@ -61,6 +61,8 @@ pub struct RunContext {
     purpose: Option<CallPurpose>,
     /// The cause of the next invocation, if no caller awaits it.
     cause: Option<Arc<Unawaited>>,
+    /// Whether the usage of its children is left out of its own.
+    has_separate_usage: bool,
     /// The value that a crate above this one has attached.
     attachment: Option<Arc<dyn Any + Send + Sync>>,
 }
@@ -178,13 +180,19 @@ impl RunContext {
             cuts: AtomicU32::new(0),
             answered: AtomicUsize::new(0),
             meter: Meter::default(),
-            above: Some(self.invocation.meter.clone()),
+            above: (!self.has_separate_usage).then(|| self.invocation.meter.clone()),
             declaration,
         })
     }
 
     fn below(&self, invocation: Invocation) -> Self {
-        Self { invocation: Arc::new(invocation), call: None, purpose: None, ..self.clone() }
+        Self {
+            invocation: Arc::new(invocation),
+            call: None,
+            purpose: None,
+            has_separate_usage: false,
+            ..self.clone()
+        }
     }
 
     /// Returns the invocation of a tool's context, with its call; `None` if the tool was not called

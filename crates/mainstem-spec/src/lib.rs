@@ -87,7 +87,8 @@ pub use skill::{Skill, parse_skill};
 pub use skills::{SkillSet, load_skills};
 pub use sources::Sources;
 pub use spec::{
-    AgentSpec, DEFAULT_STEPS, Header, McpServer, Mode, Origin, Permission, Protocol, Workspace, WorkspaceMode,
+    AgentSpec, DEFAULT_STEPS, Header, McpServer, Mode, OnLost, Origin, Permission, Protocol, Workspace,
+    WorkspaceMode,
 };
 pub use suggest::closest;
 pub use watch::Watch;

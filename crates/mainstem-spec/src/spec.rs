@@ -108,6 +108,9 @@ pub struct AgentSpec {
     /// Whether the same session, agent, label and user find the same child again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub persist_session: bool,
+    /// What becomes of its turn when the process ends that runs it.
+    #[serde(default, skip_serializing_if = "OnLost::is_default")]
+    pub on_lost: OnLost,
     /// How long a parent waits for a spawn; zero starts it in the background.
     #[serde(
         default,
@@ -162,6 +165,18 @@ pub enum WorkspaceMode {
     Isolated,
     /// The parent's directory.
     Shared,
+}
+
+/// What becomes of a subagent's turn when the process ends that runs it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(clippy::exhaustive_enums, reason = "a turn is closed or resumed")]
+pub enum OnLost {
+    /// It ends with an error, and its parent decides whether it goes on.
+    #[default]
+    Close,
+    /// Once its parent goes on, it does too, as a background task.
+    Resume,
 }
 
 /// A protocol in which an agent of another server is driven.
@@ -256,6 +271,7 @@ impl AgentSpec {
             headers: Vec::new(),
             permissions: Vec::new(),
             persist_session: false,
+            on_lost: OnLost::default(),
             timeout: None,
             max_tokens_total: None,
             output_schema: None,
@@ -286,6 +302,15 @@ impl AgentSpec {
 impl Mode {
     pub(crate) const NAMES: [(&str, Self); 3] =
         [("primary", Self::Primary), ("subagent", Self::Subagent), ("all", Self::All)];
+}
+
+impl OnLost {
+    pub(crate) const NAMES: [(&str, Self); 2] = [("close", Self::Close), ("resume", Self::Resume)];
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl Protocol {

@@ -101,6 +101,7 @@ impl Middleware for Subagents {
         }
         let fleet = &member.fleet;
         let inbox = fleet.roster.inbox(cx.agent_key());
+        member.resume_lost(cx, &mut request).await;
         loop {
             hand_in(cx, &inbox, &mut request);
             let told = fleet.deliver(cx, &mut request).await.unwrap_or_else(|error| {

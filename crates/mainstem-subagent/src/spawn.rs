@@ -7,6 +7,7 @@ pub(crate) mod idle;
 pub(crate) mod inbox;
 pub(crate) mod launch;
 pub(crate) mod lineage;
+mod lost;
 pub(crate) mod report;
 pub(crate) mod restore;
 pub(crate) mod roster;

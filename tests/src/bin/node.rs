@@ -2,7 +2,7 @@
 
 use std::{error::Error, io::Write as _, time::Duration};
 
-use mainstem::{model::scripted::Turn, prelude::*, workspace::SessionFiles};
+use mainstem::{model::scripted::Turn, prelude::*, spec, workspace::SessionFiles};
 use mainstem_postgres::{Node, Settings};
 use mainstem_server::{OnLost, Server, Tokens};
 use serde_json::{Map, Value, json};
@@ -34,6 +34,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .with_remote_host("127.0.0.1".parse()?)
         .with_subagent(far)
         .with_subagent(AgentSpec::new("kid", "K"))
+        .with_subagent(AgentSpec::new("keen", "K").with_on_lost(spec::OnLost::Resume))
         .with_tool(tool_fn("poke", "P", |_, _: Map<String, Value>| async { Ok::<_, ToolError>("ok") }))
         .with_permissions(RuleSet::default().with_pattern(Effect::Ask, "poke")?)
         .with_workspace(workspace)
@@ -72,7 +73,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
 /// A leader that, turn by turn, looks at its files and starts two children, writes a file and asks
 /// for an approval, and answers. In a session that begins with `<far>` or `<kid>`, it starts that
 /// agent in the background, once; then it asks for an approval if it is told to wait. In one that
-/// begins with `<ask>`, it asks for an approval again and again.
+/// begins with `<keen>`, it waits for that agent, which goes on when its server has ended. In one
+/// that begins with `<ask>`, it asks for an approval again and again.
 fn script() -> ScriptedModel {
     let spawn = |task: &str| json!({ "agent_id": "kid", "task": task });
     let turn = |number: usize| match number % 3 {
@@ -98,7 +100,16 @@ fn script() -> ScriptedModel {
         };
         (0..TURNS).map(turn)
     };
+    let keen = |number: usize| match number {
+        0 => Turn::new().call("agent_spawn", json!({ "agent_id": "keen", "task": "look" })),
+        _ => Turn::new().text("Begun."),
+    };
     ScriptedModel::new()
+        .agent_on("main", "<keen>", (0..TURNS).map(keen))
+        .agent(
+            "keen",
+            [Turn::new().pace(Duration::from_millis(300)).say(words), Turn::new().text("So it is.")],
+        )
         .agent_on("main", "<far> and wait", background("far", true))
         .agent_on("main", "<far>", background("far", false))
         .agent_on("main", "<kid>", background("kid", false))

@@ -113,6 +113,7 @@ fn show_says_where_each_value_comes_from() {
     permissions       line 8    allow shell(git *)
                                 deny write_*
     persist_session   default   false
+    on_lost           default   close
     timeout_seconds   default   -
     max_tokens_total  default   -
     output_schema     default   -
@@ -151,6 +152,7 @@ fn show_says_what_a_file_of_another_product_means() {
     headers           default   none
     permissions       default   none
     persist_session   default   false
+    on_lost           default   close
     timeout_seconds   default   -
     max_tokens_total  default   -
     output_schema     default   -

@@ -158,8 +158,18 @@ impl RunContextBuilder {
         let attachment = self.attachment;
         let compacts = shared.settings.as_ref().is_some_and(|settings| settings.compacts);
         let purpose = compacts.then_some(CallPurpose::Compaction);
-        let (call, deadline, cause) = (None, None, None);
-        RunContext { shared, invocation, extensions, call, deadline, purpose, cause, attachment }
+        let (call, deadline, cause, has_separate_usage) = (None, None, None, false);
+        RunContext {
+            shared,
+            invocation,
+            extensions,
+            call,
+            deadline,
+            purpose,
+            cause,
+            has_separate_usage,
+            attachment,
+        }
     }
 }
 

@@ -41,6 +41,14 @@ impl RunContext {
         self
     }
 
+    /// Leaves the usage of the children that are created with this context out of that of the
+    /// invocation: none of its calls has begun them.
+    #[must_use]
+    pub fn with_separate_usage(mut self) -> Self {
+        self.has_separate_usage = true;
+        self
+    }
+
     /// Returns the cause of the next invocation, if no caller awaits it.
     pub(crate) fn cause(&self) -> Option<&Unawaited> {
         self.cause.as_deref()

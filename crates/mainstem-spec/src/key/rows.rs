@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Key, Text};
 use crate::{
-    Effort, Protocol, ServerTool, WorkspaceMode,
+    Effort, OnLost, Protocol, ServerTool, WorkspaceMode,
     node::Value as Node,
     parse::obey,
     rules::{self, Verdict},
@@ -31,7 +31,7 @@ const WHOLE: &str = "whole number from 1";
 const NAMES: &str = "list, or text with commas";
 const FLAG: &str = "`true` or `false`";
 
-pub(super) static ROWS: [Key; 27] = [
+pub(super) static ROWS: [Key; 28] = [
     Key {
         name: "name",
         form: "text",
@@ -337,6 +337,19 @@ pub(super) static ROWS: [Key; 27] = [
             Ok(())
         },
         value: |spec| json!(spec.persist_session),
+        ..ROW
+    },
+    Key {
+        name: "on_lost",
+        form: "`close` or `resume`",
+        default: "close",
+        about: "What becomes of the agent's turn when the process ends that runs it. It ends with an error, and its parent decides whether it goes on (`close`); or it goes on as a background task once its parent does (`resume`).",
+        only_ours: &["on_lost"],
+        read: |reader, entry| {
+            reader.spec.on_lost = entry.node.choice(&OnLost::NAMES)?;
+            Ok(())
+        },
+        value: |spec| json!(spec.on_lost),
         ..ROW
     },
     Key {

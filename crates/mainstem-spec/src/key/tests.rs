@@ -40,7 +40,7 @@ fn a_default_is_what_a_new_spec_has() {
 const FILES: [&str; 2] = [
     "description: Reviews\nmodel: m\nsteps: 7\ntemperature: 0.2\ntop_p: 0.9\ncompact_at: 60\neffort: low\nthinking_budget: 5\nmax_output_tokens: 6\nserver_tools: web_search\ntools: read\n\
      disallowed_tools: write\nskills: review\nmcp_servers: docs\nhidden: true\nmode: subagent\n\
-     workspace: { mode: shared, path: a }\npermissions: { shell: ask }\npersist_session: true\n\
+     workspace: { mode: shared, path: a }\npermissions: { shell: ask }\npersist_session: true\non_lost: resume\n\
      timeout_seconds: 9\nmax_tokens_total: 9\noutput_schema: { type: object }\n",
     "name: a\ndescription: Is far away\nurl: https://host.example\nprotocol: a2a\nheaders: { x-team: red }\n",
 ];
@@ -71,7 +71,7 @@ macro_rules! fields {
 fn each_field_of_a_spec_is_the_value_of_a_row() {
     let fields = fields![
         id description prompt model steps temperature top_p compact_at effort thinking_budget max_output_tokens server_tools tools disallowed_tools skills mcp_servers hidden
-        mode workspace url protocol headers permissions persist_session timeout max_tokens_total output_schema origin
+        mode workspace url protocol headers permissions persist_session on_lost timeout max_tokens_total output_schema origin
     ];
     let others: Vec<_> = fields.into_iter().filter(|field| Key::named(field).is_none()).collect();
     // The rows of three have other names; the prompt and the origin have none.

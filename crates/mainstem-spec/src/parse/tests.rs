@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::*;
 use crate::Key;
-use crate::{Effort, Header, Mode, Permission, Protocol, WorkspaceMode};
+use crate::{Effort, Header, Mode, OnLost, Permission, Protocol, WorkspaceMode};
 
 fn read(text: &str) -> Result<Parsed, Vec<SpecError>> {
     parse("reviewer", text, Path::new("subagents/reviewer.md"))
@@ -53,6 +53,8 @@ fn every_key_reaches_the_spec() {
     check("tools: []\nskills: ''", expected().with_tools([""; 0]).with_skills([""; 0]));
     check("hidden: true\npersist_session: True", expected().with_hidden(true).with_persist_session(true));
     check("hidden: false\npersist_session: false", expected());
+    check("on_lost: resume", expected().with_on_lost(OnLost::Resume));
+    check("on_lost: close", expected());
     check("mode: primary", expected().with_mode(Mode::Primary));
     check("mode: subagent", expected().with_mode(Mode::Subagent));
     check("mode: all", expected());

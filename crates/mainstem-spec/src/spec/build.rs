@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use serde_json::Value;
 
-use super::{AgentSpec, Header, McpServer, Mode, Origin, Permission, Protocol, WorkspaceMode};
+use super::{AgentSpec, Header, McpServer, Mode, OnLost, Origin, Permission, Protocol, WorkspaceMode};
 use crate::{Effort, ServerTool};
 
 impl AgentSpec {
@@ -151,6 +151,12 @@ impl AgentSpec {
     #[must_use]
     pub fn with_persist_session(self, persist_session: bool) -> Self {
         Self { persist_session, ..self }
+    }
+
+    /// Sets what becomes of its turn when the process ends that runs it.
+    #[must_use]
+    pub fn with_on_lost(self, on_lost: OnLost) -> Self {
+        Self { on_lost, ..self }
     }
 
     /// Sets how long a parent waits for a spawn; zero starts it in the background.

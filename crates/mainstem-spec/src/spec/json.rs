@@ -63,7 +63,9 @@ mod tests {
 
     use serde_json::json;
 
-    use crate::{AgentSpec, Effort, Header, Key, McpServer, Mode, Permission, Protocol, WorkspaceMode};
+    use crate::{
+        AgentSpec, Effort, Header, Key, McpServer, Mode, OnLost, Permission, Protocol, WorkspaceMode,
+    };
 
     /// Every key that is recorded.
     fn full() -> AgentSpec {
@@ -73,6 +75,7 @@ mod tests {
             .with_steps(3)
             .with_tools(["x", "agent_spawn"])
             .with_persist_session(true)
+            .with_on_lost(OnLost::Resume)
             .with_workspace_mode(WorkspaceMode::Shared);
         spec.mcp_servers = Some(vec![McpServer::named("files")]);
         (spec.temperature, spec.top_p, spec.compact_at) = (Some(0.5), Some(0.9), Some(60));

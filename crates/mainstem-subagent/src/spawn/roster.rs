@@ -22,7 +22,7 @@ use dashmap::DashMap;
 use mainstem_event::{ChildStatus, ChildSummary, EventSource, Timestamp};
 use mainstem_message::{AgentKey, Message, SessionId, TaskId, ToolCallId};
 use mainstem_react::{Cancellation, RunContext};
-use mainstem_spec::AgentSpec;
+use mainstem_spec::{AgentSpec, OnLost};
 use tokio::sync::Notify;
 
 pub use self::child::Carried;
@@ -43,6 +43,9 @@ pub(crate) struct Roster {
     entered: AtomicU64,
     /// The root's.
     inbox: Arc<Inbox>,
+    /// Children whose turns were cut off and that go on once their parents do, by the session of
+    /// the parent.
+    lost: DashMap<SessionId, Vec<AgentKey>>,
     /// Notified when a child has ended its turn.
     ends: Notify,
     /// The children of an earlier process whose agents can't be built, each with its agent's id.
@@ -96,7 +99,19 @@ impl Roster {
             let identity = Identity::new(parent, &source.agent_id, record.label(), user);
             self.names.set_identity(identity, &source.agent_key);
         }
+        if record.is_lost && lineage.entry.spec.on_lost == OnLost::Resume {
+            self.lost.entry(source.parent_session_id.clone()).or_default().push(source.agent_key.clone());
+        }
         self.add(record, lineage, carried, ChildStatus::Idle, None);
+    }
+
+    /// Takes the children of an agent whose turns were cut off and that go on, in the order of
+    /// their start. Those that have begun another turn or were closed are not among them.
+    pub(crate) fn take_lost(&self, parent: &SessionId) -> Vec<AgentKey> {
+        let Some((_, mut lost)) = self.lost.remove(parent) else { return Vec::new() };
+        let is_lost = |child: &Child| child.record.is_lost && child.status == ChildStatus::Idle;
+        lost.retain(|key| self.children.get(key).is_some_and(|child| is_lost(&child)));
+        lost
     }
 
     fn add(

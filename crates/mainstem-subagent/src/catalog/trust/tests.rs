@@ -43,6 +43,7 @@ fn each_key_needs_trust_or_only_narrows() {
         "permissions",
         "protocol",
         "persist_session",
+        "on_lost",
         "timeout_seconds",
         "max_tokens_total",
         "output_schema",

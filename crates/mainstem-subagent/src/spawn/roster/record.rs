@@ -16,18 +16,22 @@ pub(crate) struct ChildRecord {
     pub(crate) source: EventSource,
     pub(crate) history: Vec<Arc<Message>>,
     pub(crate) last_activity: Timestamp,
+    /// Whether its latest turn was cut off when its process ended.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_lost: bool,
 }
 
 impl ChildRecord {
     /// Creates the record of a child whose first turn starts.
     pub(crate) fn new(source: EventSource, now: Timestamp) -> Self {
         let source = EventSource { task_id: None, ..source };
-        Self { source, history: Vec::new(), last_activity: now }
+        Self { source, history: Vec::new(), last_activity: now, is_lost: false }
     }
 
     /// A further turn starts.
     pub(crate) fn start(&mut self, source: EventSource, now: Timestamp) {
         (self.source, self.last_activity) = (EventSource { task_id: None, ..source }, now);
+        self.is_lost = false;
     }
 
     /// A turn ends, with what was said in it.

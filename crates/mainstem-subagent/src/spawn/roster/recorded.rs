@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::spawn::{
-    report::Report,
+    report::{RESTARTED, Report},
     roster::{open_calls::OpenCalls, record::ChildRecord},
 };
 
@@ -116,6 +116,7 @@ impl RecordedRoster {
         let (Some(source), Some((_, turn))) = (event.source(), turn) else { return };
         if let Some(child) = self.child(&source.agent_key) {
             child.record.end(turn.messages(), event.at);
+            child.record.is_lost = error.is_some_and(|error| error.code == RESTARTED);
         }
         self.calls.report(source, || Report::recorded(source, outcome, turn.messages(), error));
     }
