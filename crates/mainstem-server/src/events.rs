@@ -10,13 +10,14 @@ use axum::{
 };
 use mainstem::{
     encode::{Encoder, Fleet},
-    event::{AgentEvent, EventKind},
+    event::{AgentEvent, EventKind, SessionLog},
     journal::JournalError,
     message::{RunId, SessionId},
     prelude::Session,
     session::{FoundRun, SessionCopy},
 };
 use mainstem_api::{Code, Detail, EventQuery, Format, RunView, StreamForm};
+use tokio::time::timeout;
 
 use crate::{
     app::App,
@@ -27,7 +28,8 @@ use crate::{
     problem::Problem,
     protocols::Protocol,
     readers::{ReaderPermit, Source},
-    runs, tasks,
+    runs::{self, FREE_WAIT},
+    tasks,
 };
 
 pub(crate) async fn get(
@@ -267,7 +269,7 @@ impl Reading {
             let detail = format!("there is no event {after} yet; the latest is {last}");
             return Err(Problem::new(Code::BadCursor, detail));
         }
-        if caller.through() == Some(after) {
+        if caller.through() == Some(after) || has_last(&log, &subscription, after).await {
             return Ok(StatusCode::NO_CONTENT.into_response());
         }
         let from = (after + 1).max(first);
@@ -285,6 +287,18 @@ impl Reading {
         let permit = ReaderPermit::acquire(app, caller, source)?;
         Ok(respond(app, log.committed_from(from), encoder, subscription, permit, None))
     }
+}
+
+/// Returns `true` if the last event that the reader has is the end of what it reads. Another node
+/// may have shown it before the run knows here that it has ended; waits for that, so that another
+/// run can begin.
+async fn has_last(log: &Arc<SessionLog>, subscription: &Subscription, after: u64) -> bool {
+    let last = if after > 0 { log.committed_from(after).at_hand().await } else { None };
+    let is_end = last.is_some_and(|event| event.seq == after && subscription.until.is_reached_by(&event));
+    if is_end {
+        let _ = timeout(FREE_WAIT, subscription.until.released()).await;
+    }
+    is_end
 }
 
 fn gone(oldest: u64) -> Problem {

@@ -45,7 +45,7 @@ const UNRECORDED: &str = "record";
 pub(crate) const MAX_WAIT: Duration = Duration::from_secs(60);
 
 /// How long a request waits for a run that has ended to leave its session.
-const FREE_WAIT: Duration = Duration::from_secs(1);
+pub(crate) const FREE_WAIT: Duration = Duration::from_secs(1);
 
 /// Returns a run as its caller sees it.
 pub(crate) fn describe(run: &FoundRun) -> RunView {

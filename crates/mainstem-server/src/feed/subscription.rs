@@ -44,7 +44,7 @@ impl Until {
 
     /// Waits until the session has released the run, so that another run can begin when the reader
     /// sees the end.
-    pub(super) async fn released(&self) {
+    pub(crate) async fn released(&self) {
         if let Self::EndOf(_, Some(run)) | Self::EndOrQuestion { handle: Some(run), .. } = self {
             run.released().await;
         }
@@ -57,7 +57,8 @@ impl Until {
         is_question && event.seq > *after && event.run_id() == Some(run)
     }
 
-    fn is_reached_by(&self, event: &AgentEvent) -> bool {
+    /// Returns `true` if the stream ends behind this event.
+    pub(crate) fn is_reached_by(&self, event: &AgentEvent) -> bool {
         match self {
             Self::Never => false,
             // The end itself may be among the events of the gap.

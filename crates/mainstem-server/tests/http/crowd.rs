@@ -2,13 +2,15 @@
 
 use std::time::Instant;
 
-use mainstem::{model::scripted::Turn, prelude::ScriptedModel};
+use futures_util::StreamExt;
+use mainstem::{event::EventKind, model::scripted::Turn, prelude::ScriptedModel};
 use mainstem_server::Server;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpListener,
+    time::timeout,
 };
 
 use crate::rig::{Rig, TOKEN, fleet, ms};
@@ -162,4 +164,35 @@ async fn an_event_is_encoded_once_for_all_readers_of_a_form() {
     assert!(events > 50 && sent >= 20 * events, "{sent} of {events}");
     // Two readers may find an event at the same moment.
     assert!(encoded < 4 * events, "{encoded} of {events}");
+}
+
+/// As a reader does that had the end from another node.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reader_with_the_end_of_a_run_gets_no_stream_without_an_end() {
+    let harness = fleet(says()).build().unwrap();
+    let server = Server::new(harness.clone()).build().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let router = server.router();
+    #[expect(clippy::disallowed_methods, reason = "ended with the test")]
+    let serving = tokio::spawn(async move { axum::serve(listener, router).await });
+    let session = harness.open_session("s").await.unwrap();
+    let mut run = session.run("go").unwrap();
+    // The log has the end when the run is next polled, and the run then returns what is before it.
+    while let Some(event) = run.next().await
+        && !matches!(event.kind, EventKind::AgentResult { .. })
+    {}
+    let last = session.log().last_seq();
+    let end = session.log().committed_from(last).at_hand().await.unwrap();
+    assert!(end.is_run_end() && run.outcome().is_none(), "{end}");
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let path = format!("{url}/v1/sessions/s/events?run={}", run.id());
+    let request = reqwest::Client::new().get(path).header("last-event-id", last).send();
+    let (response, ended) = tokio::join!(timeout(ms(10_000), request), async {
+        tokio::time::sleep(ms(100)).await;
+        run.next().await
+    });
+    assert!(ended.is_some_and(|event| event.is_run_end()));
+    assert_eq!(response.unwrap().unwrap().status().as_u16(), 204);
+    serving.abort();
 }
