@@ -12,8 +12,9 @@ use tokio::runtime::Handle;
 
 use crate::past::Past;
 
-/// After so many events there is another.
-const EVERY: u64 = 4096;
+/// After how many events there is another: an eighth of those that there are, within these limits.
+/// The state of a longer session is larger, and takes longer to write.
+const EVERY: (u64, u64) = (256, 4096);
 
 /// While one is made.
 const BUSY: u64 = u64::MAX;
@@ -39,7 +40,7 @@ impl Checkpoints {
     pub(crate) fn begin(&self, id: &SessionId, last: u64, tasks: &TaskSet) {
         let before = self.latest.load(Ordering::Acquire);
         // Without a runtime there is no driver.
-        let is_due = before != BUSY && last >= before + EVERY && Handle::try_current().is_ok();
+        let is_due = before != BUSY && last >= before + every(last) && Handle::try_current().is_ok();
         let taken = || self.latest.compare_exchange(before, BUSY, Ordering::AcqRel, Ordering::Relaxed);
         if !is_due || taken().is_err() {
             return;
@@ -53,6 +54,10 @@ impl Checkpoints {
             latest.store(made.unwrap_or(before), Ordering::Release);
         });
     }
+}
+
+fn every(last: u64) -> u64 {
+    (last / 8).clamp(EVERY.0, EVERY.1)
 }
 
 /// Up to where the session was looked at.

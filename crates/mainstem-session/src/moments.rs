@@ -18,20 +18,28 @@ pub(crate) struct Moments(Mutex<States>);
 struct States {
     every: u64,
     all: Vec<FleetState>,
+    /// The latest one that was asked for, for a caller that asks again and again.
+    latest: FleetState,
 }
 
 impl Default for Moments {
     fn default() -> Self {
-        Self(Mutex::new(States { every: EVERY, all: Vec::new() }))
+        Self(Mutex::new(States { every: EVERY, all: Vec::new(), latest: FleetState::default() }))
     }
 }
 
 impl Moments {
     /// Returns the state after an event, or `None` if the log has no such event that is committed.
-    /// Reads at most the events between two states, but for those that were not read before.
+    /// Reads at most the events between two states, but for those that were not read before. If
+    /// there is no state yet, `known` may have one, of whichever event.
     ///
     /// Dropping the future stops reading; the states that were passed stay.
-    pub(crate) async fn at(&self, log: &Arc<SessionLog>, seq: u64) -> Option<FleetState> {
+    pub(crate) async fn at(
+        &self,
+        log: &Arc<SessionLog>,
+        seq: u64,
+        known: impl AsyncFnOnce() -> Option<FleetState>,
+    ) -> Option<FleetState> {
         if seq == 0 {
             return Some(FleetState::default());
         }
@@ -40,6 +48,9 @@ impl Moments {
         }
         let mut states = self.0.lock().await;
         let mut fleet = states.before(seq);
+        if fleet.seq == 0 {
+            fleet = known().await.filter(|known| known.seq <= seq).unwrap_or_default();
+        }
         let mut events = log.committed_from(fleet.seq + 1);
         while fleet.seq < seq {
             let event = events.next().await?;
@@ -50,6 +61,9 @@ impl Moments {
             fleet.apply(&event);
             states.pass(&fleet);
         }
+        if states.latest.seq <= fleet.seq {
+            states.latest.clone_from(&fleet);
+        }
         Some(fleet)
     }
 }
@@ -57,6 +71,9 @@ impl Moments {
 impl States {
     /// Returns the latest state that is not after an event.
     fn before(&self, seq: u64) -> FleetState {
+        if self.latest.seq <= seq {
+            return self.latest.clone();
+        }
         let after = self.all.partition_point(|state| state.seq <= seq);
         after.checked_sub(1).map_or_else(FleetState::default, |index| self.all[index].clone())
     }
@@ -107,16 +124,33 @@ mod tests {
             next.apply(&event);
             expected.push(next);
         }
-        let moments = Moments(Mutex::new(States { every: 3, all: Vec::new() }));
+        let latest = FleetState::default();
+        let moments = Moments(Mutex::new(States { every: 3, all: Vec::new(), latest }));
         // Backwards and forwards: states are used that a later event has left.
         for seq in (0..=LAST).rev().step_by(7).chain(0..=LAST) {
-            let state = moments.at(&log, seq).await.unwrap();
+            let state = moments.at(&log, seq, async || None).await.unwrap();
             assert_eq!(state, expected[usize::try_from(seq).unwrap()], "{seq}");
         }
         let states = moments.0.lock().await;
         assert!(states.all.len() < MAX, "{}", states.all.len());
         assert!(states.every > 3 && states.all.windows(2).all(|two| two[0].seq < two[1].seq));
         drop(states);
-        assert_eq!(moments.at(&log, LAST + 1).now_or_never().unwrap(), None);
+        assert_eq!(moments.at(&log, LAST + 1, async || None).now_or_never().unwrap(), None);
+    }
+
+    #[tokio::test]
+    async fn a_state_that_is_known_is_used_for_later_events_and_no_earlier_ones() {
+        let log = log_of(100);
+        let mut known = Moments::default().at(&log, 40, async || None).await.unwrap();
+        // So that it can be told from one that is computed.
+        known.missed = 7;
+        for (seq, missed) in [(100, 7), (40, 7), (39, 0)] {
+            let state = Moments::default().at(&log, seq, async || Some(known.clone())).await.unwrap();
+            assert_eq!((state.seq, state.missed), (seq, missed));
+        }
+        let moments = Moments::default();
+        moments.at(&log, 50, async || None).await;
+        let again = moments.at(&log, 60, async || panic!("there is a state")).await.unwrap();
+        assert_eq!((again.seq, again.missed), (60, 0));
     }
 }

@@ -152,6 +152,17 @@ impl Past {
         (past.form == FORM && past.seq <= last).then_some(Self { checkpoint: past.seq, ..past })
     }
 
+    /// Returns the state of the fleet in the latest checkpoint.
+    pub(crate) async fn checkpointed_fleet(journal: &dyn Journal, id: &SessionId) -> Option<FleetState> {
+        #[derive(Deserialize)]
+        struct Kept {
+            form: u32,
+            fleet: FleetState,
+        }
+        let kept: Kept = serde_json::from_str(&journal.checkpoint(id).await.ok()??.state).ok()?;
+        (kept.form == FORM).then_some(kept.fleet)
+    }
+
     /// Writes a checkpoint, unless an invocation or task of the session is open: a checkpoint has
     /// no open work.
     pub(crate) async fn keep(&mut self, journal: &dyn Journal, id: &SessionId) -> Result<(), JournalError> {

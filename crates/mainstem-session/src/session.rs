@@ -28,8 +28,8 @@ use tokio::sync::OnceCell;
 pub use self::{builder::SessionBuilder, lookup::FoundRun};
 use crate::{
     AgentSource, InUse, NothingToResume, Run, RunActive, RunAgents, RunHandle, RunOptions, RunRecord,
-    RunRequest, checkpoints::Checkpoints, data::SessionData, deferred::Deferred, moments::Moments, settings,
-    turn::Turns, wake::Wake,
+    RunRequest, checkpoints::Checkpoints, data::SessionData, deferred::Deferred, moments::Moments,
+    past::Past, settings, turn::Turns, wake::Wake,
 };
 
 /// What a model reads whose answer was cut off.
@@ -397,7 +397,11 @@ impl Session {
     /// is known; what is missing is counted in [`FleetState::missed`]. Dropping the future stops
     /// reading.
     pub async fn fleet_at(&self, seq: u64) -> Option<FleetState> {
-        self.0.moments.at(self.log(), seq).await
+        let known = async || {
+            let journal = self.0.checkpoints.as_ref()?.journal();
+            Past::checkpointed_fleet(&**journal, self.id()).await
+        };
+        self.0.moments.at(self.log(), seq, known).await
     }
 
     /// An id for [`RunOptions::with_run_id`].
