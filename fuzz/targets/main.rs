@@ -16,6 +16,7 @@ mod http;
 mod input;
 mod journal;
 mod langgraph;
+mod mainstem_remote;
 mod providers;
 mod remote;
 mod sse;

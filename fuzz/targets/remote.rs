@@ -1,4 +1,4 @@
-//! Remote agents of other protocols: whatever a server sends, its agent is a child that ends once,
+//! Remote agents: whatever a server sends, its agent is a child that ends once,
 //! in a lawful timeline, and its caller goes on.
 
 use std::{
@@ -51,6 +51,25 @@ impl Sent {
         let pieces = std::mem::take(&mut self.0.lock().unwrap().stream);
         let body = stream::iter(pieces.into_iter().map(Ok::<_, Infallible>));
         ([(header::CONTENT_TYPE, "text/event-stream")], Body::from_stream(body)).into_response()
+    }
+
+    /// Returns the stream as a body, with each place of a name replaced; `None` if it was sent.
+    pub(crate) fn replaced(&self, name: &[u8], value: &[u8]) -> Option<Body> {
+        let pieces = std::mem::take(&mut self.0.lock().unwrap().stream);
+        if pieces.is_empty() {
+            return None;
+        }
+        let (sent, mut left) = (pieces.concat(), Vec::new());
+        let mut rest = &sent[..];
+        while let Some(at) = rest.windows(name.len()).position(|part| part == name) {
+            left.extend_from_slice(&rest[..at]);
+            left.extend_from_slice(value);
+            rest = &rest[at + name.len()..];
+        }
+        left.extend_from_slice(rest);
+        let chunk = left.len().div_ceil(pieces.len()).max(1);
+        let chunks: Vec<_> = left.chunks(chunk).map(|chunk| Ok::<_, Infallible>(chunk.to_vec())).collect();
+        Some(Body::from_stream(stream::iter(chunks)))
     }
 
     /// Returns the state; a reader that comes back finds another one.

@@ -67,6 +67,23 @@ async fn undisturbed(ids: &SharedIds, on_lost: [OnLost; 2]) -> Vec<AgentEvent> {
     all(&journal).await
 }
 
+/// Ends the process after these events. Returns all events once another has done something.
+async fn after(
+    before: &[AgentEvent],
+    harness: impl FnOnce(&FaultyJournal) -> Harness,
+    what: impl AsyncFnOnce(&Session),
+) -> Vec<AgentEvent> {
+    let journal = killed_after(before).await;
+    let next = harness(&journal);
+    let session = next.open_session("s").await.unwrap();
+    what(&session).await;
+    all_is_done(&next).await;
+    drop((session, next));
+    let after = all(&journal).await;
+    laws(&after).unwrap_or_else(|error| panic!("{error}\n{}", render(&after)));
+    after
+}
+
 /// Ends the process after these events. Returns all events once another has resumed the turn.
 async fn resumed(
     before: &[AgentEvent],
@@ -74,15 +91,19 @@ async fn resumed(
     on_lost: [OnLost; 2],
     options: RunOptions,
 ) -> Vec<AgentEvent> {
-    let journal = killed_after(before).await;
-    let next = process(&journal, ids, on_lost);
-    let session = next.open_session("s").await.unwrap();
-    session.resume(options).unwrap().reply().await.unwrap();
-    all_is_done(&next).await;
-    drop((session, next));
-    let after = all(&journal).await;
-    laws(&after).unwrap_or_else(|error| panic!("{error}\n{}", render(&after)));
-    after
+    let resume = async |session: &Session| {
+        session.resume(options).unwrap().reply().await.unwrap();
+    };
+    after(before, |journal| process(journal, ids, on_lost), resume).await
+}
+
+/// Returns all events once another process has said something more.
+async fn told(before: &[AgentEvent], ids: &SharedIds, options: RunOptions) -> Vec<AgentEvent> {
+    let tell = async |session: &Session| {
+        let request = RunRequest::new("and?").with_options(options);
+        session.run(request).unwrap().reply().await.unwrap();
+    };
+    after(before, |journal| process(journal, ids, [OnLost::Resume; 2]), tell).await
 }
 
 /// Returns the number of events before the deepest agent's tool has its result.
@@ -172,16 +193,89 @@ async fn a_spec_and_a_run_decide_which_children_go_on() {
 async fn a_parent_is_told_of_a_child_that_cannot_go_on() {
     let (ids, on_lost) = (SharedIds::default(), [OnLost::Resume; 2]);
     let events = undisturbed(&ids, on_lost).await;
-    let journal = killed_after(&events[..in_the_tool(&events)]).await;
-    let next = builder(&journal, &ids, on_lost).with_max_tasks(0).build().unwrap();
-    let session = next.open_session("s").await.unwrap();
-    session.resume(RunOptions::new()).unwrap().reply().await.unwrap();
-    let after = all(&journal).await;
-    laws(&after).unwrap_or_else(|error| panic!("{error}\n{}", render(&after)));
-    let hints = hints(&after);
-    assert_eq!(hints.len(), 1);
-    insta::assert_snapshot!(hints[0]);
-    assert_eq!(starts_of(&after, "kid"), 1);
+    let full = |journal: &FaultyJournal| builder(journal, &ids, on_lost).with_max_tasks(0).build().unwrap();
+    let resume = async |session: &Session| {
+        session.resume(RunOptions::new()).unwrap().reply().await.unwrap();
+    };
+    let refused = after(&events[..in_the_tool(&events)], full, resume).await;
+    assert_eq!(hints(&refused).len(), 1);
+    insta::assert_snapshot!(hints(&refused)[0]);
+    assert_eq!(starts_of(&refused, "kid"), 1);
+    // It is the model's now, whichever process goes on.
+    let later = told(&refused, &ids, RunOptions::new()).await;
+    assert_eq!((hints(&later).len(), starts_of(&later, "kid")), (1, 1), "{}", render(&later));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_that_a_turn_has_left_out_does_not_begin_again_later() {
+    let (ids, on_lost) = (SharedIds::default(), [OnLost::Resume; 2]);
+    let events = undisturbed(&ids, on_lost).await;
+    let cut = &events[..in_the_tool(&events)];
+    for options in [RunOptions::new().with_force_sync(true), RunOptions::new().with_user("ann")] {
+        let resume = async |session: &Session| {
+            session.resume(options.clone()).unwrap().reply().await.unwrap();
+            session.run("and?").unwrap().reply().await.unwrap();
+        };
+        let left = after(cut, |journal| process(journal, &ids, on_lost), resume).await;
+        assert_eq!(starts_of(&left, "kid"), 1, "{}", render(&left));
+        let later = told(&left, &ids, RunOptions::new()).await;
+        assert_eq!(starts_of(&later, "kid"), 1, "{}", render(&later));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_is_cancelled_first_lets_no_child_go_on() {
+    let (ids, on_lost) = (SharedIds::default(), [OnLost::Resume; 2]);
+    let events = undisturbed(&ids, on_lost).await;
+    let cancel = async |session: &Session| {
+        let run = session.resume(RunOptions::new()).unwrap();
+        run.handle().cancel();
+        assert!(run.reply().await.is_err());
+    };
+    let cut = &events[..in_the_tool(&events)];
+    let left = after(cut, |journal| process(journal, &ids, on_lost), cancel).await;
+    assert_eq!(starts_of(&left, "kid"), 1, "{}", render(&left));
+    // A model call has begun, if only to be cancelled: the model decides from then on.
+    assert_eq!(starts_of(&told(&left, &ids, RunOptions::new()).await, "kid"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_that_ends_processes_is_given_up() {
+    let (ids, on_lost) = (SharedIds::default(), [OnLost::Resume; 2]);
+    let mut events = undisturbed(&ids, on_lost).await;
+    events.truncate(in_the_tool(&events));
+    for turns in 2..=3 {
+        events = resumed(&events, &ids, on_lost, RunOptions::new()).await;
+        let last = |event: &AgentEvent| {
+            event.agent_id() == "kid" && matches!(event.kind, EventKind::AgentStart { .. })
+        };
+        events.truncate(events.iter().rposition(last).unwrap() + 1);
+        assert_eq!(starts_of(&events, "kid"), turns);
+    }
+    let given_up = resumed(&events, &ids, on_lost, RunOptions::new()).await;
+    assert_eq!(starts_of(&given_up, "kid"), 3, "{}", render(&given_up));
+    let said = "3 processes in a row have ended in its turns, so it is given up";
+    assert!(hints(&given_up).last().unwrap().contains(said), "{}", render(&given_up));
+    assert_eq!(starts_of(&told(&given_up, &ids, RunOptions::new()).await, "kid"), 3);
+}
+
+/// The second process ends after each of its events, too.
+#[tokio::test(start_paused = true)]
+async fn a_child_goes_on_wherever_the_next_process_ends() {
+    let (ids, on_lost) = (SharedIds::default(), [OnLost::Resume; 2]);
+    let events = undisturbed(&ids, on_lost).await;
+    let first = in_the_tool(&events);
+    let second = resumed(&events[..first], &ids, on_lost, RunOptions::new()).await;
+    let answered =
+        second.iter().rposition(|event| matches!(event.kind, EventKind::AgentResult { .. })).unwrap();
+    for cut in first + 1..answered {
+        // Its laws are checked.
+        let third = resumed(&second[..cut], &ids, on_lost, RunOptions::new()).await;
+        let answers = third
+            .iter()
+            .filter(|event| event.agent_id() == "kid" && matches!(event.kind, EventKind::AgentResult { .. }));
+        assert_eq!(answers.count(), 1, "cut after {cut}:\n{}", render(&third));
+    }
 }
 
 /// Cuts a turn after each of its events.

@@ -7,6 +7,8 @@ mod approval;
 mod args;
 mod attach;
 mod attachments;
+#[cfg(test)]
+mod book;
 mod chat;
 mod command_line;
 mod config;

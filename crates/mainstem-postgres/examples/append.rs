@@ -22,7 +22,8 @@ use tokio_postgres::{AsyncMessage, NoTls, binary_copy::BinaryCopyInWriter, types
 
 const SESSIONS: usize = 200;
 const EACH: usize = 500;
-const ROUNDS: usize = 3;
+/// Odd, so that there is one in the middle.
+const ROUNDS: usize = 9;
 const BATCH: usize = 1000;
 const NOTICES: usize = 300;
 
@@ -31,12 +32,16 @@ async fn main() {
     let server = Postgres::start();
     let settings = Settings::parse(&server.url()).unwrap();
     let (here, there) = (Node::join(settings.clone()).await.unwrap(), Node::join(settings).await.unwrap());
+    let mut ratios = Vec::new();
     for round in 0..ROUNDS {
         let appended = append(&here, round).await;
         let copied = copy(&server, round).await;
         let (appended, copied) = (rate(appended), rate(copied));
         println!("appended {appended:.0} events/s, COPY {copied:.0} rows/s: {:.2}", appended / copied);
+        ratios.push(appended / copied);
     }
+    ratios.sort_by(f64::total_cmp);
+    println!("from {:.2} to {:.2}, the middle is {:.2}", ratios[0], ratios[ROUNDS - 1], ratios[ROUNDS / 2]);
     let (seen, told) = (see(&here, &there).await, notify(&server).await);
     for part in [50, 99] {
         let at = |times: &[Duration]| times[times.len() * part / 100].as_secs_f64() * 1e3;

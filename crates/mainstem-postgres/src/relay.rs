@@ -248,6 +248,8 @@ impl PostgresAnswer {
 
     async fn push(&self, part: Option<Vec<u8>>) -> Result<(), JournalError> {
         let (id, asker, no) = (self.id, self.asker, self.next.fetch_add(1, Ordering::Relaxed));
+        // Nothing follows the end, and the asker withdraws what it has read to the end.
+        let is_end = part.is_none();
         let push = move |shared: Arc<Shared>| async move {
             let push =
                 || async { sql::answer(&shared.client().await?, id, asker, no, part.as_deref()).await };
@@ -255,7 +257,7 @@ impl PostgresAnswer {
             if waiting == 0 {
                 return Err(withdrawn());
             }
-            while waiting >= PARTS {
+            while waiting >= PARTS && !is_end {
                 sleep(PAUSE).await;
                 waiting = sql::waiting(&shared.client().await?, id).await?.ok_or_else(withdrawn)?;
             }

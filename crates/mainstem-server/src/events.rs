@@ -293,7 +293,8 @@ impl Reading {
 /// may have shown it before the run knows here that it has ended; waits for that, so that another
 /// run can begin.
 async fn has_last(log: &Arc<SessionLog>, subscription: &Subscription, after: u64) -> bool {
-    let last = if after > 0 { log.committed_from(after).at_hand().await } else { None };
+    let has_end = !matches!(subscription.until, Until::Never);
+    let last = if after > 0 && has_end { log.committed_from(after).at_hand().await } else { None };
     let is_end = last.is_some_and(|event| event.seq == after && subscription.until.is_reached_by(&event));
     if is_end {
         let _ = timeout(FREE_WAIT, subscription.until.released()).await;

@@ -12,6 +12,9 @@ const EVERY: u64 = 8192;
 /// The maximum number of states. Then every second one is dropped, and the distance doubles.
 const MAX: usize = 32;
 
+/// As many events are read without a look for a later state.
+const FEW: u64 = 128;
+
 /// The states of one log, in order.
 pub(crate) struct Moments(Mutex<States>);
 
@@ -31,7 +34,7 @@ impl Default for Moments {
 impl Moments {
     /// Returns the state after an event, or `None` if the log has no such event that is committed.
     /// Reads at most the events between two states, but for those that were not read before. If
-    /// there is no state yet, `known` may have one, of whichever event.
+    /// there are many of them, `known` may have a state of any event.
     ///
     /// Dropping the future stops reading; the states that were passed stay.
     pub(crate) async fn at(
@@ -48,8 +51,9 @@ impl Moments {
         }
         let mut states = self.0.lock().await;
         let mut fleet = states.before(seq);
-        if fleet.seq == 0 {
-            fleet = known().await.filter(|known| known.seq <= seq).unwrap_or_default();
+        if seq - fleet.seq > FEW {
+            let known = known().await.filter(|known| (fleet.seq..=seq).contains(&known.seq));
+            fleet = known.unwrap_or(fleet);
         }
         let mut events = log.committed_from(fleet.seq + 1);
         while fleet.seq < seq {
@@ -71,11 +75,10 @@ impl Moments {
 impl States {
     /// Returns the latest state that is not after an event.
     fn before(&self, seq: u64) -> FleetState {
-        if self.latest.seq <= seq {
-            return self.latest.clone();
-        }
         let after = self.all.partition_point(|state| state.seq <= seq);
-        after.checked_sub(1).map_or_else(FleetState::default, |index| self.all[index].clone())
+        let passed = after.checked_sub(1).map(|index| &self.all[index]);
+        let latest = Some(&self.latest).filter(|latest| latest.seq <= seq);
+        passed.into_iter().chain(latest).max_by_key(|state| state.seq).cloned().unwrap_or_default()
     }
 
     /// Keeps a state if it is far enough from the last one.
@@ -140,17 +143,37 @@ mod tests {
 
     #[tokio::test]
     async fn a_state_that_is_known_is_used_for_later_events_and_no_earlier_ones() {
-        let log = log_of(100);
-        let mut known = Moments::default().at(&log, 40, async || None).await.unwrap();
+        let log = log_of(1000);
+        let mut known = Moments::default().at(&log, 400, async || None).await.unwrap();
         // So that it can be told from one that is computed.
         known.missed = 7;
-        for (seq, missed) in [(100, 7), (40, 7), (39, 0)] {
+        for (seq, missed) in [(1000, 7), (400, 7), (399, 0)] {
             let state = Moments::default().at(&log, seq, async || Some(known.clone())).await.unwrap();
             assert_eq!((state.seq, state.missed), (seq, missed));
         }
         let moments = Moments::default();
-        moments.at(&log, 50, async || None).await;
-        let again = moments.at(&log, 60, async || panic!("there is a state")).await.unwrap();
-        assert_eq!((again.seq, again.missed), (60, 0));
+        moments.at(&log, 500, async || None).await;
+        let again = moments.at(&log, 500 + FEW, async || panic!("few events are missing")).await.unwrap();
+        assert_eq!((again.seq, again.missed), (500 + FEW, 0));
+        // An earlier one, which is not a reason to forget the others.
+        moments.at(&log, 1, async || None).await;
+        moments.at(&log, 500 + FEW, async || panic!("it is still there")).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_call_that_was_dropped_leaves_the_states_that_it_has_passed() {
+        let log = log_of(1000);
+        let moments =
+            Moments(Mutex::new(States { every: 100, all: Vec::new(), latest: FleetState::default() }));
+        moments.at(&log, 10, async || None).await;
+        // It is dropped at an event that is not there yet.
+        let mut states = moments.0.lock().await;
+        let (mut fleet, mut events) = (states.before(10), log.committed_from(11));
+        while fleet.seq < 950 {
+            fleet.apply(&events.next().await.unwrap());
+            states.pass(&fleet);
+        }
+        assert_eq!(states.before(1000).seq, 900);
+        assert_eq!((states.before(450).seq, states.before(99).seq, states.before(9).seq), (400, 10, 0));
     }
 }

@@ -81,6 +81,8 @@ impl Done {
 struct Open {
     seq: u64,
     began: Timestamp,
+    /// The task that it has begun as.
+    task: Option<TaskId>,
     /// Of its latest event: a promotion adds the task.
     origin: Arc<Origin>,
     transcript: Transcript,
@@ -100,6 +102,7 @@ impl Open {
         Self {
             seq: event.seq,
             began: event.at,
+            task: event.source().and_then(|source| source.task_id.clone()),
             origin: event.origin.clone(),
             transcript: Transcript::new(reply.clone()),
             usage: Rollup::default(),
@@ -112,6 +115,11 @@ impl Open {
 
     fn has_called(&self, call: &ToolCallId) -> bool {
         self.transcript.has_call(call)
+    }
+
+    /// The task that it is part of.
+    fn task_now(&self) -> Option<&TaskId> {
+        self.origin.source.as_ref()?.task_id.as_ref()
     }
 
     /// The agent's own session.
@@ -129,6 +137,7 @@ impl Past {
                 // Events that can't be read are skipped; readers get a gap in their place.
                 Err(error @ JournalError::Damaged { seq, through, .. }) if seq > past.seq => {
                     tracing::warn!(session = %id, %error, "a damaged event is passed over");
+                    past.fleet.missed += through.max(seq) - past.seq;
                     past.seq = through.max(seq);
                     continue;
                 }
@@ -159,7 +168,10 @@ impl Past {
             form: u32,
             fleet: FleetState,
         }
-        let kept: Kept = serde_json::from_str(&journal.checkpoint(id).await.ok()??.state).ok()?;
+        let kept = journal.checkpoint(id).await;
+        let kept =
+            kept.inspect_err(|error| tracing::warn!(session = %id, %error, "a checkpoint can't be read"));
+        let kept: Kept = serde_json::from_str(&kept.ok()??.state).ok()?;
         (kept.form == FORM).then_some(kept.fleet)
     }
 
@@ -176,6 +188,8 @@ impl Past {
 
     /// Applies the next event.
     pub(crate) fn apply(&mut self, event: &AgentEvent) {
+        // What is not there was deleted, or can't be read.
+        self.fleet.missed += event.seq.saturating_sub(self.seq + 1);
         self.seq = event.seq;
         self.fleet.apply(event);
         self.children.apply(event);
@@ -270,13 +284,15 @@ impl Past {
             let answer = ended.transcript.last_answer().map(|answer| answer.text());
             self.done.insert(task.clone(), Done { outcome, answer, error: error.cloned() });
         }
-        let caller = self.caller_of(source).and_then(|caller| self.open.get_mut(&caller));
+        let caller = self.caller_of(source, ended.task.as_ref());
+        let caller = caller.and_then(|caller| self.open.get_mut(&caller));
         caller.into_iter().for_each(|caller| caller.usage.add_child(usage));
     }
 
     /// Returns the open invocation that has called an agent: its parent, unless an agent above has
-    /// sent it a message.
-    fn caller_of(&self, source: &EventSource) -> Option<ReplyId> {
+    /// sent it a message. No agent has called one that has begun as a task of its own, without a
+    /// call.
+    fn caller_of(&self, source: &EventSource, task: Option<&TaskId>) -> Option<ReplyId> {
         let parent = self.open.iter().find(|(_, open)| *open.session() == source.parent_session_id);
         let called = |(_, open): &(&ReplyId, &Open)| {
             source.parent_tool_call_id.as_ref().is_some_and(|call| open.has_called(call))
@@ -286,7 +302,8 @@ impl Past {
         };
         let caller = parent.filter(called);
         let caller = caller.or_else(|| self.open.iter().filter(is_above).find(called));
-        caller.or(parent).map(|(reply, _)| reply.clone())
+        let awaits = |(_, open): &(&ReplyId, &Open)| task.is_none() || open.task_now() == task;
+        caller.or_else(|| parent.filter(awaits)).map(|(reply, _)| reply.clone())
     }
 
     /// Returns what the session has spent, for its budgets.

@@ -108,7 +108,7 @@ pub struct AgentSpec {
     /// Whether the same session, agent, label and user find the same child again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub persist_session: bool,
-    /// What becomes of its turn when the process ends that runs it.
+    /// What happens to its turn if the process that runs it is killed.
     #[serde(default, skip_serializing_if = "OnLost::is_default")]
     pub on_lost: OnLost,
     /// How long a parent waits for a spawn; zero starts it in the background.
@@ -167,15 +167,16 @@ pub enum WorkspaceMode {
     Shared,
 }
 
-/// What becomes of a subagent's turn when the process ends that runs it.
+/// What happens to a subagent's turn if the process that runs it is killed. A process that is told
+/// to stop cancels the turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(clippy::exhaustive_enums, reason = "a turn is closed or resumed")]
 pub enum OnLost {
-    /// It ends with an error, and its parent decides whether it goes on.
+    /// It ends with an error, and the parent's model decides whether it goes on.
     #[default]
     Close,
-    /// Once its parent goes on, it does too, as a background task.
+    /// It continues as a background task when the parent's next turn begins.
     Resume,
 }
 

@@ -118,6 +118,13 @@ pub enum SpawnError {
         /// The child.
         key: String,
     },
+    /// The child was cut off while it worked for another user than this run's.
+    #[error("{key} worked for another user, so it does not go on by itself; agent_send tells it to")]
+    #[non_exhaustive]
+    OfAnotherUser {
+        /// The child.
+        key: String,
+    },
     /// The child was spawned by an earlier process, and its agent can't be built in this one.
     #[error("{key} can't go on: agent {id:?} can't be built as it was spawned; start another one")]
     #[non_exhaustive]

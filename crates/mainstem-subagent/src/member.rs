@@ -86,6 +86,11 @@ impl Member {
         Arc::new(Self { account, lineage, waits: Arc::default(), is_paid: false, ..self.clone() })
     }
 
+    /// Returns the same member, which treats its children otherwise.
+    pub(crate) fn with_options(&self, options: SpawnOptions) -> Self {
+        Self { options, ..self.clone() }
+    }
+
     /// Returns the same member in a model call that is paid for.
     pub(crate) fn paid(&self) -> Arc<Self> {
         Arc::new(Self { is_paid: true, ..self.clone() })

@@ -4,13 +4,40 @@ use std::time::Duration;
 
 use clap::CommandFactory;
 use mainstem::policy::Cost;
+use regex::Regex;
 
 use super::*;
-use crate::config::Setting;
+use crate::{book::blocks, config::Setting};
 
 #[test]
 fn the_command_line_is_consistent() {
     Cli::command().debug_assert();
+}
+
+/// The words of a shell's line, without comments.
+fn words(line: &str) -> Vec<String> {
+    let word = Regex::new(r#""([^"]*)"|'([^']*)'|(#.*)|(\S+)"#).unwrap();
+    let words = word.captures_iter(line).filter(|word| word.get(3).is_none());
+    words.map(|word| word.iter().skip(1).flatten().next().unwrap().as_str().to_owned()).collect()
+}
+
+#[test]
+fn the_commands_of_the_book_are_commands() {
+    let mut count = 0;
+    for (page, block) in blocks("sh") {
+        for line in block.replace("\\\n", " ").lines() {
+            let words = words(line);
+            let pieces = words.split(|word| matches!(word.as_str(), "|" | "&&" | ";" | "--"));
+            for piece in pieces.filter(|piece| piece.first().is_some_and(|first| first == "mainstem")) {
+                let to_file = piece.iter().position(|word| word.starts_with('>'));
+                let read = Cli::try_parse_from(&piece[..to_file.unwrap_or(piece.len())]);
+                assert!(read.is_ok(), "{page}: {line}\n{}", read.unwrap_err());
+                count += 1;
+            }
+        }
+    }
+    // A package stands alone, without the book.
+    assert!(count > 30 || blocks("sh").is_empty(), "{count}");
 }
 
 #[test]

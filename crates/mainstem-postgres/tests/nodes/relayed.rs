@@ -69,12 +69,12 @@ async fn an_answer_has_all_its_parts_once_whatever_connections_break() {
     let answers = async {
         let taken = relay.asked().next().await.unwrap();
         for part in 0..400_u32 {
-            taken.answer.send(part.to_be_bytes().to_vec()).await.unwrap();
+            taken.answer.send(part.to_be_bytes().to_vec()).await?;
             if part % 8 == 0 {
                 sleep(Duration::from_millis(5)).await;
             }
         }
-        taken.answer.end().await.unwrap();
+        taken.answer.end().await
     };
     let breaks = async {
         loop {
@@ -88,10 +88,11 @@ async fn an_answer_has_all_its_parts_once_whatever_connections_break() {
         let parts = asks.ask(&"s".parse().unwrap(), WHAT.to_vec()).await?.expect("it is open");
         parts.map_ok(|part| u32::from_be_bytes(part.try_into().unwrap())).try_collect::<Vec<_>>().await
     };
-    let both = async { tokio::join!(answers, reads).1 };
-    let read: Result<Vec<u32>, JournalError> = tokio::select! {
-        read = timeout(Duration::from_secs(60), both) => read.expect("it comes to its end"),
+    let both = async { tokio::join!(reads, answers) };
+    let (read, answered): (Result<Vec<u32>, JournalError>, _) = tokio::select! {
+        both = timeout(Duration::from_secs(60), both) => both.expect("it comes to its end"),
         () = breaks => unreachable!(),
     };
     assert!(read.unwrap().into_iter().eq(0..400));
+    answered.unwrap();
 }

@@ -343,7 +343,7 @@ pub(super) static ROWS: [Key; 28] = [
         name: "on_lost",
         form: "`close` or `resume`",
         default: "close",
-        about: "What becomes of the agent's turn when the process ends that runs it. It ends with an error, and its parent decides whether it goes on (`close`); or it goes on as a background task once its parent does (`resume`).",
+        about: "What happens to a turn of the agent if its process is killed: `close` ends the turn with an error, and the parent's model decides; `resume` continues it as a background task when the parent's next turn begins.",
         only_ours: &["on_lost"],
         read: |reader, entry| {
             reader.spec.on_lost = entry.node.choice(&OnLost::NAMES)?;

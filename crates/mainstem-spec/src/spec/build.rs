@@ -153,7 +153,7 @@ impl AgentSpec {
         Self { persist_session, ..self }
     }
 
-    /// Sets what becomes of its turn when the process ends that runs it.
+    /// Sets what happens to its turn if the process that runs it is killed.
     #[must_use]
     pub fn with_on_lost(self, on_lost: OnLost) -> Self {
         Self { on_lost, ..self }

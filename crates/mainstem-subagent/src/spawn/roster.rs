@@ -105,13 +105,29 @@ impl Roster {
         self.add(record, lineage, carried, ChildStatus::Idle, None);
     }
 
-    /// Takes the children of an agent whose turns were cut off and that go on, in the order of
-    /// their start. Those that have begun another turn or were closed are not among them.
-    pub(crate) fn take_lost(&self, parent: &SessionId) -> Vec<AgentKey> {
-        let Some((_, mut lost)) = self.lost.remove(parent) else { return Vec::new() };
-        let is_lost = |child: &Child| child.record.is_lost && child.status == ChildStatus::Idle;
-        lost.retain(|key| self.children.get(key).is_some_and(|child| is_lost(&child)));
-        lost
+    /// Takes the next child of an agent whose turn was cut off and that goes on, in the order of
+    /// their start, with how many of its latest turns were cut off. One that has begun another turn
+    /// or was closed is left out.
+    pub(crate) fn take_lost(&self, parent: &SessionId) -> Option<(AgentKey, u32)> {
+        loop {
+            let key = {
+                let mut lost = self.lost.get_mut(parent)?;
+                if lost.is_empty() {
+                    return None;
+                }
+                lost.remove(0)
+            };
+            let child = self.children.get(&key);
+            let child = child.filter(|it| it.record.is_lost && it.status == ChildStatus::Idle);
+            if let Some(child) = child {
+                return Some((key, child.record.losses));
+            }
+        }
+    }
+
+    /// Leaves the children of an agent whose turns were cut off to its model.
+    pub(crate) fn forget_lost(&self, parent: &SessionId) {
+        self.lost.remove(parent);
     }
 
     fn add(

@@ -1,9 +1,11 @@
 //! The documentation of the keys has what their declaration has.
 
+use std::path::Path;
+
 use clap::{Args, CommandFactory};
 
 use super::*;
-use crate::args::Cli;
+use crate::{args::Cli, book::blocks, config::file::parse};
 
 /// A row of the book's table.
 fn row(key: &Key) -> String {
@@ -29,6 +31,15 @@ fn the_book_has_every_key_with_its_flag_and_its_trust() {
     let heads = "| key | flag, variable | what it sets | in a project's file |\n|---|---|---|---|";
     let table = format!("{heads}\n{}\n", rows.join("\n"));
     assert!(page.contains(&table), "write this into docs/book/src/settings.md:\n{table}");
+}
+
+#[test]
+fn the_settings_of_the_book_are_settings() {
+    // The README's block is for Cargo.
+    for (page, block) in blocks("toml").into_iter().filter(|(page, _)| page != "README.md") {
+        let read = parse(&block, Path::new(&page));
+        assert!(read.is_ok(), "{:#}\n{block}", read.unwrap_err());
+    }
 }
 
 #[test]
@@ -107,6 +118,6 @@ fn the_examples_of_help_can_be_read() {
     }
     assert!(texts.len() > 4, "{texts:?}");
     for text in texts {
-        crate::config::file::parse(&text, std::path::Path::new("mainstem.toml")).unwrap();
+        parse(&text, Path::new("mainstem.toml")).unwrap();
     }
 }

@@ -16,16 +16,20 @@ pub(crate) struct ChildRecord {
     pub(crate) source: EventSource,
     pub(crate) history: Vec<Arc<Message>>,
     pub(crate) last_activity: Timestamp,
-    /// Whether its latest turn was cut off when its process ended.
+    /// Whether its latest turn was cut off when its process ended, and its parent has not gone on
+    /// since.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) is_lost: bool,
+    /// How many of its latest turns were cut off so.
+    #[serde(default)]
+    pub(crate) losses: u32,
 }
 
 impl ChildRecord {
     /// Creates the record of a child whose first turn starts.
     pub(crate) fn new(source: EventSource, now: Timestamp) -> Self {
         let source = EventSource { task_id: None, ..source };
-        Self { source, history: Vec::new(), last_activity: now, is_lost: false }
+        Self { source, history: Vec::new(), last_activity: now, is_lost: false, losses: 0 }
     }
 
     /// A further turn starts.
@@ -38,6 +42,12 @@ impl ChildRecord {
     pub(crate) fn end(&mut self, said: &[Arc<Message>], now: Timestamp) {
         self.history.extend_from_slice(said);
         self.last_activity = now;
+    }
+
+    /// The turn that ends was cut off with its process, or was not.
+    pub(crate) fn set_lost(&mut self, is_lost: bool) {
+        self.is_lost = is_lost;
+        self.losses = if is_lost { self.losses + 1 } else { 0 };
     }
 
     /// A checkpoint replaces the conversation.

@@ -32,6 +32,9 @@ pub struct RecordedRoster {
     /// The turns that are running, each with its child.
     turns: HashMap<ReplyId, (AgentKey, Transcript)>,
     calls: OpenCalls,
+    /// The children whose turns were cut off, by the sessions of their parents, which have not gone
+    /// on since.
+    lost: HashMap<SessionId, Vec<AgentKey>>,
 }
 
 /// A child that can be sent to.
@@ -61,6 +64,7 @@ impl RecordedRoster {
             EventKind::ToolResultStart { tool_call_id, input, .. } => {
                 self.calls.open(session(event), tool_call_id, input);
             }
+            EventKind::ModelCallStart { purpose: None, .. } => self.go_on(session(event)),
             EventKind::AgentClosed { agent_key } => self.close(agent_key),
             EventKind::StateCheckpoint { agent_key, messages, .. } => self.replace(agent_key, messages),
             _ => {}
@@ -115,10 +119,25 @@ impl RecordedRoster {
         let turn = event.reply_id().and_then(|reply| self.turns.remove(reply));
         let (Some(source), Some((_, turn))) = (event.source(), turn) else { return };
         if let Some(child) = self.child(&source.agent_key) {
+            let is_lost = error.is_some_and(|error| error.code == RESTARTED);
             child.record.end(turn.messages(), event.at);
-            child.record.is_lost = error.is_some_and(|error| error.code == RESTARTED);
+            child.record.set_lost(is_lost);
+            if is_lost {
+                let lost = self.lost.entry(source.parent_session_id.clone()).or_default();
+                lost.push(source.agent_key.clone());
+            }
         }
         self.calls.report(source, || Report::recorded(source, outcome, turn.messages(), error));
+    }
+
+    /// An agent goes on: those of its children that were cut off have begun another turn by now, or
+    /// it has been told that they don't.
+    fn go_on(&mut self, parent: &SessionId) {
+        for key in self.lost.remove(parent).into_iter().flatten() {
+            if let Some(child) = self.child(&key) {
+                child.record.is_lost = false;
+            }
+        }
     }
 
     fn close(&mut self, key: &AgentKey) {
@@ -171,8 +190,13 @@ impl<'de> Deserialize<'de> for RecordedRoster {
         let Read { children, specs } = Read::deserialize(deserializer)?;
         let keys = children.iter().map(|child| child.record.source.agent_key.clone());
         let places = keys.enumerate().map(|(place, key)| (key, place)).collect();
+        let mut lost = HashMap::<_, Vec<_>>::new();
+        for RecordedChild { record, .. } in children.iter().filter(|child| child.record.is_lost) {
+            let keys = lost.entry(record.source.parent_session_id.clone()).or_default();
+            keys.push(record.source.agent_key.clone());
+        }
         let children = children.into_iter().map(Some).collect();
-        Ok(Self { children, places, specs, ..Self::default() })
+        Ok(Self { children, places, specs, lost, ..Self::default() })
     }
 }
 
