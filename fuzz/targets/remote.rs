@@ -13,7 +13,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use futures_util::{StreamExt, stream};
-use mainstem::{model::scripted::Turn, prelude::*, spec::Protocol};
+use mainstem::{event::Outcome, model::scripted::Turn, prelude::*, spec::Protocol};
 use mainstem_testing::{laws, render};
 use serde_json::json;
 use tokio::runtime::Runtime;
@@ -107,8 +107,8 @@ impl Far {
         Self { runtime, harness, sent }
     }
 
-    /// Runs the agent, and allows what it asks.
-    pub(crate) fn check(&self, input: &Input) {
+    /// Runs the agent, allows what it asks, and checks the timeline. Returns how the agent has ended.
+    pub(crate) fn check(&self, input: &Input) -> Outcome {
         self.sent.set(input);
         let events: Vec<_> = self.runtime.block_on(async {
             let mut run = self.harness.stream_events("go");
@@ -122,11 +122,14 @@ impl Far {
             events
         });
         laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
-        let ends = events.iter().filter(|event| {
-            let is_far = event.agent_id() == "far" && event.depth() == 1;
-            is_far && matches!(event.kind, EventKind::AgentEnd { .. })
+        let far = events.iter().filter(|event| event.agent_id() == "far" && event.depth() == 1);
+        let ends = far.filter_map(|event| match &event.kind {
+            EventKind::AgentEnd { outcome, .. } => Some(*outcome),
+            _ => None,
         });
-        assert_eq!(ends.count(), 1, "{}", render(&events));
+        let ends: Vec<_> = ends.collect();
+        assert_eq!(ends.len(), 1, "{}", render(&events));
         assert!(events.last().unwrap().kind.to_string().contains("success"), "{}", render(&events));
+        ends[0]
     }
 }
