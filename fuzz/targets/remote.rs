@@ -107,7 +107,8 @@ impl Far {
         Self { runtime, harness, sent }
     }
 
-    /// Runs the agent, allows what it asks, and checks the timeline. Returns how the agent has ended.
+    /// Runs the agent, allows what it asks, and checks the timeline. Returns how the agent has
+    /// ended.
     pub(crate) fn check(&self, input: &Input) -> Outcome {
         self.sent.set(input);
         let events: Vec<_> = self.runtime.block_on(async {
