@@ -134,7 +134,8 @@ impl From<PoolError> for Failure {
     }
 }
 
-fn with_sources(error: &dyn StdError) -> String {
+/// Returns an error's text with those of its causes.
+pub(crate) fn with_sources(error: &dyn StdError) -> String {
     let why = error.to_string();
     match error.source().map(with_sources) {
         Some(source) if !why.contains(&source) => format!("{why}: {source}"),

@@ -40,8 +40,9 @@ impl Counts {
         add(&self.micros, u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
     }
 
-    pub(crate) fn failed(&self, records: u64) {
-        add(&self.failures, records);
+    /// A record has failed.
+    pub(crate) fn failed(&self) {
+        add(&self.failures, 1);
     }
 
     /// Returns the figures, with what is left of the lease.

@@ -50,7 +50,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// How often a lost connection is logged.
-const LOG_INTERVAL: Duration = Duration::from_secs(10);
+pub(crate) const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
 const PROGRAM: &str = concat!("mainstem ", env!("CARGO_PKG_VERSION"));
 
@@ -252,10 +252,25 @@ impl Shared {
         }
     }
 
-    /// Fails the records of all open sessions.
+    /// Fails a record, and counts it once.
+    pub(crate) fn fail(&self, entry: &Entry, why: &str) {
+        if entry.progress.failure().is_none() {
+            self.counts.failed();
+            entry.fail(why);
+        }
+    }
+
+    /// Fails the records of all open sessions, and says so in the log.
     fn fail_all(&self, why: &str) {
-        let open: Vec<_> = self.open().values().flatten().cloned().collect();
-        open.iter().for_each(|entry| entry.fail(why));
+        let mut open: Vec<_> = self.open().values().flatten().cloned().collect();
+        open.retain(|entry| entry.progress.failure().is_none());
+        open.iter().for_each(|entry| self.fail(entry, why));
+        tracing::warn!(
+            node = self.no(),
+            sessions = open.len(),
+            why,
+            "the sessions can't be recorded here any longer"
+        );
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -433,6 +448,7 @@ async fn renew_once(shared: &Shared, client: &Connected) -> Result<()> {
         shared.fail_all("this node's lease had ended, so another may have taken it over");
         let no = sql::join(client, &shared.name, PROGRAM, shared.lease.lasts()).await?;
         shared.no.store(no, Ordering::Release);
+        tracing::info!(node = no, "joined again");
         client.batch_execute(&format!("LISTEN {}", relay::channel(no))).await?;
     }
     shared.lease.renewed(asked_at);

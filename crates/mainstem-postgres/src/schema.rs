@@ -8,7 +8,7 @@ use tokio_postgres::{Client, error::SqlState};
 
 use crate::{
     Error, Settings,
-    error::{Failure, Result},
+    error::{Failure, Result, with_sources},
     pool::{Connector, get},
 };
 
@@ -119,7 +119,7 @@ async fn change_locked(client: &mut Client) -> Result<Migrated> {
     for attempt in 1.. {
         match migrations::migrations::runner().set_grouped(false).run_async(client).await {
             Ok(_) => break,
-            Err(error) if !is_in_use(&error) => return Err(Failure::permanent(error.to_string())),
+            Err(error) if !is_in_use(&error) => return Err(Failure::permanent(with_sources(&error))),
             Err(_) if attempt == ATTEMPTS => return Err(Failure::permanent(IN_USE)),
             Err(_) if attempt == 1 => tracing::warn!("the tables are in use; trying again"),
             Err(_) => {}

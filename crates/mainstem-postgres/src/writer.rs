@@ -24,7 +24,7 @@ use tokio_postgres::{
 
 use crate::{
     error::{Failure, Result},
-    node::Shared,
+    node::{LOG_INTERVAL, Shared},
     notices::{CHANNEL, notice},
     pool::get,
     queue::Op,
@@ -140,8 +140,7 @@ async fn write(shared: &Shared, pool: &Pool, batch: Batch) -> Result<()> {
                 true => shared.lost_lease(),
                 false => format!("cannot write {}: {failure}", shared.place()),
             };
-            batch.parts.values().for_each(|part| part.entry.fail(&why));
-            shared.counts.failed(batch.parts.len() as u64);
+            batch.parts.values().for_each(|part| shared.fail(&part.entry, &why));
             batch.released.iter().for_each(|entry| shared.forget(entry));
             return Err(failure);
         }
@@ -155,8 +154,7 @@ fn done(shared: &Shared, batch: Batch, kept: &HashSet<i64>) {
         if kept.contains(&no) {
             part.entry.commit(&part.head);
         } else {
-            part.entry.fail("another node has taken it over, or it was deleted");
-            shared.counts.failed(1);
+            shared.fail(&part.entry, "another node has taken it over, or it was deleted");
         }
     }
     batch.released.iter().for_each(|entry| shared.forget(entry));
@@ -165,12 +163,20 @@ fn done(shared: &Shared, batch: Batch, kept: &HashSet<i64>) {
 /// Commits a batch; returns the sessions that were still ours. While the database can't be reached,
 /// it tries again until the node's lease is over: then others may write these sessions.
 async fn commit(shared: &Shared, pool: &Pool, batch: &Batch) -> Result<HashSet<i64>> {
-    let mut late = 0;
+    let (mut late, mut logged) = (0, None::<Instant>);
     loop {
         match attempt(pool, batch, &mut late).await {
             Err(failure) if failure.is_transient && late < ATTEMPTS && !shared.lease.is_over() => {
-                tracing::warn!(error = %failure, place = shared.place(), "can't write events; trying again");
+                // A database that is away for long would fill a log.
+                if logged.is_none_or(|at| at.elapsed() >= LOG_INTERVAL) {
+                    tracing::warn!(error = %failure, place = shared.place(), "can't write events; trying again");
+                    logged = Some(Instant::now());
+                }
                 sleep(PAUSE).await;
+            }
+            Ok(kept) if logged.is_some() => {
+                tracing::info!(place = shared.place(), "events are written again");
+                return Ok(kept);
             }
             // It may be too large: its sessions are written apart.
             Err(failure) if late >= ATTEMPTS && batch.parts.len() > 1 => {

@@ -32,6 +32,7 @@ async fn a_node_that_is_cut_off_is_fenced_and_knows_it() {
     let next = take(&there, "s").await;
     assert!(begun.elapsed() < LEASE * 3, "{:?}", begun.elapsed());
     assert!(log.failure().unwrap().contains("could not renew its lease"), "{:?}", log.failure());
+    assert_eq!(cut.journal().figures().unwrap().failures, 1);
     let seen: Vec<_> = [reader.next().await.unwrap(), reader.next().await.unwrap()].into();
     assert!(seen.iter().all(|event| !event.kind.is_durable()));
     next.emit(text_delta("after"));
@@ -46,6 +47,8 @@ async fn a_node_that_is_cut_off_is_fenced_and_knows_it() {
     take(&cut, "s").await.emit(text_delta("again"));
     cut.journal().flush().await.unwrap();
     assert_eq!(texts(&there, "s").await, ["before", "after", "again"]);
+    // Once, although what the session wrote was refused, too.
+    assert_eq!(cut.journal().figures().unwrap().failures, 1);
     drop(other);
 }
 
