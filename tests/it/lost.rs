@@ -231,6 +231,7 @@ async fn a_run_that_is_cancelled_first_lets_no_child_go_on() {
         let run = session.resume(RunOptions::new()).unwrap();
         run.handle().cancel();
         assert!(run.reply().await.is_err());
+        session.run("and?").unwrap().reply().await.unwrap();
     };
     let cut = &events[..in_the_tool(&events)];
     let left = after(cut, |journal| process(journal, &ids, on_lost), cancel).await;

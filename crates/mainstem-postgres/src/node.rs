@@ -49,7 +49,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// How often a lost connection is logged.
+/// How often it is logged that the database is away.
 pub(crate) const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
 const PROGRAM: &str = concat!("mainstem ", env!("CARGO_PKG_VERSION"));

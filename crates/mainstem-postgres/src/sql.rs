@@ -69,7 +69,7 @@ async fn query_opt(client: &Client, sql: &str, values: &[&(dyn ToSql + Sync)]) -
 
 /// Takes a session for a node, and creates it; `None` if another node that is alive has it.
 pub(crate) async fn take(client: &Client, session: &SessionId, node: i64) -> Result<Option<Taken>> {
-    // A row that conflicts is locked even if it is not changed, and waits for what its node writes.
+    // A row that conflicts is locked even if it is not changed, after what its node writes.
     let sql = concat!(
         "INSERT INTO sessions AS s (name, node, epoch) SELECT $1, $2, 1 WHERE NOT EXISTS (
             SELECT FROM sessions s WHERE s.name = $1 AND NOT ",

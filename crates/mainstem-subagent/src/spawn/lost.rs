@@ -35,13 +35,12 @@ impl Member {
     /// Lets the children of this agent go on that are [to be resumed](mainstem_spec::OnLost), each
     /// as a background task, and says so to the model.
     ///
-    /// In a run whose calls never leave a child in the background, the model decides.
+    /// In a run that is cancelled, or whose calls never leave a child in the background, the model
+    /// decides.
     pub(crate) async fn resume_lost(&self, cx: &RunContext, request: &mut ModelRequest) {
-        if self.options.force_sync {
-            self.fleet.roster.forget_lost(cx.session_id());
-        }
+        let is_left_to_model = || self.options.force_sync || cx.is_cancelled();
         let (mut hint, mut cancelled) = (String::new(), None);
-        while !cx.is_cancelled()
+        while !is_left_to_model()
             && let Some((key, losses)) = self.fleet.roster.take_lost(cx.session_id())
         {
             if cancelled.is_none() {
@@ -60,6 +59,10 @@ impl Member {
                 |report| report.text(),
             );
             hint.push_str(&format!("\n\n{line}"));
+        }
+        if is_left_to_model() {
+            // As it is for another process, which reads of the model call that follows.
+            self.fleet.roster.forget_lost(cx.session_id());
         }
         if !hint.is_empty() {
             let block_id = BlockId::from_lossy(cx.new_id("resumed-"));
