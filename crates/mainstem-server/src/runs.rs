@@ -10,6 +10,7 @@ use axum::{
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
+use futures_util::{StreamExt, stream};
 use mainstem::{
     encode::Encoder,
     event::{Clock, SystemClock},
@@ -47,14 +48,28 @@ pub(crate) const MAX_WAIT: Duration = Duration::from_secs(60);
 /// How long a request waits for a run that has ended to leave its session.
 pub(crate) const FREE_WAIT: Duration = Duration::from_secs(1);
 
-/// Returns a run as its caller sees it.
-pub(crate) fn describe(run: &FoundRun) -> RunView {
+/// Returns a run as its caller sees it. Waits until the end of one that is over is recorded: if
+/// this process ends before, another may resume it.
+pub(crate) async fn describe(run: &FoundRun) -> RunView {
     let view = run.view();
-    // It goes on at another process.
-    match run.handle().is_some_and(RunHandle::is_left) {
-        true => RunView { status: RunState::Queued, error: None, ..view },
-        false => RunView { error: view.error.map(without_paths), ..view },
+    if is_left(run) {
+        return RunView { status: RunState::Queued, error: None, ..view };
     }
+    if view.status.is_over() && !run.until_end_committed().await {
+        let error = Some(without_paths(Failure::new(UNRECORDED, String::new())));
+        return RunView { status: RunState::Error, error, reply: None, message: None, ..view };
+    }
+    RunView { error: view.error.map(without_paths), ..view }
+}
+
+/// Returns `true` if the run waits until its turn comes, here or at the next process.
+pub(crate) fn is_queued(run: &FoundRun) -> bool {
+    run.view().status == RunState::Queued || is_left(run)
+}
+
+/// Returns `true` if it goes on at another process.
+fn is_left(run: &FoundRun) -> bool {
+    run.handle().is_some_and(RunHandle::is_left)
 }
 
 /// Returns the end of a reader of the run.
@@ -352,7 +367,7 @@ async fn wait_and_describe(found: &FoundRun, headers: &HeaderMap) -> Response {
         // Dropping the wait does not stop the run, which the server drives.
         let _ = timeout(time, run.released()).await;
     }
-    let view = describe(found);
+    let view = describe(found).await;
     let is_over = wait.is_some() && view.status.is_over();
     let status = if is_over { StatusCode::OK } else { StatusCode::ACCEPTED };
     (status, Json(view)).into_response()
@@ -371,7 +386,7 @@ pub(crate) async fn list(
     Path(id): Path<String>,
 ) -> Result<Json<Items<RunView>>, Problem> {
     let items = match app.session(&caller, &id).await {
-        Ok(session) => session.find_runs().iter().map(describe).collect(),
+        Ok(session) => stream::iter(&session.find_runs()).then(describe).collect().await,
         Err(refused) => app.record(&caller, &id, refused)?.runs().await?,
     };
     Ok(Json(Items { items }))
@@ -382,7 +397,7 @@ pub(crate) async fn get(
     caller: Caller,
     Path(id): Path<String>,
 ) -> Result<Json<RunView>, Problem> {
-    Ok(Json(describe(&app.run(&caller, &id).await?)))
+    Ok(Json(describe(&app.run(&caller, &id).await?).await))
 }
 
 pub(crate) async fn cancel(
@@ -396,5 +411,5 @@ pub(crate) async fn cancel(
         let waited = Duration::from_millis(SystemClock.now().millis_since(run.requested_at()));
         run.cancel_because(cancel.reason(waited));
     }
-    Ok((StatusCode::ACCEPTED, Json(describe(&found))))
+    Ok((StatusCode::ACCEPTED, Json(describe(&found).await)))
 }

@@ -5,8 +5,8 @@ use std::{
     io::{Error, ErrorKind},
     ops::Range,
     sync::{
-        Arc, OnceLock,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     task::Waker,
 };
@@ -41,9 +41,17 @@ pub struct FaultyJournal {
     room: Arc<AtomicU64>,
     opens: Arc<Gate>,
     data: Arc<Gate>,
+    commits: Arc<Commits>,
     /// The number of the damaged event of each session.
     damaged: Arc<AtomicU64>,
     read: Arc<AtomicUsize>,
+}
+
+/// Whether events are held back, and the records that hold them.
+#[derive(Default)]
+struct Commits {
+    are_held: AtomicBool,
+    records: Mutex<Vec<Weak<FaultyRecord>>>,
 }
 
 /// Holds back calls until a test releases them.
@@ -72,6 +80,7 @@ impl FaultyJournal {
             room: Arc::new(AtomicU64::new(NO_FAULT)),
             opens: Arc::default(),
             data: Arc::default(),
+            commits: Arc::default(),
             damaged: Arc::new(AtomicU64::new(UNDAMAGED)),
             read: Arc::default(),
         }
@@ -97,6 +106,16 @@ impl FaultyJournal {
     /// Returns how many data have waited.
     pub fn held_data(&self) -> usize {
         self.data.waiting.load(Ordering::SeqCst)
+    }
+
+    /// Sets whether events wait from now on instead of being committed; those that wait are
+    /// committed when this is reset.
+    pub fn hold_commits(&self, holds: bool) {
+        self.commits.are_held.store(holds, Ordering::SeqCst);
+        if !holds {
+            let records = std::mem::take(&mut *lock(&self.commits.records));
+            records.iter().filter_map(Weak::upgrade).for_each(|record| record.commit());
+        }
     }
 
     /// Accepts this number of further events, of all sessions together; then the disk is full.
@@ -151,6 +170,26 @@ struct FaultyRecord {
     inner: Arc<dyn Record>,
     room: Arc<AtomicU64>,
     failure: OnceLock<Arc<str>>,
+    commits: Arc<Commits>,
+    /// Events that wait.
+    held: Mutex<Vec<AgentEvent>>,
+    waker: Mutex<Option<Waker>>,
+    me: Weak<Self>,
+}
+
+impl FaultyRecord {
+    fn commit(&self) {
+        let mut held = lock(&self.held);
+        held.drain(..).for_each(|event| self.inner.append(&event));
+        drop(held);
+        if let Some(waker) = lock(&self.waker).take() {
+            waker.wake();
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Record for FaultyRecord {
@@ -164,7 +203,16 @@ impl Record for FaultyRecord {
         }
         let take = |room: u64| if room == NO_FAULT { Some(room) } else { room.checked_sub(1) };
         match self.room.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take) {
-            Ok(_) => self.inner.append(event),
+            Ok(_) => {
+                let mut held = lock(&self.held);
+                if !self.commits.are_held.load(Ordering::SeqCst) {
+                    return self.inner.append(event);
+                }
+                if held.is_empty() {
+                    lock(&self.commits.records).push(self.me.clone());
+                }
+                held.push(event.clone());
+            }
             Err(_) => {
                 let why = format!("session {} is no longer recorded: {}", event.origin.session_id, full());
                 let _ = self.failure.set(why.into());
@@ -181,6 +229,7 @@ impl Record for FaultyRecord {
     }
 
     fn watch(&self, waker: Waker) {
+        *lock(&self.waker) = Some(waker.clone());
         self.inner.watch(waker);
     }
 
@@ -197,7 +246,15 @@ macro_rules! pass_on {
                 self.opens.pass().await;
                 self.check_room()?;
                 let (inner, room) = (self.inner.open(session).await?, self.room.clone());
-                Ok(Arc::new(FaultyRecord { inner, room, failure: OnceLock::new() }))
+                Ok(Arc::new_cyclic(|me| FaultyRecord {
+                    inner,
+                    room,
+                    failure: OnceLock::new(),
+                    commits: self.commits.clone(),
+                    held: Mutex::default(),
+                    waker: Mutex::default(),
+                    me: me.clone(),
+                }))
             }
 
             async fn read(

@@ -151,6 +151,45 @@ async fn a_run_is_tied_to_its_reader_before_it_is_recorded() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_end_of_a_run_is_shown_once_it_is_recorded() {
+    let journal = FaultyJournal::new(MemoryJournal::new());
+    let model = ScriptedModel::new().agent("main", [Turn::new().wait(ms(200)).text("Done.")]);
+    let rig = Rig::start(fleet(model).with_journal(journal.clone()), |builder| builder).await;
+    let begin = async |run| rig.post("/v1/sessions/s/runs", run).await.json::<Value>().await.unwrap();
+    let active = begin(json!({ "input": "go" })).await;
+    let queued = begin(json!({ "input": "next", "queue": true })).await;
+    let path_of = |run: Value| format!("/v1/runs/{}", run["id"].as_str().unwrap());
+    let (active, queued) = (path_of(active), path_of(queued));
+    // While nothing is recorded, both end; a view waits for that.
+    journal.hold_commits(true);
+    let cancel = format!("{queued}/cancel");
+    let cancelled = async {
+        let answer = rig.post(&cancel, json!({})).await.json::<Value>().await.unwrap();
+        assert_eq!(answer["status"], "queued");
+        seen_over(&rig, &queued).await
+    };
+    let ended = seen_over(&rig, &active);
+    let both = tokio::time::timeout(ms(1_000), async {
+        tokio::select! { view = cancelled => view, view = ended => view }
+    });
+    assert!(both.await.is_err(), "neither end is shown");
+    journal.hold_commits(false);
+    let (active, queued) = (seen_over(&rig, &active).await, seen_over(&rig, &queued).await);
+    assert_eq!([&active["status"], &queued["status"]], ["success", "cancelled"]);
+}
+
+/// Asks for a run until it is over.
+async fn seen_over(rig: &Rig, path: &str) -> Value {
+    loop {
+        let view = rig.get_json(path).await;
+        if !["queued", "running"].contains(&view["status"].as_str().unwrap()) {
+            return view;
+        }
+        tokio::time::sleep(ms(20)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn lines_that_are_cut_end_with_an_error() {
     let lines = async |room| {
         let journal = FaultyJournal::new(MemoryJournal::new());

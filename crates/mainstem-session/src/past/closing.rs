@@ -8,6 +8,7 @@ use mainstem_subagent::RESTARTED;
 use mainstem_task::{TaskEnd, TaskRecord, TaskSet};
 
 use super::Past;
+use crate::RunEnd;
 
 /// Why a request for approval of an earlier process is withdrawn.
 const WITHDRAWN: &str = "the process that asked has ended";
@@ -33,6 +34,9 @@ impl Past {
             }
             let (outcome, error) = match cut.answered {
                 Some(outcome) => (outcome, None),
+                None if cut.origin.source.is_none() => {
+                    (Outcome::Error, Some(restarted_again(self.lost_in_a_row())))
+                }
                 None => (Outcome::Error, Some(restarted())),
             };
             let (usage, now) = (cut.usage, log.clock().now());
@@ -44,6 +48,13 @@ impl Past {
             }
             self.end(cut, outcome, error.as_ref(), &usage);
         }
+    }
+
+    /// Returns how many of the latest runs that are over have ended with their processes.
+    fn lost_in_a_row(&self) -> usize {
+        let ends = self.runs.iter().rev().filter(|run| !run.never_began).filter_map(|run| run.end.as_ref());
+        let is_lost = |end: &&RunEnd| end.error.as_ref().is_some_and(|error| error.code == RESTARTED);
+        ends.take_while(is_lost).count()
     }
 
     /// Emits an event that closes an invocation, from which its parent learns what it came to.
@@ -153,6 +164,17 @@ fn restarted() -> Failure {
     Failure::new(RESTARTED, "the process that ran the agent has ended")
 }
 
+/// Returns the same for a run that follows this number of runs that have ended so.
+fn restarted_again(before: usize) -> Failure {
+    let failure = restarted();
+    let others = match before {
+        0 => return failure,
+        1 => "as that of the run before".to_owned(),
+        _ => format!("as those of the {before} runs before"),
+    };
+    Failure::new(RESTARTED, format!("{}, {others}", failure.message))
+}
+
 #[cfg(test)]
 mod tests {
     use mainstem_event::{Origin, Rollup};
@@ -177,6 +199,26 @@ mod tests {
         for past in [past, restored] {
             assert_eq!(past.task_end(&task), TaskEnd::from(error.clone().unwrap()));
         }
+    }
+
+    #[test]
+    fn a_run_that_is_lost_says_how_many_before_it_were() {
+        let log = SessionLog::new("s".parse().unwrap());
+        let (mut reader, mut past, mut said) = (log.subscribe_from(1), Past::default(), Vec::new());
+        for name in ["zero", "one", "two"] {
+            sink(&log, "", name).emit(EventKind::agent_start("x", Role::Assistant, Vec::new()));
+            while let Some(event) = reader.try_next() {
+                past.apply(&event);
+            }
+            past.close(&log);
+            while let Some(event) = reader.try_next() {
+                let EventKind::AgentEnd { error: Some(error), .. } = &event.kind else { continue };
+                said.push(error.message.clone());
+            }
+        }
+        let lost = "the process that ran the agent has ended";
+        let before = ["", ", as that of the run before", ", as those of the 2 runs before"];
+        assert_eq!(said, before.map(|before| format!("{lost}{before}")));
     }
 
     #[test]

@@ -62,6 +62,18 @@ impl FoundRun {
         }
     }
 
+    /// Waits until the record has the end of a run that is over; returns at once while it goes on.
+    /// Returns `false` if the record has failed before: what follows a crash may then be different.
+    ///
+    /// Dropping the future changes nothing.
+    pub async fn until_end_committed(&self) -> bool {
+        let last = match self {
+            Self::Live(handle) => handle.session().last_of(handle.id()),
+            Self::Recorded { record, .. } => record.last,
+        };
+        last == 0 || self.session().log().until_committed(last).await
+    }
+
     /// Returns the run as an API shows it.
     pub fn view(&self) -> RunView {
         match self {
@@ -110,6 +122,11 @@ impl Session {
     /// Returns `true` if the run has begun in this session.
     pub(crate) fn has_run(&self, id: &RunId) -> bool {
         lock(&self.0.runs).iter().any(|run| run.id == *id)
+    }
+
+    /// Returns the number of the event with the run's end; 0 if it has not ended in this process.
+    fn last_of(&self, id: &RunId) -> u64 {
+        lock(&self.0.runs).iter().rfind(|run| run.id == *id).map_or(0, |run| run.last)
     }
 
     fn live(&self, id: &RunId) -> Option<RunHandle> {

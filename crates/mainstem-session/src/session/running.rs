@@ -44,8 +44,9 @@ impl Session {
     /// Stores how a run has ended, unless that is known.
     pub(crate) fn end_run(&self, run: &RunId, end: impl FnOnce() -> RunEnd) {
         let mut runs = lock(&self.0.runs);
-        if let Some(run) = runs.iter_mut().rev().find(|known| known.id == *run) {
-            run.end.get_or_insert_with(end);
+        let run = runs.iter_mut().rev().find(|known| known.id == *run);
+        if let Some(run) = run.filter(|run| run.end.is_none()) {
+            (run.end, run.last) = (Some(end()), self.0.log.last_seq());
         }
     }
 

@@ -9,11 +9,11 @@ use mainstem::{
 };
 use mainstem_api::RunState;
 
-use crate::runs::describe;
+use crate::runs::{describe, is_queued};
 
 /// Returns the state of a task, without its id.
-pub(super) fn of(found: &FoundRun) -> Snapshot {
-    let view = describe(found);
+pub(super) async fn of(found: &FoundRun) -> Snapshot {
+    let view = describe(found).await;
     let status = match (view.status, view.status.outcome()) {
         (_, Some(outcome)) => Status::of(outcome),
         (RunState::Queued, None) => Status::Pending,
@@ -47,8 +47,7 @@ pub(super) fn of(found: &FoundRun) -> Snapshot {
 /// Returns the requests for approval that wait while the task is running. A task that waits for its
 /// turn has none: those of its session are another task's.
 pub(super) fn pending(found: &FoundRun) -> BTreeMap<ConfirmId, Vec<ToolCall>> {
-    let is_queued = describe(found).status == RunState::Queued;
-    let run = found.handle().filter(|_| !is_queued);
+    let run = found.handle().filter(|_| !is_queued(found));
     run.map(|run| run.session().fleet().confirmations).unwrap_or_default()
 }
 

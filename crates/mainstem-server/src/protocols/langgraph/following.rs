@@ -70,7 +70,7 @@ impl Questions {
 
 /// Returns a run as LangGraph's server shows it.
 pub(super) async fn run_view(run: &FoundRun, assistant: &str) -> Value {
-    let view = crate::runs::describe(run);
+    let view = crate::runs::describe(run).await;
     let is_asking = view.status == RunState::Running && !questions(run).await.open.is_empty();
     json!({
         "run_id": view.id,
