@@ -242,6 +242,9 @@ pub(crate) struct Doctor {
     /// former, and send the model two short requests, which cost money.
     #[arg(long)]
     pub(crate) online: bool,
+    /// Check this file or database instead of the user's journal.
+    #[arg(long, value_name = "FILE|URL")]
+    pub(crate) journal: Option<JournalAt>,
     /// The form of the findings.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
     pub(crate) output: Form,

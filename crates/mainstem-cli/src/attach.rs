@@ -19,6 +19,7 @@ use crate::{
     progress::{self, Progress},
     replies::Replies,
     signals,
+    store::Access,
     terminal::Terminal,
 };
 
@@ -115,7 +116,7 @@ impl Source {
     /// # Errors
     /// The session does not exist, or the server can't be reached.
     async fn open(args: &Attach) -> Result<Self, Fault> {
-        let session = host::open(&args.at, args.journal.as_ref())?.session(&args.session);
+        let session = host::open(&args.at, Access::Read, args.journal.as_ref())?.session(&args.session);
         let view = session.view().await.advise().or_exit(Exit::Failed)?;
         let first = match args.from {
             Some(from) => from,

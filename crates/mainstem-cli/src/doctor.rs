@@ -1,5 +1,6 @@
 //! `mainstem doctor`: checks the configuration, and shows how to correct what is wrong.
 
+mod journal;
 mod online;
 
 use std::{fmt::Write as _, sync::Arc};
@@ -85,6 +86,7 @@ pub(crate) fn run(args: &Doctor, source: &Source, terminal: Terminal) -> Result<
             findings.extend(var(SERVER).map(|url| server(&url)));
             findings.extend(providers(settings));
             findings.push(workspace(&config));
+            findings.push(journal::check(args.journal.as_ref(), &runtime));
             findings.extend(shell(settings));
             findings.extend(servers(args, settings, &runtime, &mut stop));
             findings.extend(elsewhere(args, &config, &runtime, &mut stop));
@@ -271,7 +273,11 @@ fn model(
     exit: &mut Exit,
 ) -> Vec<Finding> {
     let Some(Setting { value: name, origin }) = model::choose(settings, var) else {
-        return vec![Finding::wrong("model: none is configured", model::ADVICE.to_string())];
+        let (text, fix) = model::unchosen(settings).map_or_else(
+            || ("model: none is configured", model::ADVICE.to_string()),
+            |why| ("model: none is chosen", why),
+        );
+        return vec![Finding::wrong(text, fix)];
     };
     let resolved = model::registry(settings, 0.0, var).and_then(|registry| model::resolve(&registry, &name));
     let model = match resolved {

@@ -17,7 +17,7 @@ use crate::{
     config::{Settings, var},
     exit::{Exit, Fault, OrExit},
     harness::{check_directory, workspace},
-    store::{self, Store},
+    store::{self, Access, Store},
     terminal::Terminal,
     trust::{self, Reads},
 };
@@ -51,40 +51,20 @@ pub(crate) fn server(address: Option<&str>) -> anyhow::Result<Option<Server>> {
 /// Returns the server that the command names, or the sessions of the journal.
 ///
 /// # Errors
-/// The server's name is not an address, or the journal does not exist or can't be opened.
-pub(crate) fn open(at: &At, journal: Option<&JournalAt>) -> Result<Arc<dyn Host>, Fault> {
-    open_with(at, || store::open_existing(journal))
-}
-
-/// Returns the same; a journal that does not exist is created.
-///
-/// # Errors
 /// The server's name is not an address, or the journal can't be opened.
-pub(crate) fn open_or_create(at: &At, journal: Option<&JournalAt>) -> Result<Arc<dyn Host>, Fault> {
-    open_with(at, || store::open(journal))
-}
-
-fn open_with(at: &At, store: impl FnOnce() -> anyhow::Result<Store>) -> Result<Arc<dyn Host>, Fault> {
+pub(crate) fn open(at: &At, access: Access, journal: Option<&JournalAt>) -> Result<Arc<dyn Host>, Fault> {
     match server(at.server.as_deref()).or_exit(Exit::Usage)? {
         Some(server) => Ok(Arc::new(server)),
-        None => Ok(Arc::new(records(store().or_exit(Exit::Config)?))),
+        None => Ok(Arc::new(journal_records(access, journal).or_exit(Exit::Config)?)),
     }
 }
 
-/// Returns the sessions and tasks of a database.
+/// Returns the sessions of a journal, with the tasks that a database has beside them.
 ///
 /// # Errors
-/// It can't be joined.
-pub(crate) fn database(at: &JournalAt) -> anyhow::Result<Arc<dyn Host>> {
-    Ok(Arc::new(database_records(at)?))
-}
-
-/// Returns the sessions and tasks of a database, for reading and deleting.
-///
-/// # Errors
-/// It can't be joined.
-pub(crate) fn database_records(at: &JournalAt) -> anyhow::Result<Records> {
-    Ok(records(store::open(Some(at))?))
+/// It can't be opened.
+pub(crate) fn journal_records(access: Access, at: Option<&JournalAt>) -> anyhow::Result<Records> {
+    Ok(records(store::open_for(access, at)?))
 }
 
 fn records(store: Store) -> Records {
@@ -134,7 +114,7 @@ pub(crate) fn new_session() -> SessionId {
 /// There is none, or they can't be listed.
 pub(crate) async fn latest(address: Option<&str>, journal: Option<&JournalAt>) -> Result<SessionId, Fault> {
     let at = At { server: address.map(str::to_owned) };
-    let host = open(&at, journal)?;
+    let host = open(&at, Access::Read, journal)?;
     let query = SessionQuery { limit: Some(1), ..SessionQuery::default() };
     let sessions = host.sessions(&query).await.advise().or_exit(Exit::Failed)?;
     let none = || anyhow!("there is no session yet; `mainstem run --session ID` begins one");

@@ -14,7 +14,9 @@ use crate::{
     exit::{Exit, Fault, OrExit},
     host::{self, Advise},
     print::{json as print_json, print, print_table},
-    progress, table,
+    progress,
+    store::Access,
+    table,
     terminal::Terminal,
 };
 
@@ -28,10 +30,12 @@ pub(crate) fn run(args: &Jobs, terminal: Terminal) -> Result<Exit, Fault> {
         check(add).or_exit(Exit::Usage)?;
     }
     let journal = args.journal.as_ref();
-    let host = match &args.command {
-        JobsCommand::Add(_) => host::open_or_create(&args.at, journal)?,
-        _ => host::open(&args.at, journal)?,
+    let access = match &args.command {
+        JobsCommand::Add(_) => Access::Create,
+        JobsCommand::Cancel { .. } => Access::Change,
+        JobsCommand::List { .. } | JobsCommand::Show { .. } => Access::Read,
     };
+    let host = host::open(&args.at, access, journal)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
     runtime.block_on(async {
         match &args.command {

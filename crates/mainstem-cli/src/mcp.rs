@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Mcp, source: &Source, terminal: Terminal) -> Result<Exi
 
 fn harness(args: &Mcp, config: &Config, terminal: Terminal) -> Result<Harness, Fault> {
     let model = model::choose(&config.settings, var)
-        .ok_or_else(|| anyhow!("no model is configured: {}; or use -m demo for the demo", model::ADVICE))
+        .ok_or_else(|| anyhow!("{}; or use -m demo for the demo", model::none_configured(&config.settings)))
         .or_exit(Exit::Config)?;
     let notes = harness::notes(&config.settings, model.value == demo::NAME);
     let agent = args.agent.as_deref();

@@ -11,7 +11,7 @@ use mainstem::{
 };
 
 use crate::{
-    config::{Access, Setting, Settings, VariableName, keys::ways},
+    config::{Access, Setting, Settings, VariableName, keys::ways, var},
     demo,
 };
 
@@ -32,9 +32,32 @@ impl fmt::Display for Advice {
     }
 }
 
+/// Says that no model is configured, or that none is chosen of a provider without a default, and
+/// what to do.
+pub(crate) fn none_configured(settings: &Settings) -> String {
+    match unchosen(settings) {
+        Some(why) => format!("no model is chosen: {why}"),
+        None => format!("no model is configured\n{ADVICE}"),
+    }
+}
+
 /// Says that the demo plays because no model is configured.
-pub(crate) fn demo_instead() -> String {
-    format!("no model is configured, so this is the demo; set {}, or see --help", variables())
+pub(crate) fn demo_instead(settings: &Settings) -> String {
+    match unchosen(settings) {
+        Some(why) => format!("no model is chosen, so this is the demo; {why}"),
+        None => format!("no model is configured, so this is the demo; set {}, or see --help", variables()),
+    }
+}
+
+/// Says how to choose a model of the first provider that is set up; `None` if none is.
+pub(crate) fn unchosen(settings: &Settings) -> Option<String> {
+    PROVIDERS.iter().find_map(|provider| {
+        let (name, origin) = (provider.name, set_up_by(provider, settings, var)?);
+        Some(format!(
+            "{origin} sets up {name}, which has no default model; choose one with `-m {name}:MODEL` \
+             (`mainstem models --online {name}` lists them)"
+        ))
+    })
 }
 
 /// Returns the configured model, or the default of the first provider that has a key or a server;

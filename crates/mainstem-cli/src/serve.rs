@@ -196,7 +196,7 @@ fn parts(
     terminal: Terminal,
 ) -> Result<Parts, Fault> {
     let model = model::choose(&config.settings, var)
-        .ok_or_else(|| anyhow!("no model is configured: {}; or use -m demo for the demo", model::ADVICE))
+        .ok_or_else(|| anyhow!("{}; or use -m demo for the demo", model::none_configured(&config.settings)))
         .or_exit(Exit::Config)?;
     let is_demo = model.value == demo::NAME;
     let mut notes = harness::notes(&config.settings, is_demo);

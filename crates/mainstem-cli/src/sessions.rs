@@ -29,7 +29,9 @@ use crate::{
     exit::{Exit, Fault, OrExit},
     host::{self, Advise},
     print::{counted, json as print_json_value, print, print_json, print_shown, print_table},
-    progress, store, table,
+    progress,
+    store::{self, Access},
+    table,
     terminal::Terminal,
 };
 
@@ -126,7 +128,7 @@ fn open(args: &Sessions, source: &Source, terminal: Terminal) -> Result<Arc<dyn 
         SessionsCommand::Rm { workspace, files, .. } if args.at.server.is_none() => {
             Ok(Arc::new(records(args, workspace, files, source, terminal).or_exit(Exit::Config)?))
         }
-        _ => host::open(&args.at, args.journal.as_ref()),
+        _ => host::open(&args.at, Access::Read, args.journal.as_ref()),
     }
 }
 
@@ -142,9 +144,9 @@ fn records(
     let place = || host::workspace_of(workspace.settings(), source, terminal);
     let (records, place) = match args.journal.as_ref() {
         Some(at @ JournalAt::Database(_)) if files.session_files.is_none() => {
-            return host::database_records(at);
+            return host::journal_records(Access::Change, Some(at));
         }
-        Some(at @ JournalAt::Database(_)) => (host::database_records(at)?, place()?),
+        Some(at @ JournalAt::Database(_)) => (host::journal_records(Access::Change, Some(at))?, place()?),
         journal => {
             let place = place()?;
             let records = host::task_records_at(place.clone());

@@ -18,7 +18,7 @@ use mainstem::{
     task::TaskStore,
 };
 
-pub(crate) use self::database::{NodeRow, drain, migrate, nodes};
+pub(crate) use self::database::{Looked, NodeRow, drain, look, migrate, nodes};
 use crate::{args::JournalAt, progress, terminal::Terminal};
 
 /// An open journal.
@@ -30,6 +30,29 @@ pub(crate) struct Store {
     pub(crate) files: Vec<PathBuf>,
     /// Resolves when an operator asks this node of a database to stop.
     pub(crate) asked_to_stop: BoxFuture<'static, ()>,
+}
+
+/// What a command does with a journal.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// It reads; in a database it is not a node.
+    Read,
+    /// It changes what there is.
+    Change,
+    /// It creates a journal that does not exist.
+    Create,
+}
+
+/// Opens the user's journal, or another one.
+///
+/// # Errors
+/// Those of [`open`]; or it does not exist, and is not to be created.
+pub(crate) fn open_for(access: Access, at: Option<&JournalAt>) -> anyhow::Result<Store> {
+    match (access, at) {
+        (Access::Read, Some(JournalAt::Database(url))) => database::read(url),
+        (Access::Create, _) => open(at),
+        _ => open_existing(at),
+    }
 }
 
 /// Opens the user's journal, or an existing one, which is only read if it can't be written.
@@ -126,7 +149,11 @@ pub(crate) fn history() -> Option<PathBuf> {
     Some(directory.join("history.txt"))
 }
 
-fn default_path() -> anyhow::Result<PathBuf> {
+/// Returns the journal of the user.
+///
+/// # Errors
+/// The system has no data directory.
+pub(crate) fn default_path() -> anyhow::Result<PathBuf> {
     let dirs = etcetera::choose_base_strategy().map_err(|error| {
         anyhow!("there is no data directory for sessions: {error}; --journal names a file")
     })?;

@@ -18,7 +18,8 @@ use crate::{
     host::{self, Advise},
     print::{json as print_json, print, print_table},
     progress::{self, Progress},
-    store, table,
+    store::{self, Access},
+    table,
     terminal::Terminal,
 };
 
@@ -72,7 +73,9 @@ fn open(args: &Tasks, source: &Source, terminal: Terminal) -> anyhow::Result<Arc
         return Ok(Arc::new(server));
     }
     if let Some(at @ JournalAt::Database(_)) = &args.journal {
-        return host::database(at);
+        let changes = matches!(args.command, TasksCommand::Cancel { .. } | TasksCommand::Rm { .. });
+        let access = if changes { Access::Change } else { Access::Read };
+        return Ok(Arc::new(host::journal_records(access, Some(at))?));
     }
     let has_events = matches!(args.command, TasksCommand::Logs { .. });
     ensure!(

@@ -21,7 +21,8 @@ use crate::{args::Log, config::var, terminal::Terminal};
 /// The variable with the filter of the log, in the syntax of `tracing_subscriber::EnvFilter`.
 const FILTER: &str = "MAINSTEM_LOG";
 
-const USUAL: &str = "warn,mainstem=info";
+/// The pool logs each of its connections that an outage of the database ends.
+const USUAL: &str = "warn,mainstem=info,deadpool.postgres=error";
 
 /// The variable with the collector's address, as
 /// [OpenTelemetry](https://opentelemetry.io/docs/specs/otel/protocol/exporter/) specifies it; by

@@ -37,6 +37,7 @@ use crate::{
     progress::glyphs::Glyphs,
     replay::source::{Source, file, is_record},
     signals::{Continued, Signals},
+    store::Access,
     terminal::Terminal,
 };
 
@@ -109,7 +110,7 @@ impl Watched {
             Some(id) => SessionId::parse_scoped(id).map_err(|_| unknown(id)).or_exit(Exit::Usage)?,
             None => host::latest(args.at.server.as_deref(), args.journal.as_ref()).await?,
         };
-        let session = host::open(&args.at, args.journal.as_ref())?.session(&id);
+        let session = host::open(&args.at, Access::Read, args.journal.as_ref())?.session(&id);
         let known = session.view().await.map_err(|error| {
             match args.what.as_deref().filter(|_| args.at.server.is_none()) {
                 Some(what) if error.problem().is_some() => unknown(what),

@@ -16,6 +16,8 @@ pub struct Figures {
     pub time: Duration,
     /// Records that have failed: their events after that are not recorded.
     pub failures: u64,
+    /// Connections to the database that are open for requests and for writing.
+    pub connections: u64,
     /// How long the lease of this process still lasts, if it has one; zero if it is over.
     pub lease: Option<Duration>,
 }

@@ -45,8 +45,8 @@ impl Counts {
         add(&self.failures, 1);
     }
 
-    /// Returns the figures, with what is left of the lease.
-    pub(crate) fn figures(&self, lease: Duration) -> Figures {
+    /// Returns the figures, with what is left of the lease, and the number of connections.
+    pub(crate) fn figures(&self, lease: Duration, connections: usize) -> Figures {
         let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let mut figures = Figures::default();
         // What is done was queued before.
@@ -55,7 +55,7 @@ impl Counts {
         (figures.commits, figures.events) = (count(&self.commits), count(&self.events));
         figures.time = Duration::from_micros(count(&self.micros));
         figures.failures = count(&self.failures);
-        figures.lease = Some(lease);
+        (figures.lease, figures.connections) = (Some(lease), connections as u64);
         figures
     }
 }

@@ -81,11 +81,10 @@ impl PostgresJournal {
         if shared.is_closed() {
             return Err(JournalError::Closed);
         }
-        if shared.lease.is_over() {
-            let failure = Failure::transient("this node could not renew its lease");
-            return Err(failure.of_journal("write", shared.place()));
+        match shared.unwritable() {
+            Some(why) => Err(Failure::permanent(why).of_journal("write", shared.place())),
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 
@@ -226,7 +225,8 @@ impl Journal for PostgresJournal {
     }
 
     fn relay(&self) -> Option<Arc<dyn Relay>> {
-        Some(Arc::new(PostgresRelay::new(self.owner.clone())))
+        let is_node = !self.owner.shared.only_reads();
+        is_node.then(|| Arc::new(PostgresRelay::new(self.owner.clone())) as _)
     }
 
     fn jobs(&self) -> Option<Arc<dyn JobStore>> {
@@ -235,7 +235,7 @@ impl Journal for PostgresJournal {
 
     fn figures(&self) -> Option<Figures> {
         let shared = &self.owner.shared;
-        Some(shared.counts.figures(shared.lease.left()))
+        Some(shared.counts.figures(shared.lease.left(), shared.connections()))
     }
 
     async fn ready(&self) -> Result<(), JournalError> {

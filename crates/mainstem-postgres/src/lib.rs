@@ -25,7 +25,7 @@ mod writer;
 pub use error::Error;
 pub use journal::PostgresJournal;
 pub use node::Node;
-pub use nodes::{NodeView, drain, nodes};
+pub use nodes::{NodeView, drain, may_serve, nodes};
 pub use schema::{Migrated, migrate};
 pub use settings::{LEASE, Settings};
 pub use tasks::PostgresTaskStore;

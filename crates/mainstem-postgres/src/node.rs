@@ -1,8 +1,9 @@
 //! A node: its lease, and what its stores share.
 
+mod upkeep;
+
 use std::{
     collections::{HashMap, HashSet},
-    convert::Infallible,
     fmt,
     future::Future,
     io,
@@ -17,28 +18,27 @@ use std::{
 };
 
 use deadpool_postgres::{Object as Client, Pool};
-use futures_util::{StreamExt, future};
+use futures_util::future;
 use mainstem_event::Page;
 use mainstem_journal::backend::Row;
 use mainstem_message::SessionId;
 use tokio::{
     runtime::{Builder, Handle},
     sync::{Notify, oneshot},
-    time::{Instant, sleep, sleep_until, timeout},
+    time::{Instant, sleep, timeout},
 };
-use tokio_postgres::{AsyncMessage, Client as Connected};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     Error, PostgresJournal, PostgresTaskStore, Settings,
-    error::{Failure, Result},
+    error::Result,
     figures::Counts,
     lease::Lease,
-    notices::{CHANNEL, Notices},
-    pool::{AnyConnection, Connector, get, late},
+    notices::Notices,
+    pool::{Connector, get},
     queue::{Op, Queue},
     record::Entry,
-    relay, schema, sql, writer,
+    schema, sql, writer,
 };
 
 /// The maximum number of events in a page.
@@ -53,6 +53,9 @@ const PAUSE: Duration = Duration::from_millis(200);
 pub(crate) const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
 const PROGRAM: &str = concat!("mainstem ", env!("CARGO_PKG_VERSION"));
+
+/// The number of no node: they begin at 1.
+const NO_NODE: i64 = 0;
 
 /// A process that shares the database with others.
 ///
@@ -103,6 +106,24 @@ impl Node {
         let (ready, joined) = sync_channel(1);
         let runtime = start(settings, move |shared| ready.send(shared).is_ok())?;
         Self::begun(joined.recv().ok(), runtime)
+    }
+
+    /// Reads a database without being one of its nodes: it has no lease, is not listed, and opens
+    /// and changes nothing. Its role needs no right but `SELECT`.
+    ///
+    /// # Errors
+    /// The database can't be reached or read, has no tables, or has those of another version that
+    /// this program does not work with.
+    pub async fn read(settings: Settings) -> Result<Self, Error> {
+        Self::join(Settings { only_reads: true, ..settings }).await
+    }
+
+    /// Reads as [`read`](Self::read) does, and blocks the thread until it is connected.
+    ///
+    /// # Errors
+    /// Those of [`read`](Self::read).
+    pub fn read_blocking(settings: Settings) -> Result<Self, Error> {
+        Self::join_blocking(Settings { only_reads: true, ..settings })
     }
 
     fn begun(joined: Option<Result<Arc<Shared>, Error>>, runtime: Handle) -> Result<Self, Error> {
@@ -161,6 +182,8 @@ impl Owner {
 pub(crate) struct Shared {
     place: String,
     pool: Pool,
+    /// The pool of the writer.
+    writing: Pool,
     pub(crate) queue: Queue,
     pub(crate) counts: Counts,
     pub(crate) lease: Lease,
@@ -173,6 +196,7 @@ pub(crate) struct Shared {
     answering: Mutex<HashSet<i64>>,
     /// The node's number in the database.
     no: AtomicI64,
+    only_reads: bool,
     name: String,
     /// The sessions that are open here; `None` while one is being opened.
     open: Mutex<HashMap<SessionId, Option<Arc<Entry>>>>,
@@ -205,6 +229,19 @@ impl Drop for Reserved<'_> {
 impl Shared {
     pub(crate) fn place(&self) -> &str {
         &self.place
+    }
+
+    /// Returns why nothing can be written now; `None` while the lease lasts.
+    pub(crate) fn unwritable(&self) -> Option<String> {
+        if self.only_reads {
+            return Some("it is opened to read".to_owned());
+        }
+        self.lease.is_over().then(|| "this node could not renew its lease".to_owned())
+    }
+
+    /// Returns `true` if it is not a node.
+    pub(crate) fn only_reads(&self) -> bool {
+        self.only_reads
     }
 
     /// Returns why nothing can be written once the lease is over.
@@ -289,6 +326,11 @@ impl Shared {
         done.await.unwrap_or(false)
     }
 
+    /// Returns how many connections are open, without that of the lease.
+    pub(crate) fn connections(&self) -> usize {
+        self.pool.status().size + self.writing.status().size
+    }
+
     /// Returns a connection for a request.
     pub(crate) async fn client(&self) -> Result<Client> {
         get(&self.pool).await
@@ -347,8 +389,11 @@ async fn drive(connector: Connector, ready: impl FnOnce(Result<Arc<Shared>, Erro
         shared.queue.end();
     }
     let writing = pin!(writer::run(shared.clone(), pool));
-    let upkeep = pin!(future::join(listen_and_renew(&shared, &connector), fence(&shared)));
+    let upkeep = pin!(future::join(upkeep::listen_and_renew(&shared, &connector), upkeep::fence(&shared)));
     future::select(writing, upkeep).await;
+    if shared.only_reads {
+        return;
+    }
     let leave = async { sql::leave(&shared.client().await?, shared.no()).await };
     let _ = timeout(PAUSE, leave).await;
 }
@@ -359,15 +404,23 @@ async fn begin(connector: &Connector) -> Result<(Arc<Shared>, Pool), Error> {
     let place = settings.place().to_owned();
     let (pool, writer) = (connector.pool(settings.connections)?, connector.pool(1)?);
     let mut client = get(&pool).await.map_err(|failure| failure.at("connect to", &place))?;
-    schema::check(&mut client, &place).await?;
+    if settings.only_reads {
+        schema::check_existing(&client, &place).await?;
+    } else {
+        schema::check(&mut client, &place).await?;
+    }
     let asked_at = Instant::now();
-    let joined = sql::join(&client, &settings.name, PROGRAM, settings.lease).await;
+    let joined = match settings.only_reads {
+        true => Ok(NO_NODE),
+        false => sql::join(&client, &settings.name, PROGRAM, settings.lease).await,
+    };
     let no = joined.map_err(|failure| failure.at("join", &place))?;
     // If it has created the tables, its limits are those of that.
     drop(Client::take(client));
     let shared = Shared {
         place,
         pool,
+        writing: writer.clone(),
         queue: Queue::default(),
         counts: Counts::default(),
         lease: Lease::new(settings.lease, asked_at),
@@ -376,94 +429,11 @@ async fn begin(connector: &Connector) -> Result<(Arc<Shared>, Pool), Error> {
         asked: Notify::new(),
         answering: Mutex::default(),
         no: AtomicI64::new(no),
+        only_reads: settings.only_reads,
         name: settings.name.clone(),
         open: Mutex::default(),
         is_closed: AtomicBool::new(false),
         draining: CancellationToken::new(),
     };
     Ok((Arc::new(shared), writer))
-}
-
-/// Renews the lease and hears notices, on a connection that is made again whenever it is lost.
-async fn listen_and_renew(shared: &Shared, connector: &Connector) -> Infallible {
-    let mut logged: Option<Instant> = None;
-    loop {
-        let lost = connector.connect(async |client, messages| {
-            let (hearing, renewing) = (pin!(hear(shared, messages)), pin!(renew(shared, client)));
-            future::select(hearing, renewing).await.factor_first().0
-        });
-        match lost.await {
-            Ok(Err(failure)) | Err(failure) => {
-                // A database that is away for long would fill a log.
-                if logged.is_none_or(|at| at.elapsed() >= LOG_INTERVAL) {
-                    let place = shared.place();
-                    tracing::warn!(error = %failure, place, "the connection of the lease is lost");
-                    logged = Some(Instant::now());
-                }
-            }
-            Ok(Ok(never)) => match never {},
-        }
-        shared.notices.tell_all();
-        sleep(PAUSE).await;
-    }
-}
-
-async fn hear(shared: &Shared, mut messages: AnyConnection) -> Result<Infallible> {
-    while let Some(message) = messages.next().await {
-        if let AsyncMessage::Notification(notice) = message? {
-            match (notice.channel(), notice.payload()) {
-                (CHANNEL, sessions) => shared.notices.tell(sessions),
-                (_, "asked") => shared.asked.notify_one(),
-                (_, request) => shared.answers.tell(request),
-            }
-        }
-    }
-    Err(Failure::transient("the database has closed it"))
-}
-
-async fn renew(shared: &Shared, client: Connected) -> Result<Infallible> {
-    let own = relay::channel(shared.no());
-    let listen = format!("SET search_path = mainstem; LISTEN {CHANNEL}; LISTEN {own}");
-    timeout(shared.lease.lasts() / 2, client.batch_execute(&listen)).await.map_err(late)??;
-    // What came before is not heard.
-    shared.notices.tell_all();
-    shared.answers.tell_all();
-    shared.asked.notify_one();
-    loop {
-        if !shared.is_closed() {
-            timeout(shared.lease.lasts() / 2, renew_once(shared, &client)).await.map_err(late)??;
-        }
-        sleep(shared.lease.interval()).await;
-    }
-}
-
-async fn renew_once(shared: &Shared, client: &Connected) -> Result<()> {
-    let asked_at = Instant::now();
-    let renewed = sql::renew(client, shared.no(), shared.lease.lasts()).await?;
-    if renewed == Some(true) {
-        shared.draining.cancel();
-    }
-    if renewed.is_none() {
-        // It was silent for longer than its lease, by the database's clock.
-        shared.fail_all("this node's lease had ended, so another may have taken it over");
-        let no = sql::join(client, &shared.name, PROGRAM, shared.lease.lasts()).await?;
-        shared.no.store(no, Ordering::Release);
-        tracing::info!(node = no, "joined again");
-        client.batch_execute(&format!("LISTEN {}", relay::channel(no))).await?;
-    }
-    shared.lease.renewed(asked_at);
-    Ok(())
-}
-
-/// Fails what is open whenever the lease is over: another node may write it now.
-async fn fence(shared: &Shared) -> Infallible {
-    loop {
-        sleep_until(shared.lease.until()).await;
-        if shared.lease.is_over() {
-            shared.fail_all(&shared.lost_lease());
-            while shared.lease.is_over() {
-                sleep(PAUSE).await;
-            }
-        }
-    }
 }

@@ -40,6 +40,19 @@ pub async fn nodes(settings: &Settings) -> Result<Vec<NodeView>, Error> {
     with(settings, "read the nodes of", async |client| sql::nodes(client).await).await
 }
 
+/// Returns `true` if the role may read and write the tables, as a node needs.
+///
+/// # Errors
+/// Those of [`nodes`], or the tables are those of another version that this program does not work
+/// with.
+pub async fn may_serve(settings: &Settings) -> Result<bool, Error> {
+    let what = "read the tables of";
+    let pool = Connector::new(settings.clone())?.pool(1)?;
+    let client = get(&pool).await.map_err(|failure| failure.at("connect to", settings.place()))?;
+    schema::check_existing(&client, settings.place()).await?;
+    sql::may_serve(&client).await.map_err(|failure| failure.at(what, settings.place()))
+}
+
 /// Asks the nodes of a name, or of a number, to stop as a signal would stop them. Returns how many
 /// are alive and were asked.
 ///

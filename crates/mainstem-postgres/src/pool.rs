@@ -32,6 +32,9 @@ const SESSION: &str = "SET search_path = mainstem;
     SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 3;
     SET tcp_user_timeout = '10s'";
 
+/// Set, too, on the connections of one that only reads.
+const READ_ONLY: &str = "SET default_transaction_read_only = on";
+
 /// How connections are made.
 #[derive(Clone)]
 pub(crate) struct Connector {
@@ -57,8 +60,12 @@ impl Connector {
             Some(tls) => Manager::from_config(config, tls.clone(), recycle),
             None => Manager::from_config(config, NoTls, recycle),
         };
-        let prepare = Hook::async_fn(|client: &mut deadpool_postgres::ClientWrapper, _| {
-            Box::pin(async move { client.batch_execute(SESSION).await.map_err(HookError::Backend) })
+        let settings =
+            if self.settings.only_reads { format!("{SESSION}; {READ_ONLY}") } else { SESSION.into() };
+        let settings: Arc<str> = settings.into();
+        let prepare = Hook::async_fn(move |client: &mut deadpool_postgres::ClientWrapper, _| {
+            let settings = settings.clone();
+            Box::pin(async move { client.batch_execute(&settings).await.map_err(HookError::Backend) })
         });
         let timeouts = Timeouts { wait: Some(WAIT), create: Some(WAIT), recycle: Some(WAIT) };
         let pool = Pool::builder(manager).max_size(connections).post_create(prepare).timeouts(timeouts);

@@ -57,18 +57,25 @@ pub async fn migrate(settings: &Settings) -> Result<Migrated, Error> {
 
 /// Checks that this program works with the tables; creates them in an empty database.
 pub(crate) async fn check(client: &mut Client, place: &str) -> Result<(), Error> {
-    let failed = |failure: Failure| failure.at("read the tables of", place);
-    let known = known();
-    let place = || place.to_owned();
-    match version(client).await.map_err(failed)? {
-        None => _ = change(client).await.map_err(|failure| failure.at("create the tables of", &place()))?,
-        Some((version, _)) if version < known => return Err(Error::Older { place: place(), version, known }),
-        Some((version, oldest)) if oldest > known => {
-            return Err(Error::Newer { place: place(), version, known });
+    match check_existing(client, place).await {
+        Err(Error::Empty { .. }) => {
+            let created = change(client).await;
+            created.map(drop).map_err(|failure| failure.at("create the tables of", place))
         }
-        Some(_) => {}
+        checked => checked,
     }
-    Ok(())
+}
+
+/// Checks that this program works with the tables, and that there are any.
+pub(crate) async fn check_existing(client: &Client, place: &str) -> Result<(), Error> {
+    let found = version(client).await.map_err(|failure| failure.at("read the tables of", place))?;
+    let (place, known) = (place.to_owned(), known());
+    match found {
+        None => Err(Error::Empty { place }),
+        Some((version, _)) if version < known => Err(Error::Older { place, version, known }),
+        Some((version, oldest)) if oldest > known => Err(Error::Newer { place, version, known }),
+        Some(_) => Ok(()),
+    }
 }
 
 /// The version of the tables that this program makes.

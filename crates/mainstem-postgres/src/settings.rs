@@ -41,6 +41,8 @@ pub struct Settings {
     pub(crate) name: String,
     pub(crate) lease: Duration,
     pub(crate) connections: usize,
+    /// Whether it only reads, and is not a node.
+    pub(crate) only_reads: bool,
 }
 
 impl Settings {
@@ -67,7 +69,8 @@ impl Settings {
         }
         config.application_name("mainstem").connect_timeout(CONNECT_TIMEOUT).tcp_user_timeout(SILENCE);
         config.keepalives_idle(SILENCE).keepalives_interval(Duration::from_secs(2)).keepalives_retries(3);
-        Ok(Self { config, roots, place, name: host_name(), lease: LEASE, connections: CONNECTIONS })
+        let (name, lease, connections) = (host_name(), LEASE, CONNECTIONS);
+        Ok(Self { config, roots, place, name, lease, connections, only_reads: false })
     }
 
     /// Sets the password, which replaces one in the URL.

@@ -333,6 +333,17 @@ async fn forget_relayed(client: &Connected) -> Result<()> {
     Ok(())
 }
 
+/// Returns `true` if the role has the rights of a node.
+pub(crate) async fn may_serve(client: &Client) -> Result<bool> {
+    let sql = "SELECT bool_and(CASE c.relkind
+            WHEN 'S' THEN has_sequence_privilege(c.oid, 'USAGE')
+            ELSE has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'INSERT')
+                AND has_table_privilege(c.oid, 'UPDATE') AND has_table_privilege(c.oid, 'DELETE')
+            END)
+        FROM pg_class c WHERE c.relnamespace = 'mainstem'::regnamespace AND c.relkind IN ('r', 'p', 'S')";
+    Ok(client.query_one(sql, &[]).await?.try_get::<_, Option<bool>>(0)?.unwrap_or_default())
+}
+
 /// Returns the nodes, the latest first.
 pub(crate) async fn nodes(client: &Client) -> Result<Vec<NodeView>> {
     let sql = "SELECT n.no, n.name, n.program, n.is_draining,

@@ -32,6 +32,7 @@ mod live;
 mod login;
 mod metrics;
 mod observe;
+mod outage;
 #[cfg(feature = "page")]
 mod page;
 mod prefix;

@@ -194,6 +194,7 @@ struct JournalMetrics {
     events: Counter,
     seconds: Counter<f64, AtomicU64>,
     failures: Counter,
+    connections: Gauge,
     lease: Gauge<f64, AtomicU64>,
 }
 
@@ -216,6 +217,12 @@ impl JournalMetrics {
                 Counter::default(),
             ),
             failures: counter(to, "journal_failures", "Sessions whose record has failed"),
+            connections: registered(
+                to,
+                "journal_connections",
+                "Connections to the database, without that of the lease",
+                Gauge::default(),
+            ),
             lease: registered(
                 to,
                 "journal_lease_seconds",
@@ -227,7 +234,9 @@ impl JournalMetrics {
 
     fn set(&self, figures: &Figures) {
         let count = |counter: &Counter, count| counter.inner().store(count, Ordering::Relaxed);
-        self.waiting.set(i64::try_from(figures.waiting).unwrap_or(i64::MAX));
+        let set = |gauge: &Gauge, count| gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
+        set(&self.waiting, figures.waiting);
+        set(&self.connections, figures.connections);
         count(&self.commits, figures.commits);
         count(&self.events, figures.events);
         count(&self.failures, figures.failures);

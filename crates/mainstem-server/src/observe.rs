@@ -15,6 +15,9 @@ use crate::{app::App, jobs::OfJob, relay};
 /// The route of a request whose path is unknown, and the method of one with an unusual method.
 const UNKNOWN: &str = "-";
 
+/// Routes that programs ask every few seconds: they would fill a log.
+const CHECKS: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
+
 /// What makes a span of a request's trace, if the program has set it.
 #[derive(Clone, Default)]
 pub(crate) struct RequestSpans(pub(crate) Option<Arc<SpanOf>>);
@@ -53,11 +56,14 @@ pub(crate) async fn observe(State(app): State<Arc<App>>, request: Request, next:
     let (status, took) = (response.status(), begun.elapsed());
     let route = route.as_ref().map_or(UNKNOWN, MatchedPath::as_str);
     app.metrics.answered(&method, route, status, took);
-    let ms = took.as_secs_f64() * 1000.0;
-    if status.is_server_error() && !relay::drains(&response) {
-        tracing::error!(method, route, status = status.as_u16(), ms, "request");
+    let ms = took.as_micros() as f64 / 1000.0;
+    let status = status.as_u16();
+    if response.status().is_server_error() && !relay::drains(&response) {
+        tracing::error!(method, route, status, ms, "request");
+    } else if CHECKS.contains(&route) {
+        tracing::debug!(method, route, status, ms, "request");
     } else {
-        tracing::info!(method, route, status = status.as_u16(), ms, "request");
+        tracing::info!(method, route, status, ms, "request");
     }
     response
 }

@@ -22,6 +22,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::{
     app::App,
+    outage::Outage,
     queue::{self, told},
 };
 
@@ -41,14 +42,10 @@ const MOST: usize = 3;
 /// Takes over the sessions that have no node; never returns.
 pub(crate) async fn take_over(app: &Arc<App>) -> Infallible {
     let Some(journal) = app.harness.journal() else { return pending().await };
+    let mut outage = Outage::of("read which sessions have no node");
     loop {
-        match journal.abandoned().await {
-            Ok(sessions) => {
-                for session in sessions {
-                    take_over_one(app, &session).await;
-                }
-            }
-            Err(error) => tracing::warn!(%error, "can't read which sessions have no node"),
+        for session in outage.told(journal.abandoned().await).into_iter().flatten() {
+            take_over_one(app, &session).await;
         }
         sleep(interval(app)).await;
     }
@@ -66,13 +63,16 @@ pub(crate) async fn continue_tasks(app: &Arc<App>) -> Infallible {
     let tenants = tenants.into_iter().filter_map(|tenant| {
         Some((Some(tenant.parse::<TenantName>().ok()?), app.harness.tenant(tenant).ok()?))
     });
-    let harnesses: Vec<(Tenant, Harness)> = iter::once((None, app.harness.clone())).chain(tenants).collect();
+    let outage = || Outage::of("read which tasks go on at remote agents");
+    let harnesses = iter::once((None, app.harness.clone())).chain(tenants);
+    let mut harnesses: Vec<_> = harnesses.map(|of| (of, outage())).collect();
     // When a session is tried again that another node has, or that can't be opened.
     let mut later = HashMap::new();
     loop {
         later.retain(|_, at| Instant::now() < *at);
-        for (tenant, harness) in &harnesses {
-            continue_tasks_of(app, tenant, harness, &mut later).await;
+        for ((tenant, harness), outage) in &mut harnesses {
+            let sessions = outage.told(harness.tasks().resumable_sessions().await);
+            continue_tasks_of(app, (tenant, harness), sessions.unwrap_or_default(), &mut later).await;
         }
         sleep(interval(app)).await;
     }
@@ -80,17 +80,10 @@ pub(crate) async fn continue_tasks(app: &Arc<App>) -> Infallible {
 
 async fn continue_tasks_of(
     app: &Arc<App>,
-    tenant: &Tenant,
-    harness: &Harness,
+    (tenant, harness): (&Tenant, &Harness),
+    sessions: BTreeSet<SessionId>,
     later: &mut HashMap<SessionId, Instant>,
 ) {
-    let sessions = match harness.tasks().resumable_sessions().await {
-        Ok(sessions) => sessions,
-        Err(error) => {
-            tracing::warn!(%error, "can't read which tasks go on at remote agents");
-            return;
-        }
-    };
     for id in sessions {
         let found = match tenant {
             Some(_) => Some((tenant.clone(), harness.clone(), id.clone())),

@@ -88,11 +88,11 @@ impl ChatSession {
         let approval = approval.or_exit(Exit::Usage)?;
         let chosen = model::choose(&config.settings, var);
         if chosen.is_none() && terminal.stdin {
-            progress::say(&model::demo_instead(), terminal);
+            progress::say(&model::demo_instead(&config.settings), terminal);
         }
         let model = chosen
             .or_else(|| terminal.stdin.then(|| Setting::new(demo::NAME.to_owned(), "the default")))
-            .ok_or_else(|| anyhow!("a chat needs a model, and none is configured: {}", model::ADVICE))
+            .ok_or_else(|| anyhow!("a chat needs a model; {}", model::none_configured(&config.settings)))
             .or_exit(Exit::Config)?;
         let is_demo = model.value == demo::NAME;
         if is_demo {

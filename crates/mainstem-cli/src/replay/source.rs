@@ -21,6 +21,7 @@ use crate::{
     args::Replay,
     exit::{Exit, Fault, OrExit},
     host,
+    store::Access,
 };
 
 /// The byte order mark of UTF-8.
@@ -42,7 +43,7 @@ pub(super) async fn open(args: &Replay) -> Result<Source, Fault> {
     {
         return Ok(events);
     }
-    let host = host::open(&args.at, args.journal.as_ref())?;
+    let host = host::open(&args.at, Access::Read, args.journal.as_ref())?;
     let id = SessionId::parse_scoped(&args.what)
         .map_err(|error| unknown(args, error.into()))
         .or_exit(Exit::Failed)?;

@@ -68,10 +68,10 @@ fn choose_model(
     }
     ensure!(
         terminal.stdout,
-        "no model is configured\n{}\nor play the demo: `mainstem run -m demo`",
-        model::ADVICE
+        "{}\nor play the demo: `mainstem run -m demo`",
+        model::none_configured(&config.settings)
     );
-    notes.push(model::demo_instead());
+    notes.push(model::demo_instead(&config.settings));
     Ok(Setting::new(demo::NAME.to_owned(), "the default"))
 }
 

@@ -15,7 +15,7 @@ use {
 pub(crate) use mainstem_postgres::NodeView as NodeRow;
 
 #[cfg(not(feature = "postgres"))]
-pub(crate) use self::missing::{NodeRow, drain, join, migrate, nodes};
+pub(crate) use self::missing::{NodeRow, drain, join, look, migrate, nodes, read};
 use crate::args::JournalAt;
 
 /// The environment variable with the password.
@@ -48,10 +48,20 @@ fn url(at: &JournalAt) -> anyhow::Result<&str> {
 /// Joins the nodes of a database.
 #[cfg(feature = "postgres")]
 pub(super) fn join(url: &str) -> anyhow::Result<Store> {
-    let node = Node::join_blocking(settings(url)?)?;
+    Ok(store(Node::join_blocking(settings(url)?)?))
+}
+
+/// Opens a database to read it, without joining its nodes.
+#[cfg(feature = "postgres")]
+pub(super) fn read(url: &str) -> anyhow::Result<Store> {
+    Ok(store(Node::read_blocking(settings(url)?)?))
+}
+
+#[cfg(feature = "postgres")]
+fn store(node: Node) -> Store {
     let (journal, tasks) = (Arc::new(node.journal()), Arc::new(node.tasks()));
     let asked_to_stop = async move { node.asked_to_stop().await }.boxed();
-    Ok(Store { journal, tasks: Some(tasks), files: Vec::new(), asked_to_stop })
+    Store { journal, tasks: Some(tasks), files: Vec::new(), asked_to_stop }
 }
 
 /// Creates the tables of a database, or changes those of an earlier version. Returns what was done,
@@ -78,6 +88,26 @@ pub(crate) fn migrate(at: &JournalAt) -> anyhow::Result<String> {
 #[cfg(feature = "postgres")]
 pub(crate) fn nodes(at: &JournalAt) -> anyhow::Result<Vec<NodeRow>> {
     wait(mainstem_postgres::nodes(&settings(url(at)?)?))
+}
+
+/// What `doctor` says of a database.
+pub(crate) struct Looked {
+    /// How many nodes are alive.
+    pub(crate) alive: usize,
+    /// Whether its role may serve, or only read.
+    pub(crate) may_serve: bool,
+}
+
+/// Looks at a database as a node would that joins it, without joining.
+///
+/// # Errors
+/// It can't be reached or read, or has no tables that this program works with.
+#[cfg(feature = "postgres")]
+pub(crate) fn look(url: &str) -> anyhow::Result<Looked> {
+    let settings = settings(url)?;
+    let may_serve = wait(mainstem_postgres::may_serve(&settings))?;
+    let nodes = wait(mainstem_postgres::nodes(&settings))?;
+    Ok(Looked { alive: nodes.iter().filter(|node| node.lease.is_some()).count(), may_serve })
 }
 
 /// Asks the nodes of a name or number to stop; returns how many there are.
@@ -113,7 +143,7 @@ mod missing {
 
     use anyhow::bail;
 
-    use super::{JournalAt, url};
+    use super::{JournalAt, Looked, url};
     use crate::store::Store;
 
     const MISSING: &str =
@@ -131,6 +161,14 @@ mod missing {
     }
 
     pub(crate) fn join(_: &str) -> anyhow::Result<Store> {
+        bail!(MISSING)
+    }
+
+    pub(crate) fn look(_: &str) -> anyhow::Result<Looked> {
+        bail!(MISSING)
+    }
+
+    pub(crate) fn read(_: &str) -> anyhow::Result<Store> {
         bail!(MISSING)
     }
 

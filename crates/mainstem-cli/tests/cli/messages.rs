@@ -104,6 +104,12 @@ fn what_is_missing_is_told_in_lines() {
          for a local server, set OPENAI_BASE_URL and choose a model by -m, MAINSTEM_MODEL or `model` in ./mainstem.toml\n\
          or play the demo: `mainstem run -m demo`\n";
     assert_eq!((done.code, &*done.stderr), (Some(3), expected));
+    let chosen = "VLLM_BASE_URL sets up vllm, which has no default model; choose one with `-m vllm:MODEL`";
+    for line in ["run Hi", "serve", "mcp", "doctor"] {
+        let done = mainstem(line).env("VLLM_BASE_URL", "http://127.0.0.1:1/v1").run();
+        let said = done.stdout.clone() + &done.stderr;
+        assert!(done.code == Some(3) && said.contains(chosen), "{line}: {done:?}");
+    }
 }
 
 #[test]

@@ -3,7 +3,10 @@
 
 use mainstem_testing::Postgres;
 
-use crate::support::{Done, mainstem};
+use crate::{
+    server::{Server, Step},
+    support::{Done, mainstem},
+};
 
 fn at(command: &str, url: &str) -> Done {
     mainstem(command).arg("--journal").arg(url).run()
@@ -65,4 +68,56 @@ fn what_is_no_database_is_refused_and_no_password_is_shown() {
     }
     let empty = at("nodes list", &database.url());
     assert!(empty.code == Some(1) && empty.stderr.contains("it has no tables of Mainstem"), "{empty:?}");
+}
+
+#[test]
+fn a_role_that_may_only_read_lists_and_shows_and_is_no_node() {
+    let database = Postgres::start();
+    let url = database.url();
+    let reader = url.replace("postgres@", "reader@");
+    database.sql("CREATE ROLE reader LOGIN");
+    let empty = at("sessions list", &reader);
+    assert!(empty.code == Some(3) && empty.stderr.contains("it has no tables of Mainstem"), "{empty:?}");
+    let doctor = at("doctor -m demo", &url);
+    assert!(
+        doctor.code == Some(3) && doctor.stdout.contains("`mainstem migrate --journal postgres://"),
+        "{doctor:?}"
+    );
+    assert_eq!(at("migrate", &url).code, Some(0));
+    let doctor = |url: &str| at("doctor -m demo", url);
+    let stranger = doctor(&url.replace("postgres@", "stranger:pass-word@"));
+    let why = "role \"stranger\" does not exist";
+    assert!(stranger.code == Some(3) && stranger.stdout.contains(why), "{stranger:?}");
+    assert!(!stranger.stdout.contains("pass-word"), "{stranger:?}");
+    let refused = at("sessions list", &reader);
+    assert!(refused.code == Some(3) && refused.stderr.contains("permission denied"), "{refused:?}");
+    database.sql(
+        "GRANT USAGE ON SCHEMA mainstem TO reader; GRANT SELECT ON ALL TABLES IN SCHEMA mainstem TO reader",
+    );
+    let model = Server::start(|_| vec![Step::Text("Hello.")]);
+    let run = mainstem("run -m openai:m --progress quiet --session s Hi --journal").arg(&url);
+    let run = run.env("OPENAI_BASE_URL", &model.url()).env("OPENAI_API_KEY", "sk-secret-123456").run();
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let nodes = database.sql("SELECT count(*) FROM mainstem.nodes");
+    for (url, expected) in [(&url, "0 nodes alive\n"), (&reader, "this role may read it, and not serve\n")] {
+        let done = doctor(url);
+        assert!(done.code == Some(0) && done.stdout.contains(expected), "{done:?}");
+    }
+    for (command, expected) in [
+        ("sessions list", "s "),
+        ("sessions show s", "main"),
+        ("sessions export s", "AGENT_START"),
+        ("replay s", ""),
+        ("tasks list", ""),
+        ("jobs list", ""),
+        ("nodes list", "ended"),
+    ] {
+        let done = at(command, &reader);
+        assert!(done.code == Some(0) && done.stdout.contains(expected), "{command}: {done:?}");
+    }
+    assert_eq!(database.sql("SELECT count(*) FROM mainstem.nodes"), nodes, "readers are no nodes");
+    for command in ["sessions rm s", "jobs add later --in 1h", "nodes drain 1"] {
+        let done = at(command, &reader);
+        assert!(done.code != Some(0) && done.stderr.contains("permission denied"), "{command}: {done:?}");
+    }
 }

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use futures_util::{StreamExt, future::join_all};
+use mainstem_event::{Clock, SystemClock};
 use mainstem_journal::{Journal, JournalError};
 use mainstem_message::SessionId;
-use mainstem_postgres::Node;
+use mainstem_postgres::{Error, Node, Settings, nodes};
 use mainstem_task::{ExecutorId, TaskStore};
 use mainstem_testing::{
     Postgres,
@@ -43,6 +44,31 @@ async fn one_node_writes_a_session_and_another_reads_it_at_once() {
     emit_run(&open_log(&there.journal(), "s").await, "2", 1);
     there.journal().flush().await.unwrap();
     assert_eq!(read_all(&here.journal(), "s").await.len(), 30);
+}
+
+#[tokio::test]
+async fn what_is_opened_to_read_is_no_node_and_changes_nothing() {
+    let server = Postgres::start();
+    let settings = || Settings::parse(&server.url()).unwrap();
+    let empty = Node::read(settings()).await.unwrap_err();
+    assert!(matches!(empty, Error::Empty { .. }), "{empty}");
+    let node = join(&server.url()).await;
+    let reader = Node::read(settings()).await.unwrap();
+    let log = open_log(&node.journal(), "s").await;
+    emit_run(&log, "1", 5);
+    node.journal().flush().await.unwrap();
+    assert_eq!(read_all(&reader.journal(), "s").await, read_all(&node.journal(), "s").await);
+    let mut changes = reader.journal().changes(&"s".parse().unwrap()).await.unwrap().unwrap();
+    log.emit(text_delta("more"));
+    timeout(Duration::from_secs(5), changes.next()).await.expect("a notice").unwrap();
+    let (journal, other) = (reader.journal(), "t".parse().unwrap());
+    let refused = journal.open(&other).await.err().unwrap().to_string();
+    assert!(refused.contains("it is opened to read"), "{refused}");
+    let refused = journal.delete(&other).await.unwrap_err().to_string();
+    assert!(refused.contains("read-only transaction"), "{refused}");
+    let executor = ExecutorId::new("e");
+    reader.tasks().renew(&executor, SystemClock.now()).await.expect_err("its transactions only read");
+    assert_eq!(nodes(&settings()).await.unwrap().len(), 1);
 }
 
 #[tokio::test]

@@ -21,7 +21,7 @@ use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
 use mainstem::{
     event::{Clock, OnLost, Outcome, SystemClock},
-    journal::{JOB_LEASE, Job, JobChange, JobRun, JobStatus, JobStore, JournalError, Take},
+    journal::{JOB_LEASE, Job, JobChange, JobRun, JobStatus, JobStore, Take},
     message::{Failure, JobId, RunId, SessionId},
     policy::Tenant,
 };
@@ -36,6 +36,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     app::App,
+    outage::Outage,
     take_over::{is_cut, is_given_up, takes_up},
 };
 
@@ -65,6 +66,7 @@ pub(crate) async fn work(app: &Arc<App>, router: Router) -> Infallible {
     let mut active = FuturesUnordered::new();
     let mut held = BTreeMap::<JobId, CancellationToken>::new();
     let mut renewed = Instant::now();
+    let mut outage = Outage::of("read or write jobs");
     loop {
         let take = Take {
             most: app.limits.jobs.saturating_sub(active.len()),
@@ -72,8 +74,11 @@ pub(crate) async fn work(app: &Arc<App>, router: Router) -> Infallible {
             held: held.keys().cloned().collect(),
         };
         // A server that drains waits for the ends of those that it has.
-        let taken = if app.draining.is_cancelled() { Vec::new() } else { told(jobs.take(take).await) };
-        for job in taken {
+        let taken = match app.draining.is_cancelled() {
+            true => None,
+            false => outage.told(jobs.take(take).await),
+        };
+        for job in taken.into_iter().flatten() {
             let cancel = CancellationToken::new();
             held.insert(job.id.clone(), cancel.clone());
             active.push(Work { app, router: &router, jobs: &*jobs }.run(job, cancel));
@@ -85,20 +90,15 @@ pub(crate) async fn work(app: &Arc<App>, router: Router) -> Infallible {
             () = sleep(INTERVAL) => {}
         }
         if !held.is_empty() {
-            let active = told(jobs.jobs(&[JobStatus::Active]).await);
+            let active = outage.told(jobs.jobs(&[JobStatus::Active]).await).unwrap_or_default();
             let cancelled = active.iter().filter(|job| job.is_cancelling);
             cancelled.filter_map(|job| held.get(&job.id)).for_each(CancellationToken::cancel);
             if renewed.elapsed() > JOB_LEASE / 3 {
                 renewed = Instant::now();
-                told(jobs.renew().await);
+                outage.told(jobs.renew().await);
             }
         }
     }
-}
-
-/// Returns what was read; logs why nothing was.
-fn told<T: Default>(read: Result<T, JournalError>) -> T {
-    read.inspect_err(|error| tracing::warn!(%error, "jobs can't be read or written")).unwrap_or_default()
 }
 
 /// What a job needs.
