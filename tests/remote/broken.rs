@@ -1,13 +1,17 @@
-//! Servers that break Mainstem's own protocol, or the laws of its events, each its own way.
+//! Servers that break Mainstem's own protocol, or the laws of its events, each its own way; and
+//! those of other protocols.
+
+pub(crate) mod a2a;
+pub(crate) mod langgraph;
 
 use axum::{
     Router,
     extract::{Path, State},
-    http::{HeaderMap, StatusCode, header},
+    http::{HeaderMap, Method, StatusCode, header},
     response::{IntoResponse, Response},
     routing::{get, post},
 };
-use futures_util::StreamExt;
+use futures_util::{StreamExt, future::join_all};
 use mainstem::{model::scripted::Turn, prelude::*};
 use mainstem_testing::remote::{Act, FAR};
 use serde_json::{Value, json};
@@ -101,19 +105,67 @@ async fn kinds() -> Vec<(&'static str, Responses)> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_break_is_told_with_its_reason() {
-    let mut told = Vec::new();
+    let mut urls = Vec::new();
     for (what, responses) in kinds().await {
+        urls.push((what, start(responses).await));
+    }
+    insta::assert_snapshot!(told(&urls, |url| remote("far", url)).await);
+}
+
+/// Runs a child at each of these servers, and returns how it ended, a line for each.
+async fn told(servers: &[(&str, String)], declare: impl Fn(&str) -> AgentSpec) -> String {
+    let told = servers.iter().map(|(what, url)| {
         let main = [Turn::new().spawn("far", "go"), Turn::new().text("All done.")];
         let main = builder("main", ScriptedModel::new().agent("main", main));
-        let url = start(responses).await;
-        let all = events_of(&main.with_subagent(remote("far", &url)).build().unwrap()).await;
-        let (outcome, why) = child_end(&all, "far");
-        let why = why.replace(url.strip_suffix("/v1/agents/far").unwrap(), "URL");
-        let ids = |word: &str| if word.contains("agent:kid:") { "…".to_owned() } else { word.to_owned() };
-        let why: Vec<_> = why.split(' ').map(ids).collect();
-        told.push(format!("{what}: {} {}", outcome.as_str(), why.join(" ")));
-    }
-    insta::assert_snapshot!(told.join("\n"));
+        let harness = main.with_subagent(declare(url)).build().unwrap();
+        async move {
+            let all = events_of(&harness).await;
+            let (outcome, why) = child_end(&all, "far");
+            let host = url.splitn(4, '/').take(3).collect::<Vec<_>>().join("/");
+            let why = why.replace(&host, "URL");
+            let ids =
+                |word: &str| if word.contains("agent:kid:") { "…".to_owned() } else { word.to_owned() };
+            let why: Vec<_> = why.split(' ').map(ids).collect();
+            format!("{what}: {} {}", outcome.as_str(), why.join(" "))
+        }
+    });
+    join_all(told).await.join("\n")
+}
+
+/// A request to a scripted server.
+struct Asked {
+    method: Method,
+    path: String,
+    /// The host and port of the server.
+    host: String,
+    /// Null without JSON.
+    body: Value,
+}
+
+/// Starts a server that answers each request by a function; returns its address.
+async fn scripted(answer: impl Fn(Asked) -> Response + Clone + Send + Sync + 'static) -> String {
+    let handle = move |method: Method, uri: axum::http::Uri, headers: HeaderMap, body: String| {
+        let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+        let body = serde_json::from_str(&body).unwrap_or_default();
+        let asked = Asked { method, path: uri.path().to_owned(), host: host.to_owned(), body };
+        let answer = answer(asked);
+        async move { answer }
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let routes = Router::new().fallback(handle);
+    #[expect(clippy::disallowed_methods, reason = "ends with the test's runtime")]
+    tokio::spawn(async move { axum::serve(listener, routes).await.unwrap() });
+    url
+}
+
+fn json_of(value: &Value) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], value.to_string()).into_response()
+}
+
+/// Returns a stream of server-sent events that ends.
+fn stream_of(frames: String) -> Response {
+    ([(header::CONTENT_TYPE, "text/event-stream")], frames).into_response()
 }
 
 /// Returns the events of a run with a child, as a server of Mainstem sends them.

@@ -52,7 +52,11 @@ impl FarSide for A2a {
     }
 
     fn declare(&self, builder: HarnessBuilder, url: &str) -> HarnessBuilder {
-        builder.with_subagent(remote(FAR, url).with_protocol(Protocol::A2a))
+        builder.with_subagent(broken::a2a::declared(url))
+    }
+
+    async fn broken(&self) -> Vec<String> {
+        broken::a2a::servers().await
     }
 
     fn abilities(&self) -> Abilities {
@@ -71,8 +75,14 @@ impl FarSide for LangGraph {
     }
 
     fn declare(&self, builder: HarnessBuilder, url: &str) -> HarnessBuilder {
-        let url = format!("{url}/lg/assistants/{FAR}");
-        builder.with_subagent(remote(FAR, &url).with_protocol(Protocol::LangGraph))
+        // A server of ours has the API below a path.
+        let url =
+            if url.contains("/assistants/") { url.to_owned() } else { format!("{url}/lg/assistants/{FAR}") };
+        builder.with_subagent(broken::langgraph::declared(&url))
+    }
+
+    async fn broken(&self) -> Vec<String> {
+        broken::langgraph::servers().await
     }
 
     fn abilities(&self) -> Abilities {

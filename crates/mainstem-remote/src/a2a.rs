@@ -3,6 +3,7 @@
 mod ask;
 mod card;
 mod driver;
+mod losses;
 mod mirror;
 mod reading;
 mod remote_id;

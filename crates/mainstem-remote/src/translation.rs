@@ -17,6 +17,10 @@ use crate::RemoteEvent;
 /// The result of a call for which the remote sent none.
 const NO_RESULT: &str = "the remote sent no result of this call";
 
+/// The text in place of the answer of an agent that succeeds and says nothing, where the protocol
+/// allows that.
+pub(crate) const NO_ANSWER: &str = "(no answer)";
+
 /// Writes the events of one invocation from what another protocol says of it: a protocol calls the
 /// methods in the order in which it hears, and the events keep the laws.
 ///

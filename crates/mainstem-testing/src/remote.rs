@@ -27,7 +27,7 @@ mod cut;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use futures_util::StreamExt;
+use futures_util::{StreamExt, future::join_all};
 use mainstem::{
     message::{ToolCallId, ToolState},
     model::scripted::Turn,
@@ -218,8 +218,9 @@ pub async fn cuts(side: &impl FarSide) {
 
 /// A remote that breaks its protocol fails alone.
 pub async fn broken(side: &impl FarSide) {
-    for url in side.broken().await {
-        let seen = steered(side, &url, IDLE * 60, |_, _| {}).await;
+    let urls = side.broken().await;
+    let all = join_all(urls.iter().map(|url| steered(side, url, IDLE * 60, |_, _| {}))).await;
+    for seen in all {
         let why = seen.ends_with(Outcome::Error);
         assert!(!why.is_empty(), "{seen}");
     }

@@ -14,13 +14,11 @@ use mainstem_sse::{SseError, SseEvent};
 use tokio::{sync::mpsc, time::sleep};
 
 use super::{
+    losses::Losses,
     reading::{Reading, TooMany},
     wire::{Streamed, Wire},
 };
-use crate::{
-    RemoteError, RemoteEvent,
-    http::{Frames, INTERVAL, RETRIES},
-};
+use crate::{RemoteError, RemoteEvent, http::Frames};
 
 /// How often the state of a task is requested that is not streamed: at first, and at last.
 const FIRST_POLL: Duration = Duration::from_millis(250);
@@ -47,8 +45,7 @@ pub(super) struct Driver {
     source: Source,
     said: mpsc::Receiver<Said>,
     task: Arc<OnceLock<String>>,
-    /// How often the connection was lost since the last update.
-    lost: u32,
+    losses: Losses,
     has_failed: bool,
 }
 
@@ -77,7 +74,8 @@ impl Driver {
             reading.falls_back("the server does not stream; the task's state is requested again and again");
         }
         let (events, source) = (VecDeque::new(), Source::Answer);
-        let mut driver = Self { wire, reading, events, source, said, task, lost: 0, has_failed: false };
+        let (losses, has_failed) = (Losses::new(), false);
+        let mut driver = Self { wire, reading, events, source, said, task, losses, has_failed };
         driver.send(message).await?;
         while driver.reading.task().is_none() && !driver.reading.is_over() {
             let Source::Frames(frames) = &mut driver.source else { break };
@@ -102,7 +100,8 @@ impl Driver {
         said: mpsc::Receiver<Said>,
     ) -> Self {
         let source = if wire.is_streaming() { Source::Lost } else { Source::Poll(Duration::ZERO) };
-        Self { wire, reading, events: VecDeque::new(), source, said, task, lost: 0, has_failed: false }
+        let (events, losses, has_failed) = (VecDeque::new(), Losses::new(), false);
+        Self { wire, reading, events, source, said, task, losses, has_failed }
     }
 
     /// Returns the context that the server has named.
@@ -129,12 +128,12 @@ impl Driver {
 
     /// Waits for what happens next, there or here.
     async fn step(&mut self) -> Result<(), RemoteError> {
-        let lost = self.lost;
+        let pause = self.losses.pause();
         let next = async {
             match &mut self.source {
                 Source::Frames(frames) => Next::Frame(frames.next().await),
                 Source::Lost => {
-                    sleep(INTERVAL * lost.saturating_sub(1)).await;
+                    sleep(pause).await;
                     Next::Again
                 }
                 Source::Poll(after) => {
@@ -174,10 +173,7 @@ impl Driver {
         match said {
             Said::Decided(id, decision) => self.reading.decide(&id, &decision),
             Said::Result { call, text, is_error } => self.reading.ran(&call, &text, is_error),
-            Said::Task(task) => {
-                let taken = self.reading.state(*task);
-                self.checked(taken)?;
-            }
+            Said::Task(task) => self.take(StreamResponse::Task(*task))?,
         }
         match self.reading.reply() {
             Some(reply) => self.send(reply).await,
@@ -200,7 +196,10 @@ impl Driver {
 
     fn read(&mut self, streamed: Streamed) -> Result<(), RemoteError> {
         match streamed {
-            Streamed::Frames(frames) => self.source = Source::Frames(frames),
+            Streamed::Frames(frames) => {
+                self.losses.begin();
+                self.source = Source::Frames(frames);
+            }
             Streamed::Whole(update) => {
                 self.take(*update)?;
                 self.source =
@@ -212,11 +211,17 @@ impl Driver {
 
     fn frame(&mut self, frame: &SseEvent) -> Result<(), RemoteError> {
         let update = self.wire.frame(frame)?;
-        self.lost = 0;
-        self.take(update)
+        self.take(update)?;
+        let new = self.reading.take();
+        if !new.is_empty() {
+            self.losses.forget();
+        }
+        self.events.extend(new);
+        Ok(())
     }
 
     fn take(&mut self, update: StreamResponse) -> Result<(), RemoteError> {
+        self.wire.check_task(&update, self.reading.task())?;
         let taken = self.reading.apply(update);
         self.checked(taken)
     }
@@ -232,8 +237,7 @@ impl Driver {
             self.source = Source::Answer;
             return Ok(());
         }
-        self.lost += 1;
-        if self.lost > RETRIES || self.reading.task().is_none() {
+        if !self.losses.add() || self.reading.task().is_none() {
             return Err(error);
         }
         self.source = Source::Lost;
@@ -243,6 +247,7 @@ impl Driver {
     /// Reads the task's stream again. A server refuses that if the task is over, or if it can't.
     async fn subscribe(&mut self) -> Result<(), RemoteError> {
         let task = self.reading.task().unwrap_or_default().to_owned();
+        self.losses.begin();
         match self.wire.subscribe(&task).await {
             Ok(Streamed::Frames(mut frames)) => {
                 // The first frame has the state, and with it what was missed.
@@ -271,8 +276,7 @@ impl Driver {
     async fn poll(&mut self) -> Result<(), RemoteError> {
         let task = self.reading.task().unwrap_or_default().to_owned();
         let state = self.wire.get(&task).await?;
-        let taken = self.reading.state(state);
-        self.checked(taken)?;
+        self.take(StreamResponse::Task(state))?;
         let after = match self.source {
             Source::Poll(after) => (after * 2).min(LAST_POLL),
             _ => FIRST_POLL,

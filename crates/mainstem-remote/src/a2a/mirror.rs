@@ -21,13 +21,11 @@ use tokio::time::sleep;
 
 use super::{
     ask,
+    losses::Losses,
     remote_id::RemoteId,
     wire::{Streamed, Wire},
 };
-use crate::{
-    RemoteControl, RemoteError, RemoteEvent,
-    http::{Frames, INTERVAL, RETRIES},
-};
+use crate::{RemoteControl, RemoteError, RemoteEvent, http::Frames};
 
 /// A turn at such a server.
 pub(super) struct Mirror {
@@ -37,8 +35,7 @@ pub(super) struct Mirror {
     events: VecDeque<RemoteEvent>,
     /// The number of the last event.
     last: u64,
-    /// How often the stream has ended since the last event.
-    lost: u32,
+    losses: Losses,
     is_over: bool,
 }
 
@@ -70,7 +67,7 @@ impl Mirror {
 
     fn new(wire: Wire) -> Self {
         let (task, events) = Default::default();
-        Self { wire, task, frames: None, events, last: 0, lost: 0, is_over: false }
+        Self { wire, task, frames: None, events, last: 0, losses: Losses::new(), is_over: false }
     }
 
     /// Returns what steers the task.
@@ -111,27 +108,32 @@ impl Mirror {
 
     fn lose(&mut self, error: RemoteError) -> Result<(), RemoteError> {
         self.frames = None;
-        self.lost += 1;
-        if self.lost > RETRIES { Err(error) } else { Ok(()) }
+        if self.losses.add() { Ok(()) } else { Err(error) }
     }
 
     /// Reads on behind the last event.
     async fn subscribe(&mut self) -> Result<(), RemoteError> {
-        sleep(INTERVAL * self.lost.saturating_sub(1)).await;
+        sleep(self.losses.pause()).await;
         let task = self.task.get().map(String::as_str).unwrap_or_default();
         let streamed = self.wire.subscribe_after(task, self.last).await?;
         self.read(streamed)
     }
 
     fn read(&mut self, streamed: Streamed) -> Result<(), RemoteError> {
+        self.losses.begin();
         match streamed {
             Streamed::Frames(frames) => self.frames = Some(frames),
-            Streamed::Whole(update) => self.take(*update)?,
+            // What follows is requested after a pause.
+            Streamed::Whole(update) => {
+                self.take(*update)?;
+                self.lose(RemoteError::Ended)?;
+            }
         }
         Ok(())
     }
 
     fn take(&mut self, update: StreamResponse) -> Result<(), RemoteError> {
+        self.wire.check_task(&update, self.task.get().map(String::as_str))?;
         let metadata = match update {
             StreamResponse::Task(task) => {
                 let _ = self.task.set(task.id);
@@ -154,8 +156,8 @@ impl Mirror {
         if event.seq <= self.last {
             return Ok(());
         }
-        (self.last, self.lost, self.is_over) =
-            (event.seq, 0, event.is_run_end() || event.is_queued_run_cancel());
+        self.losses.forget();
+        (self.last, self.is_over) = (event.seq, event.is_run_end() || event.is_queued_run_cancel());
         let id = RemoteId { task: self.task.get().map_or("", String::as_str), event: Some(event.seq) };
         let (kind, source) = (event.kind.clone(), event.origin.source.clone());
         self.events.push_back(RemoteEvent::new(kind).with_source(source).with_id(id.to_string()));

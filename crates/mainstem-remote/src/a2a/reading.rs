@@ -24,7 +24,7 @@ use super::{
     ask::{self, Ask, Kind},
     remote_id::RemoteId,
 };
-use crate::{RemoteEvent, Translation};
+use crate::{RemoteEvent, Translation, translation::NO_ANSWER};
 
 /// The most artifacts and messages of one task.
 const MAX_SHOWN: usize = 4_096;
@@ -48,6 +48,8 @@ pub(super) struct Reading {
     messages: HashSet<[u8; 32]>,
     /// Whether any text was shown.
     has_text: bool,
+    /// Whether it has shown a file.
+    has_file: bool,
     /// What the task waits for.
     asks: Vec<Ask>,
     /// The answers that are given, until all are.
@@ -79,6 +81,7 @@ impl Reading {
             open: None,
             messages: HashSet::new(),
             has_text: false,
+            has_file: false,
             asks: Vec::new(),
             answers: Vec::new(),
             waits: 0,
@@ -94,6 +97,7 @@ impl Reading {
             out: Translation::recorded(name, own),
             task: Some(task),
             has_text: recorded.has_text(),
+            has_file: recorded.has_file(),
             // Each request has had a call.
             waits: own.parts.calls.len(),
             recorded,
@@ -185,8 +189,15 @@ impl Reading {
         if self.is_new(&message)? {
             self.parts(&message.parts);
         }
-        self.out.end(Outcome::Success, None);
+        self.succeed();
         Ok(())
+    }
+
+    fn succeed(&mut self) {
+        if !self.has_text && !self.has_file {
+            self.out.text(NO_ANSWER);
+        }
+        self.out.end(Outcome::Success, None);
     }
 
     fn status(&mut self, TaskStatus { state, message, .. }: TaskStatus) -> Result<(), TooMany> {
@@ -211,7 +222,7 @@ impl Reading {
                 {
                     self.parts(&message.parts);
                 }
-                self.out.end(Outcome::Success, None);
+                self.succeed();
             }
             TaskState::Failed => {
                 self.out.end(Outcome::Error, failed("the remote agent failed", "remote_failed"));
@@ -297,7 +308,8 @@ impl Reading {
         if self.replaced > 0 && self.replaced == self.out.parts_of_answer() {
             let why = Failure::new("replaced", "the remote agent replaced the artifact");
             self.out.take_back(EventKind::model_retry(1, 0, why));
-            (self.open, self.has_text, self.replaced) = (None, false, 0);
+            (self.open, self.replaced) = (None, 0);
+            (self.has_text, self.has_file) = (false, false);
         }
         self.close();
         self.artifacts.forget(id);
@@ -337,6 +349,7 @@ impl Reading {
     fn show(&mut self, part: &Part) {
         match &part.content {
             PartContent::Raw(bytes) => {
+                self.has_file = true;
                 self.out.file(part.media_type.as_deref().unwrap_or("application/octet-stream"), bytes);
             }
             _ => {

@@ -140,6 +140,25 @@ impl Wire {
         self.result(json.map_err(|error| self.connection.invalid(&format!("a frame is not JSON: {error}")))?)
     }
 
+    /// Checks that an update is of this task: what it says of another may be another caller's.
+    ///
+    /// # Errors
+    /// It is not.
+    pub(super) fn check_task(&self, update: &StreamResponse, task: Option<&str>) -> Result<(), RemoteError> {
+        let of = match update {
+            StreamResponse::Task(task) => Some(&task.id),
+            StreamResponse::Message(message) => message.task_id.as_ref(),
+            StreamResponse::StatusUpdate(update) => Some(&update.task_id),
+            StreamResponse::ArtifactUpdate(update) => Some(&update.task_id),
+        };
+        match (of.filter(|of| !of.is_empty()), task) {
+            (Some(of), Some(task)) if of != task => {
+                Err(self.connection.invalid(&format!("an update of another task than {task}: {of}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
     pub(super) fn connection(&self) -> &Connection {
         &self.connection
     }

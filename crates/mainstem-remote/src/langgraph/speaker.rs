@@ -7,14 +7,11 @@ use mainstem_message::{Failure, ToolCallId, ToolState};
 use serde_json::{Value, json};
 
 use super::wire::{Call, CallChunk, Message, Metadata};
-use crate::Translation;
+use crate::{Translation, translation::NO_ANSWER};
 
 /// The most messages of one invocation, and the longest id of one in bytes.
 const MAX_MESSAGES: usize = 16_384;
 const MAX_ID: usize = 512;
-
-/// The text in place of the answer of a graph that says nothing.
-const NO_ANSWER: &str = "(no answer)";
 
 /// Says messages in the words of a [`Translation`].
 #[derive(Debug)]

@@ -43,6 +43,10 @@ impl Recorded {
         !self.texts.is_empty()
     }
 
+    pub(super) fn has_file(&self) -> bool {
+        !self.files.is_empty()
+    }
+
     /// Returns `true` if a message about the work is recorded, once for each record of it.
     pub(super) fn has_thought(&mut self, text: &str) -> bool {
         take(&mut self.thoughts, |thought| thought == text).is_some()
