@@ -803,10 +803,12 @@ export interface components {
          *     1 to 256 ASCII letters, digits and `-_.:~`, not beginning with a dot.
          */
         RunId: string;
-        /** @description A list. */
-        Items: {
-            /** @description The items. */
+        /** @description A page of a list. */
+        Page2: {
+            /** @description The items; a page in the middle of the list may have fewer than the limit. */
             items: components["schemas"]["RunView"][];
+            /** @description The cursor of the next page; absent if this is the last one. */
+            next?: string | null;
         };
         /** @description A run. */
         RunView: {
@@ -1959,7 +1961,7 @@ export interface components {
          */
         TenantName: string;
         /** @description A list. */
-        Items2: {
+        Items: {
             /** @description The items. */
             items: components["schemas"]["LinkView"][];
         };
@@ -2015,7 +2017,7 @@ export interface components {
             through?: number | null;
         };
         /** @description A list. */
-        Items3: {
+        Items2: {
             /** @description The items. */
             items: components["schemas"]["ChildSummary"][];
         };
@@ -2096,7 +2098,7 @@ export interface components {
             is_error: boolean;
         };
         /** @description A list. */
-        Items4: {
+        Items3: {
             /** @description The items. */
             items: components["schemas"]["TaskRecord"][];
         };
@@ -2164,7 +2166,7 @@ export interface components {
             at: components["schemas"]["Timestamp"];
         };
         /** @description A page of a list. */
-        Page2: {
+        Page3: {
             /** @description The items; a page in the middle of the list may have fewer than the limit. */
             items: components["schemas"]["JobView"][];
             /** @description The cursor of the next page; absent if this is the last one. */
@@ -2287,7 +2289,7 @@ export interface components {
             runnable: boolean;
         };
         /** @description A list. */
-        Items5: {
+        Items4: {
             /** @description The items. */
             items: components["schemas"]["ModelView"][];
         };
@@ -2299,7 +2301,7 @@ export interface components {
             agents: string[];
         };
         /** @description A list. */
-        Items6: {
+        Items5: {
             /** @description The items. */
             items: components["schemas"]["ToolSpec"][];
         };
@@ -2345,7 +2347,7 @@ export type SessionId = components['schemas']['SessionId'];
 export type SessionState = components['schemas']['SessionState'];
 export type Timestamp = components['schemas']['Timestamp'];
 export type RunId = components['schemas']['RunId'];
-export type Items = components['schemas']['Items'];
+export type Page2 = components['schemas']['Page2'];
 export type RunView = components['schemas']['RunView'];
 export type RunState = components['schemas']['RunState'];
 export type Message = components['schemas']['Message'];
@@ -2404,12 +2406,12 @@ export type LiveFrame = components['schemas']['LiveFrame'];
 export type ServerView = components['schemas']['ServerView'];
 export type Use = components['schemas']['Use'];
 export type TenantName = components['schemas']['TenantName'];
-export type Items2 = components['schemas']['Items2'];
+export type Items = components['schemas']['Items'];
 export type LinkView = components['schemas']['LinkView'];
 export type LinkId = components['schemas']['LinkId'];
 export type NewLinkView = components['schemas']['NewLinkView'];
 export type NewLink = components['schemas']['NewLink'];
-export type Items3 = components['schemas']['Items3'];
+export type Items2 = components['schemas']['Items2'];
 export type ChildSummary = components['schemas']['ChildSummary'];
 export type ChildStatus = components['schemas']['ChildStatus'];
 export type Transcript = components['schemas']['Transcript'];
@@ -2418,11 +2420,11 @@ export type CancelledAgent = components['schemas']['CancelledAgent'];
 export type Approved = components['schemas']['Approved'];
 export type Approval = components['schemas']['Approval'];
 export type NewToolResult = components['schemas']['NewToolResult'];
-export type Items4 = components['schemas']['Items4'];
+export type Items3 = components['schemas']['Items3'];
 export type TaskRecord = components['schemas']['TaskRecord'];
 export type ExecutorId = components['schemas']['ExecutorId'];
 export type CancelRequest = components['schemas']['CancelRequest'];
-export type Page2 = components['schemas']['Page2'];
+export type Page3 = components['schemas']['Page3'];
 export type JobView = components['schemas']['JobView'];
 export type JobId = components['schemas']['JobId'];
 export type JobState = components['schemas']['JobState'];
@@ -2430,9 +2432,9 @@ export type JobRunView = components['schemas']['JobRunView'];
 export type NewJob = components['schemas']['NewJob'];
 export type Agents = components['schemas']['Agents'];
 export type AgentView = components['schemas']['AgentView'];
-export type Items5 = components['schemas']['Items5'];
+export type Items4 = components['schemas']['Items4'];
 export type ModelView = components['schemas']['ModelView'];
-export type Items6 = components['schemas']['Items6'];
+export type Items5 = components['schemas']['Items5'];
 export type ToolSpec = components['schemas']['ToolSpec'];
 export type Login = components['schemas']['Login'];
 export type ResponseProblem = components['responses']['Problem'];
@@ -2521,7 +2523,12 @@ export interface operations {
     };
     get_sessions_session_runs: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description The maximum number of runs, at most 1000. Default 100. */
+                limit?: number | null;
+                /** @description The [`next`](Page::next) of a page: the page of the runs before it. */
+                cursor?: string | null;
+            };
             header?: {
                 /** @description The tenant whose request it is; for a token that is of no tenant, the operator's. */
                 "Mainstem-Tenant"?: string;
@@ -2533,13 +2540,13 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Its runs, those of earlier processes included. */
+            /** @description A page of its runs, those of earlier processes included: the latest, or those before a page. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Items"];
+                    "application/json": components["schemas"]["Page2"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -2767,7 +2774,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Items2"];
+                    "application/json": components["schemas"]["Items"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -2929,7 +2936,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Items3"];
+                    "application/json": components["schemas"]["Items2"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -3190,7 +3197,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Items4"];
+                    "application/json": components["schemas"]["Items3"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -3396,7 +3403,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page2"];
+                    "application/json": components["schemas"]["Page3"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -3524,7 +3531,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Items5"];
+                    "application/json": components["schemas"]["Items4"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -3548,7 +3555,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Items6"];
+                    "application/json": components["schemas"]["Items5"];
                 };
             };
             default: components["responses"]["Problem"];

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use crate::{
     Agents, Approval, Approved, CancelQuery, CancelledAgent, EventQuery, FleetQuery, Items, JobQuery,
     JobView, LinkView, LiveFrame, LiveQuery, Login, ModelView, NewJob, NewLink, NewLinkView, NewMessage,
-    NewRun, NewToolResult, Operation, Page, RunView, SessionQuery, SessionView, TaskQuery, Transcript,
-    WaitQuery,
+    NewRun, NewToolResult, Operation, Page, RunQuery, RunView, SessionQuery, SessionView, TaskQuery,
+    Transcript, WaitQuery,
 };
 
 /// Declares the endpoints, and the list of all of them.
@@ -152,7 +152,11 @@ impl Endpoint {
             }
             Self::ListRuns => {
                 Operation::get("/v1/sessions/{session}/runs", "List a session's runs, oldest first.")
-                    .json::<Items<RunView>>(200, "Its runs, those of earlier processes included.")
+                    .query::<RunQuery>()
+                    .json::<Page<RunView>>(
+                        200,
+                        "A page of its runs, those of earlier processes included: the latest, or those before a page.",
+                    )
             }
             Self::BeginRun => idempotent(Operation::post(
                 "/v1/sessions/{session}/runs",

@@ -38,7 +38,7 @@ pub use link::{LinkView, NewLink, NewLinkView};
 pub use live::{LiveFrame, LiveQuery, ServerView, Use};
 pub use openapi::{COOKIE, TENANT_HEADER, openapi};
 pub use operation::{Method, Operation};
-pub use page::{MAX_LIMIT, Page, SessionQuery};
+pub use page::{MAX_LIMIT, Page, RunQuery, SessionQuery};
 pub use problem::{Code, Problem};
 pub use run::{
     CancelCode, CancelQuery, Input, MAX_DATA, NewRun, OnDisconnect, RunOptions, RunState, RunView,

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use mainstem_message::RunId;
+
 use crate::{Code, JobQuery, Problem};
 
 /// A page of a list.
@@ -37,6 +39,20 @@ pub struct SessionQuery {
     pub cursor: Option<String>,
 }
 
+/// Selects a page of the runs of a session: the latest ones, then those before them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[expect(clippy::exhaustive_structs, reason = "a request is built with a literal")]
+pub struct RunQuery {
+    /// The maximum number of runs, at most 1000. Default 100.
+    #[schemars(range(min = 1, max = 1000))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// The [`next`](Page::next) of a page: the page of the runs before it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+}
+
 /// The maximum number of items of a page.
 pub const MAX_LIMIT: u32 = 1000;
 
@@ -67,6 +83,25 @@ impl SessionQuery {
             return Err(Problem::new(Code::BadQuery, detail));
         }
         page_size(self.limit)
+    }
+}
+
+impl RunQuery {
+    /// Returns the page of a session's runs, which are in order, oldest first; `id` is that of a
+    /// run.
+    ///
+    /// # Errors
+    /// The limit is out of its bounds, or the cursor is not that of a page.
+    pub fn page_of<T>(&self, mut runs: Vec<T>, id: impl Fn(&T) -> &RunId) -> Result<Page<T>, Problem> {
+        let size = page_size(self.limit)?;
+        if let Some(cursor) = &self.cursor {
+            let end = runs.iter().position(|run| id(run).as_str() == cursor);
+            let wrong = || Problem::new(Code::BadQuery, "`cursor` is not the `next` of a page");
+            runs.truncate(end.ok_or_else(wrong)?);
+        }
+        let items = runs.split_off(runs.len().saturating_sub(size));
+        let next = items.first().map(|run| id(run).to_string()).filter(|_| !runs.is_empty());
+        Ok(Page { items, next })
     }
 }
 

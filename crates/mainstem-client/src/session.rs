@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use mainstem_api::{
     AnyRun, AnySession, Approval, Approved, Begun, CancelQuery, CancelledAgent, Endpoint, Error, EventQuery,
-    Events, FleetQuery, Items, LinkView, NewLink, NewLinkView, NewMessage, NewRun, NewToolResult, RunView,
-    SessionView, TaskQuery, Transcript,
+    Events, FleetQuery, Items, LinkView, MAX_LIMIT, NewLink, NewLinkView, NewMessage, NewRun, NewToolResult,
+    Page, RunQuery, RunView, SessionView, TaskQuery, Transcript,
 };
 use mainstem_event::{CancelReason, ChildSummary, Decision, FleetState, Ids, RandomIds, SendMode};
 use mainstem_message::{AgentKey, ConfirmId, LinkId, RunId, SessionId, StoredData, ToolCallId};
@@ -115,7 +115,17 @@ impl AnySession for RemoteSession {
     }
 
     async fn runs(&self) -> Result<Vec<RunView>, Error> {
-        Ok(self.server.0.get::<Items<_>>(Endpoint::ListRuns, &[self.id.as_str()], ()).await?.items)
+        let (mut runs, mut cursor) = (Vec::new(), None);
+        loop {
+            let query = RunQuery { limit: Some(MAX_LIMIT), cursor };
+            let page: Page<_> = self.server.0.get(Endpoint::ListRuns, &[self.id.as_str()], &query).await?;
+            // Pages go back in time.
+            runs.splice(0..0, page.items);
+            match page.next {
+                Some(next) => cursor = Some(next),
+                None => return Ok(runs),
+            }
+        }
     }
 
     async fn run(&self, run: NewRun) -> Result<Begun, Error> {

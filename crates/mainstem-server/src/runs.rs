@@ -20,7 +20,7 @@ use mainstem::{
     session::{FoundRun, RunStatus},
     tool::ToolSet,
 };
-use mainstem_api::{CancelQuery, Input, Items, NewRun, OnDisconnect, RunState, RunView, StreamForm};
+use mainstem_api::{CancelQuery, Input, NewRun, OnDisconnect, Page, RunQuery, RunState, RunView, StreamForm};
 use tokio::time::timeout;
 use tracing::Span;
 
@@ -384,12 +384,17 @@ pub(crate) async fn list(
     State(app): State<Arc<App>>,
     caller: Caller,
     Path(id): Path<String>,
-) -> Result<Json<Items<RunView>>, Problem> {
-    let items = match app.session(&caller, &id).await {
-        Ok(session) => stream::iter(&session.find_runs()).then(describe).collect().await,
-        Err(refused) => app.record(&caller, &id, refused)?.runs().await?,
+    Query(query): Query<RunQuery>,
+) -> Result<Json<Page<RunView>>, Problem> {
+    let found = match app.session(&caller, &id).await {
+        Ok(session) => query.page_of(session.find_runs(), FoundRun::id)?,
+        Err(refused) => {
+            let runs = app.record(&caller, &id, refused)?.runs().await?;
+            return Ok(Json(query.page_of(runs, |run| &run.id)?));
+        }
     };
-    Ok(Json(Items { items }))
+    let items = stream::iter(&found.items).then(describe).collect().await;
+    Ok(Json(Page { items, next: found.next }))
 }
 
 pub(crate) async fn get(

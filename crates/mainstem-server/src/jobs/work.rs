@@ -25,7 +25,7 @@ use mainstem::{
     message::{Failure, JobId, RunId, SessionId},
     policy::Tenant,
 };
-use mainstem_api::{Code, Endpoint, Items, Problem, RunState, RunView};
+use mainstem_api::{Code, Endpoint, Page, Problem, RunState, RunView};
 use serde::{Deserialize as _, de::DeserializeOwned};
 use serde_json::json;
 use tokio::{
@@ -269,7 +269,7 @@ impl AwaitedRun<'_> {
         let until = Instant::now() + TAKEN_UP;
         while is_cut(cut.error.as_ref()) {
             let listed =
-                self.work.get::<Items<RunView>>(Endpoint::ListRuns, self.session.as_str(), self.tenant);
+                self.work.get::<Page<RunView>>(Endpoint::ListRuns, self.session.as_str(), self.tenant);
             let runs = match listed.await {
                 Answer::Ok(runs) => runs.items,
                 Answer::Later(_) => Vec::new(),

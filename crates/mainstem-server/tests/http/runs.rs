@@ -355,3 +355,20 @@ async fn requests_that_wait_leave_their_turn_to_others() {
     }
     assert!(begun.elapsed() < ms(2_500), "{:?}", begun.elapsed());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_runs_of_a_session_are_listed_in_pages_the_latest_first() {
+    let rig = Rig::of(says(5)).await;
+    let mut runs = Vec::new();
+    for number in 0..5 {
+        let run = rig.run("s", &number.to_string()).await;
+        runs.push(run["id"].as_str().unwrap().to_owned());
+    }
+    let path = "/v1/sessions/s/runs?";
+    assert_eq!(rig.pages_of(&format!("{path}limit=2")).await, [&runs[3..], &runs[1..3], &runs[..1]]);
+    assert_eq!(rig.pages_of(&format!("{path}limit=5")).await, [&runs[..]]);
+    assert_eq!(rig.pages_of(path).await, [&runs[..]]);
+    for query in ["limit=0", "limit=1001", "cursor=run-none", "before=2"] {
+        assert_eq!(rig.get(&format!("{path}{query}")).await.status(), 400, "{query}");
+    }
+}
