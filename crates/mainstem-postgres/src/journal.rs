@@ -436,6 +436,9 @@ impl Journal for PostgresJournal {
         let (caller, closed) = oneshot::channel();
         self.owner.shared.queue.push(Op::Close(caller));
         closed.await.unwrap_or(Err(JournalError::Closed))?;
+        if self.owner.shared.only_reads() {
+            return Ok(());
+        }
         let leave =
             |shared: Arc<Shared>| async move { sql::leave(&shared.client().await?, shared.no()).await };
         self.serve("leave", leave).await

@@ -339,7 +339,7 @@ pub(crate) async fn may_serve(client: &Client) -> Result<bool> {
             WHEN 'S' THEN has_sequence_privilege(c.oid, 'USAGE')
             ELSE has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'INSERT')
                 AND has_table_privilege(c.oid, 'UPDATE') AND has_table_privilege(c.oid, 'DELETE')
-            END)
+            END) AND NOT pg_is_in_recovery()
         FROM pg_class c WHERE c.relnamespace = 'mainstem'::regnamespace AND c.relkind IN ('r', 'p', 'S')";
     Ok(client.query_one(sql, &[]).await?.try_get::<_, Option<bool>>(0)?.unwrap_or_default())
 }

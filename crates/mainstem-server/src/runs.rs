@@ -10,7 +10,7 @@ use axum::{
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use futures_util::{StreamExt, stream};
+use futures_util::{StreamExt, TryStreamExt, stream};
 use mainstem::{
     encode::Encoder,
     event::{Clock, SystemClock},
@@ -50,16 +50,18 @@ pub(crate) const FREE_WAIT: Duration = Duration::from_secs(1);
 
 /// Returns a run as its caller sees it. Waits until the end of one that is over is recorded: if
 /// this process ends before, another may resume it.
-pub(crate) async fn describe(run: &FoundRun) -> RunView {
+///
+/// # Errors
+/// The end can't be recorded.
+pub(crate) async fn describe(run: &FoundRun) -> Result<RunView, Problem> {
     let view = run.view();
     if is_left(run) {
-        return RunView { status: RunState::Queued, error: None, ..view };
+        return Ok(RunView { status: RunState::Queued, error: None, ..view });
     }
     if view.status.is_over() && !run.until_end_committed().await {
-        let error = Some(without_paths(Failure::new(UNRECORDED, String::new())));
-        return RunView { status: RunState::Error, error, reply: None, message: None, ..view };
+        return Err(unrecorded());
     }
-    RunView { error: view.error.map(without_paths), ..view }
+    Ok(RunView { error: view.error.map(without_paths), ..view })
 }
 
 /// Returns `true` if the run waits until its turn comes, here or at the next process.
@@ -104,7 +106,7 @@ pub(crate) async fn post(
     until_recorded(&found).await;
     let mut response = match form.zip(reader) {
         Some((form, permit)) => respond_with(&app, &found, encoder(form, prefix.clone()), permit, tied),
-        None => wait_and_describe(&found, &headers).await,
+        None => wait_and_describe(&found, &headers).await?,
     };
     prefix.set_location(&mut response, &format!("/v1/runs/{}", found.id()));
     if !is_new {
@@ -361,16 +363,16 @@ fn respond_with(
     respond(app, cursor, encoder, Subscription::to(until(found)), permit, tied)
 }
 
-async fn wait_and_describe(found: &FoundRun, headers: &HeaderMap) -> Response {
+async fn wait_and_describe(found: &FoundRun, headers: &HeaderMap) -> Result<Response, Problem> {
     let wait = headers.get("prefer").and_then(|value| preferred_wait(value.to_str().ok()?));
     if let (Some(time), Some(run)) = (wait, found.handle()) {
         // Dropping the wait does not stop the run, which the server drives.
         let _ = timeout(time, run.released()).await;
     }
-    let view = describe(found).await;
+    let view = describe(found).await?;
     let is_over = wait.is_some() && view.status.is_over();
     let status = if is_over { StatusCode::OK } else { StatusCode::ACCEPTED };
-    (status, Json(view)).into_response()
+    Ok((status, Json(view)).into_response())
 }
 
 /// Reads `Prefer: wait=30` ([RFC 7240](https://www.rfc-editor.org/rfc/rfc7240)), in seconds.
@@ -393,7 +395,8 @@ pub(crate) async fn list(
             return Ok(Json(query.page_of(runs, |run| &run.id)?));
         }
     };
-    let items = stream::iter(&found.items).then(describe).collect().await;
+    caller.release_permit();
+    let items = stream::iter(&found.items).then(describe).try_collect().await?;
     Ok(Json(Page { items, next: found.next }))
 }
 
@@ -402,7 +405,9 @@ pub(crate) async fn get(
     caller: Caller,
     Path(id): Path<String>,
 ) -> Result<Json<RunView>, Problem> {
-    Ok(Json(describe(&app.run(&caller, &id).await?).await))
+    let found = app.run(&caller, &id).await?;
+    caller.release_permit();
+    Ok(Json(describe(&found).await?))
 }
 
 pub(crate) async fn cancel(
@@ -416,5 +421,6 @@ pub(crate) async fn cancel(
         let waited = Duration::from_millis(SystemClock.now().millis_since(run.requested_at()));
         run.cancel_because(cancel.reason(waited));
     }
-    Ok((StatusCode::ACCEPTED, Json(describe(&found).await)))
+    caller.release_permit();
+    Ok((StatusCode::ACCEPTED, Json(describe(&found).await?)))
 }

@@ -78,10 +78,14 @@ fn ended(view: RunView, end: Option<RunEnd>) -> RunView {
     }
 }
 
-/// Returns an open session as an API shows it.
+/// Returns an open session as an API shows it. A run is active until its end is recorded.
 pub fn open(session: &Session) -> SessionView {
     let (created_at, first_seq) = (session.created_at(), session.first_seq());
-    let (log, active) = (session.log(), session.active());
+    let (log, runs) = (session.log(), session.runs());
+    let is_recorded = |seq: u64| log.failure().is_some() || log.committed().is_none_or(|last| last >= seq);
+    let unrecorded = || runs.iter().rfind(|run| !run.never_began && !is_recorded(run.last));
+    let active = session.active().map(|run| run.id().clone());
+    let active = active.or_else(|| Some(unrecorded()?.id.clone()));
     SessionView {
         id: session.id().clone(),
         state: if active.is_some() { SessionState::Running } else { SessionState::Idle },
@@ -89,10 +93,10 @@ pub fn open(session: &Session) -> SessionView {
         first_seq,
         last_seq: log.committed().unwrap_or_else(|| log.last_seq()),
         updated_at: session.fleet().at.max(created_at),
-        last_run_at: session.runs().last().map_or(created_at, |run| run.began_at),
-        active_run: active.map(|run| run.id().clone()),
+        last_run_at: runs.last().map_or(created_at, |run| run.began_at),
+        active_run: active,
         queued_runs: session.queued().iter().map(|run| run.id().clone()).collect(),
-        runs: session.runs().len() as u64,
+        runs: runs.len() as u64,
         damage: None,
     }
 }

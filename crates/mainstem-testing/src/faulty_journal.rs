@@ -6,7 +6,7 @@ use std::{
     ops::Range,
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
-        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     task::Waker,
 };
@@ -49,9 +49,12 @@ pub struct FaultyJournal {
 
 /// Whether events are held back, and the records that hold them.
 #[derive(Default)]
-struct Commits {
-    are_held: AtomicBool,
-    records: Mutex<Vec<Weak<FaultyRecord>>>,
+struct Commits(Mutex<HeldRecords>);
+
+#[derive(Default)]
+struct HeldRecords {
+    are_held: bool,
+    records: Vec<Weak<FaultyRecord>>,
 }
 
 /// Holds back calls until a test releases them.
@@ -111,10 +114,15 @@ impl FaultyJournal {
     /// Sets whether events wait from now on instead of being committed; those that wait are
     /// committed when this is reset.
     pub fn hold_commits(&self, holds: bool) {
-        self.commits.are_held.store(holds, Ordering::SeqCst);
+        let mut commits = lock(&self.commits.0);
+        commits.are_held = holds;
         if !holds {
-            let records = std::mem::take(&mut *lock(&self.commits.records));
-            records.iter().filter_map(Weak::upgrade).for_each(|record| record.commit());
+            // No record appends meanwhile, so the events stay in order.
+            commits
+                .records
+                .drain(..)
+                .filter_map(|record| record.upgrade())
+                .for_each(|record| record.commit());
         }
     }
 
@@ -182,8 +190,8 @@ impl FaultyRecord {
         let mut held = lock(&self.held);
         held.drain(..).for_each(|event| self.inner.append(&event));
         drop(held);
-        if let Some(waker) = lock(&self.waker).take() {
-            waker.wake();
+        if let Some(waker) = &*lock(&self.waker) {
+            waker.wake_by_ref();
         }
     }
 }
@@ -204,12 +212,13 @@ impl Record for FaultyRecord {
         let take = |room: u64| if room == NO_FAULT { Some(room) } else { room.checked_sub(1) };
         match self.room.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take) {
             Ok(_) => {
-                let mut held = lock(&self.held);
-                if !self.commits.are_held.load(Ordering::SeqCst) {
+                let mut commits = lock(&self.commits.0);
+                if !commits.are_held {
                     return self.inner.append(event);
                 }
+                let mut held = lock(&self.held);
                 if held.is_empty() {
-                    lock(&self.commits.records).push(self.me.clone());
+                    commits.records.push(self.me.clone());
                 }
                 held.push(event.clone());
             }

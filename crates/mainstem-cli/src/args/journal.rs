@@ -26,15 +26,25 @@ impl fmt::Display for JournalAt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(path) => path.display().fmt(f),
-            Self::Database(url) => match (url.split_once("://"), url.rsplit_once('@')) {
-                (Some((scheme, rest)), Some((_, place))) => {
-                    let user = rest.split([':', '@']).next().unwrap_or_default();
-                    write!(f, "{scheme}://{user}@{place}")
+            Self::Database(url) => {
+                let url = without_password(url);
+                match (url.split_once("://"), url.rsplit_once('@')) {
+                    (Some((scheme, rest)), Some((_, place))) => {
+                        let user = rest.split([':', '@']).next().unwrap_or_default();
+                        write!(f, "{scheme}://{user}@{place}")
+                    }
+                    _ => f.write_str(&url),
                 }
-                _ => f.write_str(url),
-            },
+            }
         }
     }
+}
+
+/// Removes the parameter with a password.
+fn without_password(url: &str) -> String {
+    let Some((base, query)) = url.split_once('?') else { return url.to_owned() };
+    let others: Vec<_> = query.split('&').filter(|one| !one.starts_with("password=")).collect();
+    if others.is_empty() { base.to_owned() } else { format!("{base}?{}", others.join("&")) }
 }
 
 impl fmt::Debug for JournalAt {

@@ -12,22 +12,23 @@ use crate::{
     store::{self, Access, Looked},
 };
 
-/// Checks a journal, by default that of the user. Creates nothing.
+/// Checks a journal, by default that of the user. Creates none.
 pub(super) fn check(at: Option<&JournalAt>, runtime: &Runtime) -> Finding {
     match at {
-        Some(JournalAt::Database(url)) => database(url, at.map(ToString::to_string).unwrap_or_default()),
-        Some(JournalAt::File(path)) => file(path, runtime),
+        Some(journal @ JournalAt::Database(url)) => database(url, &journal.to_string()),
+        Some(JournalAt::File(path)) => file(path, false, runtime),
         None => match store::default_path() {
-            Ok(path) => file(&path, runtime),
+            Ok(path) => file(&path, true, runtime),
             Err(error) => Finding::wrong(format!("journal: {error}"), "name a file by `--journal FILE`"),
         },
     }
 }
 
-fn database(url: &str, shown: String) -> Finding {
+/// `shown` is the URL without its password.
+fn database(url: &str, shown: &str) -> Finding {
     match store::look(url) {
-        Ok(Looked { alive, may_serve }) => {
-            let text = format!("journal: {shown}, {} alive", counted(alive, "node"));
+        Ok(Looked { place, alive, may_serve }) => {
+            let text = format!("journal: {place}, {} alive", counted(alive, "node"));
             match may_serve {
                 true => Finding::well(text),
                 false => Finding::absent(format!("{text}; this role may read it, and not serve")),
@@ -43,10 +44,25 @@ fn database(url: &str, shown: String) -> Finding {
     }
 }
 
-fn file(path: &Path, runtime: &Runtime) -> Finding {
+fn file(path: &Path, is_users: bool, runtime: &Runtime) -> Finding {
     let shown = path.display();
-    if !path.exists() {
-        return Finding::absent(format!("journal: there is no file {shown} yet; a session creates it"));
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir());
+    match path.try_exists() {
+        Ok(true) => {}
+        // That of the user has its folder made, too.
+        Ok(false) if folder.is_none() || is_users => {
+            return Finding::absent(format!("journal: there is no file {shown} yet; a session creates it"));
+        }
+        Ok(false) => {
+            return Finding::wrong(
+                format!("journal: there is no folder for {shown}"),
+                "create it, or name another file by `--journal FILE`",
+            );
+        }
+        Err(error) => {
+            let fix = "name another file by `--journal FILE`, or permit reading it";
+            return Finding::wrong(format!("journal: {shown}: {error}"), fix);
+        }
     }
     let at = JournalAt::File(path.to_owned());
     let sessions = store::open_for(Access::Read, Some(&at))

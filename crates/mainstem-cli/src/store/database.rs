@@ -92,6 +92,8 @@ pub(crate) fn nodes(at: &JournalAt) -> anyhow::Result<Vec<NodeRow>> {
 
 /// What `doctor` says of a database.
 pub(crate) struct Looked {
+    /// The database, without its password.
+    pub(crate) place: String,
     /// How many nodes are alive.
     pub(crate) alive: usize,
     /// Whether its role may serve, or only read.
@@ -107,7 +109,8 @@ pub(crate) fn look(url: &str) -> anyhow::Result<Looked> {
     let settings = settings(url)?;
     let may_serve = wait(mainstem_postgres::may_serve(&settings))?;
     let nodes = wait(mainstem_postgres::nodes(&settings))?;
-    Ok(Looked { alive: nodes.iter().filter(|node| node.lease.is_some()).count(), may_serve })
+    let place = settings.place().to_owned();
+    Ok(Looked { place, alive: nodes.iter().filter(|node| node.lease.is_some()).count(), may_serve })
 }
 
 /// Asks the nodes of a name or number to stop; returns how many there are.

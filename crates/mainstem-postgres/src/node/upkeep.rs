@@ -35,7 +35,8 @@ pub(super) async fn listen_and_renew(shared: &Shared, connector: &Connector) -> 
             Ok(Ok(never)) => match never {},
         }
         shared.notices.tell_all();
-        sleep(PAUSE).await;
+        // A replica refuses what a reader listens to; then it polls.
+        sleep(if shared.only_reads { LOG_INTERVAL } else { PAUSE }).await;
     }
 }
 

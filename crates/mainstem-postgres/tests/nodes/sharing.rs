@@ -1,16 +1,17 @@
 //! Without faults: one node writes, all read.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use futures_util::{StreamExt, future::join_all};
-use mainstem_event::{Clock, SystemClock};
+use mainstem_event::{Clock, SystemClock, TaskStatus};
 use mainstem_journal::{Journal, JournalError};
 use mainstem_message::SessionId;
 use mainstem_postgres::{Error, Node, Settings, nodes};
-use mainstem_task::{ExecutorId, TaskStore};
+use mainstem_task::{ExecutorId, TaskFilter, TaskSet, TaskStore};
 use mainstem_testing::{
     Postgres,
     journal::{agent_end, agent_start, emit_run, open_log, read_all, root_sink, text_delta},
+    task_store::record,
 };
 use tokio::time::{Instant, timeout};
 
@@ -69,6 +70,16 @@ async fn what_is_opened_to_read_is_no_node_and_changes_nothing() {
     let executor = ExecutorId::new("e");
     reader.tasks().renew(&executor, SystemClock.now()).await.expect_err("its transactions only read");
     assert_eq!(nodes(&settings()).await.unwrap().len(), 1);
+    // A task whose executor has ended is shown as failed, and its record is left as it is.
+    let mut task = record("task-1", "s", 0);
+    task.executor = Some(ExecutorId::new("gone"));
+    node.tasks().create(task).await.unwrap();
+    let tasks = TaskSet::new(Arc::new(reader.tasks()), Arc::new(SystemClock), executor);
+    let shown = tasks.list(&TaskFilter::default()).await.unwrap();
+    assert_eq!(shown[0].status, TaskStatus::Failed);
+    let kept = node.tasks().list(&TaskFilter::default()).await.unwrap();
+    assert!(!kept[0].is_over(), "{kept:?}");
+    reader.journal().close().await.unwrap();
 }
 
 #[tokio::test]

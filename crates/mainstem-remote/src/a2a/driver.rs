@@ -7,7 +7,7 @@ use std::{
 };
 
 use futures_util::StreamExt;
-use mainstem_a2a::sdk::{Message, StreamResponse, Task};
+use mainstem_a2a::sdk::{Message, SendMessageResponse, StreamResponse, Task};
 use mainstem_event::Decision;
 use mainstem_message::{ConfirmId, ToolCallId};
 use mainstem_sse::{SseError, SseEvent};
@@ -187,9 +187,10 @@ impl Driver {
             let streamed = self.wire.stream(message).await?;
             return self.read(streamed);
         }
-        let response = self.wire.send(message).await?;
-        let taken = self.reading.response(response);
-        self.checked(taken)?;
+        self.take(match self.wire.send(message).await? {
+            SendMessageResponse::Task(task) => StreamResponse::Task(task),
+            SendMessageResponse::Message(message) => StreamResponse::Message(message),
+        })?;
         self.source = if self.reading.is_waiting() { Source::Answer } else { Source::Poll(FIRST_POLL) };
         Ok(())
     }

@@ -12,8 +12,8 @@ use std::{
 };
 
 use mainstem_a2a::sdk::{
-    Artifact, Message, Part, PartContent, Role, SendMessageResponse, StreamResponse, Task,
-    TaskArtifactUpdateEvent, TaskState, TaskStatus,
+    Artifact, Message, Part, PartContent, Role, StreamResponse, Task, TaskArtifactUpdateEvent, TaskState,
+    TaskStatus,
 };
 use mainstem_event::{Decision, EventKind, Outcome, fold::RecordedInvocation};
 use mainstem_message::{ConfirmId, Failure, ToolCallId, ToolState};
@@ -150,16 +150,8 @@ impl Reading {
         }
     }
 
-    /// Takes in the response to a message.
-    pub(super) fn response(&mut self, response: SendMessageResponse) -> Result<(), TooMany> {
-        match response {
-            SendMessageResponse::Task(task) => self.state(task),
-            SendMessageResponse::Message(message) => self.answer(message),
-        }
-    }
-
     /// Takes in the state of the task.
-    pub(super) fn state(&mut self, task: Task) -> Result<(), TooMany> {
+    fn state(&mut self, task: Task) -> Result<(), TooMany> {
         self.name(task.id);
         self.context = task.context_id;
         for message in task.history.unwrap_or_default() {

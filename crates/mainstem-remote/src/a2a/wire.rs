@@ -153,7 +153,7 @@ impl Wire {
         };
         match (of.filter(|of| !of.is_empty()), task) {
             (Some(of), Some(task)) if of != task => {
-                Err(self.connection.invalid(&format!("an update of another task than {task}: {of}")))
+                Err(self.connection.invalid("an update is of another task than the one that was begun"))
             }
             _ => Ok(()),
         }

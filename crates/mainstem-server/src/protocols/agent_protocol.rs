@@ -97,6 +97,7 @@ async fn submit(
     match find(&app, &caller, &id).await? {
         // Without a handle it ended with its process.
         Some(found) if found.is_over() || found.handle().is_none() => {
+            state::of(&found).await?;
             return Ok(refused(StatusCode::CONFLICT, format!("task_id already finished: {id}")));
         }
         Some(_) => {}
@@ -112,7 +113,7 @@ async fn status(
     Path(id): Path<String>,
 ) -> Result<Json<Snapshot>, Problem> {
     let snapshot = match find(&app, &caller, &id).await? {
-        Some(found) => state::of(&found).await,
+        Some(found) => state::of(&found).await?,
         None => Snapshot { continues_sessions: Some(true), ..state::unknown() },
     };
     Ok(Json(Snapshot { task_id: Some(id), ..snapshot }))
@@ -139,7 +140,7 @@ async fn wait(
     let mut cursor = session.log().committed_from(session.log().last_seq() + 1);
     loop {
         let found = session.find_run(&run).ok_or_else(|| Problem::not_found("run", run.as_str()))?;
-        let snapshot = state::of(&found).await;
+        let snapshot = state::of(&found).await?;
         if !matches!(snapshot.status, Some(Status::Pending | Status::Running)) {
             return Ok(Json(snapshot));
         }

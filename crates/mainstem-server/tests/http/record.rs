@@ -173,6 +173,8 @@ async fn the_end_of_a_run_is_shown_once_it_is_recorded() {
         tokio::select! { view = cancelled => view, view = ended => view }
     });
     assert!(both.await.is_err(), "neither end is shown");
+    let session = rig.get_json("/v1/sessions/s").await;
+    assert_eq!((&session["state"], &session["queued_runs"]), (&json!("running"), &json!([])), "{session}");
     journal.hold_commits(false);
     let (active, queued) = (seen_over(&rig, &active).await, seen_over(&rig, &queued).await);
     assert_eq!([&active["status"], &queued["status"]], ["success", "cancelled"]);

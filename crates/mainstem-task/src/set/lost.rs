@@ -101,10 +101,22 @@ impl TaskSet {
         let waits = record.is_resumable && is_elsewhere && !self.0.followers.contains_key(&record.id);
         let may_be_lost = !record.is_over() && self.0.store.is_shared() && record.executor.is_some();
         let record = match may_be_lost && !waits {
-            true => self.end_if_lost(record.clone(), lost).await?.unwrap_or(record),
+            true => match self.end_if_lost(record.clone(), lost).await {
+                // A store that can't be written, such as one that is opened to read.
+                Err(TaskError::Io { .. }) => self.shown_lost(record).await?,
+                ended => ended?.unwrap_or(record),
+            },
             false => record,
         };
         self.notify_follower(&record);
+        Ok(record)
+    }
+
+    /// Returns the record as it is once a process that can write it has failed the task.
+    async fn shown_lost(&self, mut record: TaskRecord) -> Result<TaskRecord, TaskError> {
+        if let Some(change) = self.loss(&record).await?.and_then(lost) {
+            record.apply(change, self.0.now())?;
+        }
         Ok(record)
     }
 

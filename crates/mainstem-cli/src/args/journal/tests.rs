@@ -14,6 +14,11 @@ fn a_database_is_shown_without_its_password() {
             "postgres://fleet@db:6000/agents?sslmode=require",
         ),
         ("postgresql://fleet:sec@ret@db/x", "postgresql://fleet@db/x"),
+        ("postgres://fleet@db/x?password=secret", "postgres://fleet@db/x"),
+        (
+            "postgres://db/x?user=fleet&password=sec@ret&sslmode=require",
+            "postgres://db/x?user=fleet&sslmode=require",
+        ),
     ] {
         let journal = JournalAt::from(OsString::from(given));
         assert_eq!(journal.to_string(), shown);

@@ -9,11 +9,17 @@ use mainstem::{
 };
 use mainstem_api::RunState;
 
-use crate::runs::{describe, is_queued};
+use crate::{
+    problem::Problem,
+    runs::{describe, is_queued},
+};
 
 /// Returns the state of a task, without its id.
-pub(super) async fn of(found: &FoundRun) -> Snapshot {
-    let view = describe(found).await;
+///
+/// # Errors
+/// It has ended, and that can't be recorded.
+pub(super) async fn of(found: &FoundRun) -> Result<Snapshot, Problem> {
+    let view = describe(found).await?;
     let status = match (view.status, view.status.outcome()) {
         (_, Some(outcome)) => Status::of(outcome),
         (RunState::Queued, None) => Status::Pending,
@@ -25,23 +31,23 @@ pub(super) async fn of(found: &FoundRun) -> Snapshot {
         let calls: Vec<PendingConfirm> = pending(found).values().flatten().map(pending_confirm).collect();
         let is_waiting = !calls.is_empty();
         let status = if is_waiting { Status::AwaitingConfirm } else { status };
-        return Snapshot {
+        return Ok(Snapshot {
             status: Some(status),
             pending_confirms: is_waiting.then_some(calls),
             ..Snapshot::default()
-        };
+        });
     }
     let error = view.error.map(|error| error.message).filter(|_| status != Status::Success);
     let unknown = || match view.status.outcome() {
         Some(outcome) => status.default_error(outcome),
         None => (status == Status::Error).then(|| "the run ended with its process".to_owned()),
     };
-    Snapshot {
+    Ok(Snapshot {
         status: Some(status),
         error: error.or_else(unknown),
         result: view.reply.filter(|_| status == Status::Success),
         ..Snapshot::default()
-    }
+    })
 }
 
 /// Returns the requests for approval that wait while the task is running. A task that waits for its

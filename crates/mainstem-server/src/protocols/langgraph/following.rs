@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use tokio::task::yield_now;
 
 use super::resume::Question;
+use crate::{problem::Problem, runs::describe};
 
 /// How many events are read before other tasks get their turn.
 const AT_ONCE: usize = 1_024;
@@ -69,10 +70,13 @@ impl Questions {
 }
 
 /// Returns a run as LangGraph's server shows it.
-pub(super) async fn run_view(run: &FoundRun, assistant: &str) -> Value {
-    let view = crate::runs::describe(run).await;
+///
+/// # Errors
+/// It has ended, and that can't be recorded.
+pub(super) async fn run_view(run: &FoundRun, assistant: &str) -> Result<Value, Problem> {
+    let view = describe(run).await?;
     let is_asking = view.status == RunState::Running && !questions(run).await.open.is_empty();
-    json!({
+    Ok(json!({
         "run_id": view.id,
         "thread_id": view.session_id,
         "assistant_id": assistant,
@@ -82,7 +86,7 @@ pub(super) async fn run_view(run: &FoundRun, assistant: &str) -> Value {
         "metadata": {},
         "kwargs": {},
         "multitask_strategy": "enqueue",
-    })
+    }))
 }
 
 fn status(state: RunState) -> &'static str {

@@ -47,7 +47,7 @@ pub(super) async fn create(
 ) -> Result<Response, Problem> {
     let begun = begin(&app, &caller, &thread, &headers, &request, &digest, false).await?;
     until_recorded(&begun.run).await;
-    let view = run_view(&begun.run, &request.assistant_id).await;
+    let view = run_view(&begun.run, &request.assistant_id).await?;
     Ok(located(Json(view).into_response(), &begun.run, ""))
 }
 
@@ -119,7 +119,7 @@ pub(super) async fn list(
     let runs = session.find_runs();
     let mut page = Vec::new();
     for run in runs.iter().rev().skip(number("offset").unwrap_or(0)).take(number("limit").unwrap_or(10)) {
-        page.push(run_view(run, &leader(&caller)).await);
+        page.push(run_view(run, &leader(&caller)).await?);
     }
     Ok(Json(page))
 }
@@ -130,7 +130,7 @@ pub(super) async fn get(
     Path((thread, run)): Path<(String, String)>,
 ) -> Result<Json<Value>, Problem> {
     let run = find(&app, &caller, &thread, &run).await?;
-    Ok(Json(run_view(&run, &leader(&caller)).await))
+    Ok(Json(run_view(&run, &leader(&caller)).await?))
 }
 
 pub(super) async fn join_stream(
