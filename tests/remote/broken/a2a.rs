@@ -94,7 +94,8 @@ fn kinds() -> Vec<Kind> {
 fn without_extension() -> Vec<Kind> {
     let plain = || card(json!([]));
     let many = (0..5_000).map(|n| artifact("t", &n.to_string(), "x"));
-    let mut elsewhere = plain();
+    let (mut elsewhere, mut polled) = (plain(), plain());
+    polled["capabilities"]["streaming"] = json!(false);
     elsewhere["supportedInterfaces"][0]["url"] = json!("http://127.0.0.1:1/rpc");
     // The state of a task, or the stream that has it, as often as they are asked for.
     let again = |operation: &str| match operation {
@@ -128,6 +129,10 @@ fn without_extension() -> Vec<Kind> {
         kind("an update of another task", plain(), fixed(vec![begun(), artifact("u", "a", "Theirs.")])),
         kind("the end of another task", plain(), fixed(vec![begun(), completed("u")])),
         kind("another task", plain(), fixed(vec![begun(), json!({ "task": task("u") })])),
+        kind("another task when it is polled", polled, |operation: &str| match operation {
+            "SendMessage" => json_of(&result(&json!({ "task": task("t") }))),
+            _ => json_of(&result(&task("u"))),
+        }),
         kind("too many artifacts", plain(), fixed([begun()].into_iter().chain(many).collect())),
         kind("a stream that ends again and again", plain(), again),
         kind("a task that is forgotten", plain(), forgotten),
