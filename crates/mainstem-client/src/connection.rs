@@ -3,7 +3,7 @@
 use std::{error::Error as Cause, sync::Arc, time::Duration};
 
 use mainstem_api::{Code, Endpoint, Error, Method, Problem};
-use mainstem_outbound::{Reach, builder};
+use mainstem_outbound::{Reach, builder, retry_after};
 use reqwest::{
     Client, RequestBuilder, Response, StatusCode, Url,
     header::{self, HeaderMap, HeaderName, HeaderValue},
@@ -189,7 +189,7 @@ impl Connection {
                 Problem::new(Code::Other("redirected".into()), detail)
             }
             None => {
-                let wait = asked_wait(response.headers());
+                let wait = retry_after(response.headers());
                 problem(status, wait, &self.body(response).await.unwrap_or_default())
             }
         };
@@ -214,14 +214,9 @@ impl Connection {
     }
 }
 
-/// Returns `Retry-After` in seconds (RFC 9110, section 10.2.3).
-fn asked_wait(headers: &HeaderMap) -> Option<u64> {
-    headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()
-}
-
 /// Returns the problem of a response, which a proxy may have written. `wait` is what its headers
-/// ask for, in seconds.
-fn problem(status: StatusCode, wait: Option<u64>, body: &[u8]) -> Problem {
+/// ask for.
+fn problem(status: StatusCode, wait: Option<Duration>, body: &[u8]) -> Problem {
     let mut problem: Problem = serde_json::from_slice(body).unwrap_or_else(|_| {
         let detail = format!("{status}; the answer is not from a Mainstem server");
         let mut problem = Problem::new(Code::Other("http".into()), detail);
@@ -229,8 +224,9 @@ fn problem(status: StatusCode, wait: Option<u64>, body: &[u8]) -> Problem {
         problem.title = status.canonical_reason().unwrap_or("Error").to_owned();
         problem
     });
-    if let Some(seconds) = wait {
-        problem.more.entry("retry_after_ms").or_insert_with(|| seconds.saturating_mul(1_000).into());
+    if let Some(wait) = wait {
+        let ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+        problem.more.entry("retry_after_ms").or_insert_with(|| ms.into());
     }
     problem
 }

@@ -12,6 +12,7 @@ use futures_core::Stream;
 use futures_util::{StreamExt, TryStreamExt};
 use hyper::Response;
 use mainstem_model::{ErrorKind, ModelError};
+use mainstem_outbound::retry_after;
 use mainstem_sse::{DEFAULT_LIMIT, SseError, SseStream};
 use reqwest::{StatusCode, header::CONTENT_TYPE};
 use tokio_util::{
@@ -22,7 +23,6 @@ use tokio_util::{
 use crate::{
     Api, Form, HttpClient, Server, ServerError,
     rate_limits::{exhausted_for, rate_limits},
-    retry_after,
     transport::{Body, TransportError, failure},
 };
 

@@ -4,11 +4,11 @@ use std::{error::Error as Cause, pin::Pin, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
-use mainstem_outbound::{Reach, Secrets, builder};
+use mainstem_outbound::{Reach, Secrets, builder, retry_after};
 use mainstem_sse::SseStream;
 use reqwest::{
     Client, Method, Response, StatusCode, Url,
-    header::{ACCEPT, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER},
+    header::{ACCEPT, HeaderMap, HeaderName, HeaderValue},
     redirect::Policy,
 };
 use serde::de::DeserializeOwned;
@@ -235,10 +235,10 @@ impl Connection {
             let (error, wait) = match response {
                 Ok(Ok(response)) if response.status().is_success() => return Ok(response),
                 Ok(Ok(response)) => {
-                    let (status, wait) = (response.status(), asked_wait(&response));
+                    let (status, wait) = (response.status(), retry_after(response.headers()));
                     let refused = self.refused(response).await;
                     match repeat.after(status) {
-                        After::Repeated => (refused, wait),
+                        After::Repeated => (refused, wait.unwrap_or(INTERVAL).min(MAX_WAIT)),
                         After::Lost => return Err(RemoteError::unreachable(refused.to_string())),
                         After::Refused => return Err(refused),
                     }
@@ -322,11 +322,6 @@ impl Connection {
     fn said(&self, what: &str) -> String {
         self.secrets.redact(&format!("{}: {what}", self.shown()))
     }
-}
-
-fn asked_wait(response: &Response) -> Duration {
-    let seconds = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
-    seconds.map_or(INTERVAL, Duration::from_secs).min(MAX_WAIT)
 }
 
 /// Returns the reason in the body of a refusal: the message in its JSON, or the beginning of its

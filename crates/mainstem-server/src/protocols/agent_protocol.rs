@@ -136,11 +136,13 @@ async fn wait(
     let timeout = params.timeout_seconds.map_or(MAX_WAIT, Duration::from_secs).min(MAX_WAIT);
     let (session, run) = (found.session().clone(), found.id().clone());
     let deadline = Instant::now() + timeout;
+    let late = || state::failed(format!("wait timeout after {} ms", timeout.as_millis()));
     // Behind what the state is read from, so that no change is missed between.
     let mut cursor = session.log().committed_from(session.log().last_seq() + 1);
     loop {
         let found = session.find_run(&run).ok_or_else(|| Problem::not_found("run", run.as_str()))?;
-        let snapshot = state::of(&found).await?;
+        let Ok(snapshot) = timeout_at(deadline, state::of(&found)).await else { return Ok(Json(late())) };
+        let snapshot = snapshot?;
         if !matches!(snapshot.status, Some(Status::Pending | Status::Running)) {
             return Ok(Json(snapshot));
         }
@@ -171,8 +173,7 @@ async fn wait(
                 return Err(shutting_down());
             }
             changed = timeout_at(deadline, changed) => if changed.is_err() {
-                let error = format!("wait timeout after {} ms", timeout.as_millis());
-                return Ok(Json(state::failed(error)));
+                return Ok(Json(late()));
             },
         }
     }

@@ -13,7 +13,7 @@ const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
 /// matter; without `Date` it is ignored.
 ///
 /// [RFC 9110, 10.2.3]: https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3
-pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let number = |name, unit: f64| {
         let number: f64 = headers.get(name)?.to_str().ok()?.trim().parse().ok()?;
         Duration::try_from_secs_f64(number * unit).ok()
