@@ -42,13 +42,26 @@ impl Responses {
     }
 }
 
-/// Starts one of each kind; returns their addresses.
-pub(crate) async fn servers() -> Vec<String> {
-    let mut urls = Vec::new();
-    for (_, responses) in kinds().await.into_iter().skip(REPAIRED) {
-        urls.push(start(responses).await);
+/// Servers, each with what it breaks.
+type Started = Vec<(&'static str, String)>;
+
+/// Starts one of each kind.
+async fn started() -> Started {
+    let mut started = Vec::new();
+    for (what, responses) in kinds().await {
+        started.push((what, start(responses).await));
     }
-    urls
+    started
+}
+
+/// Returns the addresses behind the first ones, whose turns end well.
+fn failing(started: Started, repaired: usize) -> Vec<String> {
+    started.into_iter().skip(repaired).map(|(_, url)| url).collect()
+}
+
+/// Starts one of each kind that ends with an error; returns their addresses.
+pub(crate) async fn servers() -> Vec<String> {
+    failing(started().await, REPAIRED)
 }
 
 /// What is broken; first what ends well, because nothing is, or because it is left out.
@@ -105,11 +118,7 @@ async fn kinds() -> Vec<(&'static str, Responses)> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_break_is_told_with_its_reason() {
-    let mut urls = Vec::new();
-    for (what, responses) in kinds().await {
-        urls.push((what, start(responses).await));
-    }
-    insta::assert_snapshot!(told(&urls, |url| remote("far", url)).await);
+    insta::assert_snapshot!(told(&started().await, |url| remote("far", url)).await);
 }
 
 /// Runs a child at each of these servers, and returns how it ended, a line for each.

@@ -63,10 +63,10 @@ pub struct RunRecord {
     /// Whether it was cancelled while it was queued: nothing was said in it.
     #[serde(default)]
     pub never_began: bool,
-    /// None of the events that say how it ended is after this one; 0 while it goes on, and for a
-    /// run that an earlier process has recorded.
+    /// The event with its end, or one after it; 0 while it goes on, and for a run that an earlier
+    /// process has recorded.
     #[serde(skip)]
-    pub(crate) last: u64,
+    pub(crate) end_seq: u64,
     /// What it has spent of a budget, for a run that goes on where it stopped.
     #[serde(skip)]
     pub(crate) spent: Spend,
@@ -93,13 +93,13 @@ impl RunRecord {
     /// One that begins.
     pub(crate) fn new(id: RunId, first: u64, began_at: Timestamp, settings: Arc<RunSettings>) -> Self {
         let (spent, ran) = Default::default();
-        Self { id, first, began_at, settings, end: None, never_began: false, last: 0, spent, ran }
+        Self { id, first, began_at, settings, end: None, never_began: false, end_seq: 0, spent, ran }
     }
 
     /// Returns the record of a run that was cancelled while it was queued.
     pub(crate) fn cancelled(id: RunId, first: u64, at: Timestamp, why: Failure) -> Self {
         let end = RunEnd::new(Outcome::Cancelled, Some(why), None, Rollup::default());
-        Self { end: Some(end), never_began: true, last: first, ..Self::new(id, first, at, Arc::default()) }
+        Self { end: Some(end), never_began: true, end_seq: first, ..Self::new(id, first, at, Arc::default()) }
     }
 }
 

@@ -83,7 +83,7 @@ pub fn open(session: &Session) -> SessionView {
     let (created_at, first_seq) = (session.created_at(), session.first_seq());
     let (log, runs) = (session.log(), session.runs());
     let is_recorded = |seq: u64| log.failure().is_some() || log.committed().is_none_or(|last| last >= seq);
-    let unrecorded = || runs.iter().rfind(|run| !run.never_began && !is_recorded(run.last));
+    let unrecorded = || runs.iter().rfind(|run| !run.never_began && !is_recorded(run.end_seq));
     let active = session.active().map(|run| run.id().clone());
     let active = active.or_else(|| Some(unrecorded()?.id.clone()));
     SessionView {

@@ -10,7 +10,7 @@ use mainstem::{prelude::AgentSpec, spec::Protocol};
 use mainstem_testing::remote::FAR;
 use serde_json::{Value, json};
 
-use super::{Asked, json_of, scripted, stream_of, told};
+use super::{Asked, Started, failing, json_of, scripted, stream_of, told};
 use crate::chain::remote;
 
 /// How many of the kinds end well.
@@ -132,20 +132,21 @@ pub(crate) fn declared(url: &str) -> AgentSpec {
     remote(FAR, url).with_protocol(Protocol::LangGraph)
 }
 
+/// Starts one of each kind.
+async fn started() -> Started {
+    let mut started = Vec::new();
+    for kind in kinds() {
+        started.push((kind.what, start(kind).await));
+    }
+    started
+}
+
 /// Starts one of each kind that ends with an error; returns their addresses.
 pub(crate) async fn servers() -> Vec<String> {
-    let mut urls = Vec::new();
-    for kind in kinds().into_iter().skip(REPAIRED) {
-        urls.push(start(kind).await);
-    }
-    urls
+    failing(started().await, REPAIRED)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_break_of_langgraphs_api_is_told_with_its_reason() {
-    let mut urls = Vec::new();
-    for kind in kinds() {
-        urls.push((kind.what, start(kind).await));
-    }
-    insta::assert_snapshot!(told(&urls, declared).await);
+    insta::assert_snapshot!(told(&started().await, declared).await);
 }

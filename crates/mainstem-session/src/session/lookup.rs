@@ -67,11 +67,11 @@ impl FoundRun {
     ///
     /// Dropping the future changes nothing.
     pub async fn until_end_committed(&self) -> bool {
-        let last = match self {
-            Self::Live(handle) => handle.session().last_of(handle.id()),
-            Self::Recorded { record, .. } => record.last,
+        let seq = match self {
+            Self::Live(handle) => handle.session().end_seq_of(handle.id()),
+            Self::Recorded { record, .. } => record.end_seq,
         };
-        last == 0 || self.session().log().until_committed(last).await
+        seq == 0 || self.session().log().until_committed(seq).await
     }
 
     /// Returns the run as an API shows it.
@@ -125,8 +125,8 @@ impl Session {
     }
 
     /// Returns the number of the event with the run's end; 0 if it has not ended in this process.
-    fn last_of(&self, id: &RunId) -> u64 {
-        lock(&self.0.runs).iter().rfind(|run| run.id == *id).map_or(0, |run| run.last)
+    fn end_seq_of(&self, id: &RunId) -> u64 {
+        lock(&self.0.runs).iter().rfind(|run| run.id == *id).map_or(0, |run| run.end_seq)
     }
 
     fn live(&self, id: &RunId) -> Option<RunHandle> {

@@ -46,7 +46,7 @@ impl Session {
         let mut runs = lock(&self.0.runs);
         let run = runs.iter_mut().rev().find(|known| known.id == *run);
         if let Some(run) = run.filter(|run| run.end.is_none()) {
-            (run.end, run.last) = (Some(end()), self.0.log.last_seq());
+            (run.end, run.end_seq) = (Some(end()), self.0.log.last_seq());
         }
     }
 
