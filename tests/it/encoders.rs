@@ -1,5 +1,7 @@
 //! The streams of other protocols keep these protocols' own laws, whatever a fleet does.
 
+mod table;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use mainstem::{
