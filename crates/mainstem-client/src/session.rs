@@ -122,8 +122,12 @@ impl AnySession for RemoteSession {
             // Pages go back in time.
             runs.splice(0..0, page.items);
             match page.next {
-                Some(next) => cursor = Some(next),
                 None => return Ok(runs),
+                same if same == query.cursor => {
+                    let reason = "a page of runs names itself as the next one";
+                    return Err(self.server.0.invalid(reason.to_owned()));
+                }
+                next => cursor = next,
             }
         }
     }

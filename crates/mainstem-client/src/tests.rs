@@ -188,6 +188,13 @@ async fn a_server_that_ends_each_stream_at_once_is_asked_a_few_times() {
 }
 
 #[tokio::test]
+async fn a_page_of_runs_that_is_its_own_next_one_is_refused() {
+    const PAGE: &str = "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n{\"items\":[],\"next\":\"5\"}";
+    let error = answers(&[PAGE]).open("s").unwrap().runs().await.unwrap_err().to_string();
+    assert!(error.ends_with("a page of runs names itself as the next one"), "{error}");
+}
+
+#[tokio::test]
 async fn a_server_that_has_deleted_all_events_there_can_be_is_no_panic() {
     let mut events = answers(&[GONE_OF_ALL]).open("s").unwrap().events(EventQuery::default());
     assert_eq!(events.next().await.unwrap().unwrap().seq, u64::MAX - 1);

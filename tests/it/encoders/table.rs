@@ -1,5 +1,5 @@
-//! The book's table of what each protocol gets, cell by cell: a small run is encoded with the events
-//! of a row and without them, and what the cell names is in the difference.
+//! The book's table of what each protocol gets, cell by cell: a run is encoded with the events of a
+//! row and without them; what the cell names is in the difference.
 
 use std::sync::Arc;
 
