@@ -3,6 +3,7 @@
 
 mod broken;
 mod java;
+mod restart;
 
 use futures_util::StreamExt;
 use mainstem::{model::scripted::Turn, prelude::*, spec};

@@ -19,6 +19,8 @@ mod probe;
 mod protocols;
 mod random;
 mod restart;
+mod speaks;
+mod steering;
 #[path = "../common.rs"]
 mod support;
 mod taken_back;

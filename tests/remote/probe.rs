@@ -14,7 +14,12 @@ use mainstem_testing::{laws, render};
 use serde_json::json;
 use tokio::{net::TcpListener, task::JoinHandle};
 
-use crate::anywhere::TOKEN;
+use crate::{
+    anywhere::TOKEN,
+    chain::{child_end, remote, scripts},
+    speaks::Speaks,
+    support::ms,
+};
 
 /// A server whose requests are noted.
 struct Noted {
@@ -101,6 +106,24 @@ async fn a_server_is_asked_once_which_protocol_it_has() {
     check(Some(Protocol::LangGraph), "/lg", "/lg/info", "/runs/stream").await;
     check(Some(Protocol::AgentProtocol), "", "/tasks/no-such-task", "/tasks").await;
     check(Some(Protocol::A2a), "", "/v1/agents", "/a2a").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_name_that_leads_to_a_private_address_is_out_of_reach() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://localhost:{}", listener.local_addr().unwrap().port());
+    let protocols = [Speaks::Mainstem, Speaks::AgentScope, Speaks::A2a, Speaks::LangGraph];
+    let checked = protocols.into_iter().map(Some).chain([None]).map(async |speaks| {
+        let second = speaks.map_or_else(|| remote("second", &url), |speaks| speaks.declared("second", &url));
+        let main = scripts("main", ScriptedModel::new());
+        let first = Harness::builder("main", main).with_subagent(second).build().unwrap();
+        let all: Vec<_> = first.stream_events("go").collect().await;
+        let (outcome, why) = child_end(&all, "second");
+        assert!(outcome == Outcome::Error && why.contains("which is not public"), "{speaks:?}: {why}");
+    });
+    futures_util::future::join_all(checked).await;
+    let connected = tokio::time::timeout(ms(10), listener.accept()).await;
+    assert!(connected.is_err(), "nothing connects");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

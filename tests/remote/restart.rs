@@ -8,7 +8,6 @@ use mainstem::{
     journal::{Journal, MemoryJournal, SqliteJournal},
     model::scripted::Turn,
     prelude::*,
-    spec::Protocol,
     task::{MemoryTaskStore, TaskFilter, TaskRecord, TaskStore},
 };
 use mainstem_server::Tokens;
@@ -17,50 +16,12 @@ use serde_json::json;
 use tokio::{net::TcpListener, task::JoinHandle};
 
 use crate::{
-    agentscope,
-    anywhere::{TOKEN, serve, serve_with, timeless},
+    anywhere::{TOKEN, serve, timeless},
     chain::{builder, local, remote},
-    fallback::a2a,
     killed::killed_after,
+    speaks::Speaks,
     support::ms,
 };
-
-/// How a server of the far agent is reached.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Speaks {
-    Mainstem,
-    AgentScope,
-    A2a,
-    /// A2A without our extension.
-    PlainA2a,
-    /// A2A without our extension and without streams.
-    PolledA2a,
-    LangGraph,
-}
-
-impl Speaks {
-    fn far(self, url: &str) -> AgentSpec {
-        match self {
-            Self::Mainstem => remote("far", url),
-            Self::AgentScope => remote("far", url).with_protocol(Protocol::AgentScope),
-            Self::A2a | Self::PlainA2a | Self::PolledA2a => remote("far", url).with_protocol(Protocol::A2a),
-            Self::LangGraph => {
-                remote("far", &format!("{url}/lg/assistants/far")).with_protocol(Protocol::LangGraph)
-            }
-        }
-    }
-
-    async fn serve(self, far: Harness) -> (String, JoinHandle<()>) {
-        match self {
-            Self::Mainstem => serve(far).await,
-            Self::AgentScope => agentscope::serve(far).await,
-            Self::A2a => serve_with(far, Some(mainstem_server::Protocol::A2a)).await,
-            Self::PlainA2a => a2a::serve(far, true).await,
-            Self::PolledA2a => a2a::serve(far, false).await,
-            Self::LangGraph => serve_with(far, Some(mainstem_server::Protocol::LangGraph)).await,
-        }
-    }
-}
 
 /// A far agent that thinks, calls a tool, asks another agent, and answers slowly.
 pub(crate) fn far() -> HarnessBuilder {
@@ -89,7 +50,7 @@ pub(crate) fn near(
     let spawn = json!({ "agent_id": "far", "task": "find out", "timeout_seconds": 0 });
     let main = [Turn::new().call("agent_spawn", spawn), Turn::new().text("Begun.")];
     builder("main", ScriptedModel::new().agent("main", main))
-        .with_subagent(speaks.far(url))
+        .with_subagent(speaks.declared("far", url))
         .with_journal(journal.clone())
         .with_task_store(store)
         .build()

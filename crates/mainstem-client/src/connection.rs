@@ -3,7 +3,7 @@
 use std::{error::Error as Cause, sync::Arc, time::Duration};
 
 use mainstem_api::{Code, Endpoint, Error, Method, Problem};
-use mainstem_outbound::{Reach, builder, retry_after};
+use mainstem_outbound::{OutOfReach, Reach, builder, retry_after};
 use reqwest::{
     Client, RequestBuilder, Response, StatusCode, Url,
     header::{self, HeaderMap, HeaderName, HeaderValue},
@@ -146,7 +146,9 @@ impl Connection {
             let Some(copy) = request.try_clone().filter(|_| retry != Retry::Never) else { break };
             match copy.send().await {
                 Ok(response) => return self.body(self.checked(response).await?).await,
-                Err(error) if error.is_connect() && retry == Retry::Lost => {
+                Err(error)
+                    if OutOfReach::is_cause_of(&error) || (error.is_connect() && retry == Retry::Lost) =>
+                {
                     return Err(self.unreachable(&error));
                 }
                 Err(_) => sleep(INTERVAL).await,

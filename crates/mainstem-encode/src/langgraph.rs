@@ -24,7 +24,7 @@ use self::{
     messages::shown_name,
     speaker::{Said, Speaker},
 };
-use crate::Encoder;
+use crate::{Encoder, foreign};
 
 /// The most agents whose namespaces are remembered. The events of further ones are in the namespace
 /// of the nearest agent above them that is.
@@ -204,8 +204,7 @@ impl LangGraph {
     /// Shows an event that is not, or not only, a message.
     fn custom(&mut self, namespace: &str, event: &AgentEvent) {
         if self.has(StreamMode::Custom) && !is_message(&event.kind) {
-            let value = serde_json::from_str(&event.without_spec().to_json()).unwrap_or_default();
-            self.frame("custom", namespace, value);
+            self.frame("custom", namespace, foreign::public(event));
         }
     }
 

@@ -10,11 +10,11 @@ pub mod agent_protocol;
 pub mod agui;
 mod encoder;
 mod fleet;
+mod foreign;
 mod frames;
 mod langgraph;
 mod ndjson;
 mod sse;
-mod stored;
 mod test_file;
 
 pub use encoder::{Encoder, WriteJson};

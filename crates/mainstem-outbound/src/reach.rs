@@ -66,6 +66,20 @@ pub struct OutOfReach {
     pub address: IpAddr,
 }
 
+impl OutOfReach {
+    /// Returns `true` if an error has this cause, so that another attempt is in vain.
+    pub fn is_cause_of(error: &(dyn Error + 'static)) -> bool {
+        let mut cause = Some(error);
+        while let Some(error) = cause {
+            if error.is::<Self>() {
+                return true;
+            }
+            cause = error.source();
+        }
+        false
+    }
+}
+
 impl Error for OutOfReach {}
 
 impl fmt::Display for OutOfReach {

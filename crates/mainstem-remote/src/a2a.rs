@@ -52,7 +52,7 @@ const CONTEXTS: usize = 1_024;
 ///
 /// The context of its tasks has the id of the child's session, so that a further message continues
 /// the conversation; a server that names the context otherwise is followed in that. What the
-/// protocol has no place for (levels, budgets, plan mode) is not sent.
+/// protocol has no place for (levels, budgets) is not sent; in plan mode the agent is not asked.
 ///
 /// The protocol has no replay. After a lost connection, and in a process that continues the turn of
 /// another one, the task is read again: artifacts that grow at their end are shown once and
@@ -133,8 +133,20 @@ impl RemoteAgent for A2aAgent {
         if wire.has_events() {
             return Ok(mirrored(Mirror::begin(wire, message).await?));
         }
+        turn.check_plan_mode("A2A")?;
         let (control, said) = Control::new(wire.clone());
-        let driver = Driver::begin(wire, &name, message, control.task.clone(), said).await?;
+        let begun = Driver::begin(wire.clone(), &name, message.clone(), control.task.clone(), said).await;
+        let (driver, control) = match begun {
+            Ok(driver) => (driver, control),
+            Err(lost @ (RemoteError::Unreachable { .. } | RemoteError::Ended)) => {
+                let task = search(&wire, &message).await.map_err(|_| lost)?;
+                let (control, said) = Control::new(wire.clone());
+                let _ = control.task.set(task.clone());
+                let reading = Reading::begun(&name, task);
+                (Driver::found(wire, reading, control.task.clone(), said), control)
+            }
+            Err(error) => return Err(error),
+        };
         self.remember(turn.session, driver.context().to_owned());
         Ok(driven(driver, control))
     }

@@ -9,7 +9,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use mainstem_event::{ConfirmResult, EventKind, EventSource, Outcome, fold::RecordedInvocation};
 use mainstem_message::{
-    ConfirmId, ContentBlock, Failure, Message, Role, SessionId, ToolCall, ToolCallId, ToolState,
+    ConfirmId, ContentBlock, Failure, Message, Role, SessionId, ToolCall, ToolCallId, ToolResult, ToolState,
 };
 
 use self::grammar::Grammar;
@@ -57,7 +57,7 @@ pub(crate) enum Admitted {
     /// A request was answered, here or elsewhere.
     Answered { id: ConfirmId, results: Vec<ConfirmResult> },
     /// The results of calls were given, here or elsewhere.
-    Executed { calls: Vec<ToolCallId> },
+    Executed { results: Vec<ToolResult> },
     /// The caller has to run these calls.
     Execute { invocation: usize, calls: Vec<ToolCall> },
 }
@@ -168,9 +168,7 @@ impl Admission {
             AgentEnd { outcome, error, .. } => return self.end(invocation, outcome, error),
             // It follows from what is emitted here.
             AgentResult { .. } => Admitted::Nothing,
-            ExternalExecutionResult { tool_results } => Admitted::Executed {
-                calls: tool_results.into_iter().map(|result| result.tool_call_id).collect(),
-            },
+            ExternalExecutionResult { tool_results: results } => Admitted::Executed { results },
             RequireUserConfirm { confirm_id, tool_calls, .. } => {
                 self.request(invocation, &tool_calls)?;
                 Admitted::Ask { invocation, id: confirm_id, calls: tool_calls }

@@ -82,6 +82,16 @@ impl RemoteTurn {
         let user = self.user.as_deref().map(|user| ("mainstem_user".to_owned(), user.into()));
         self.attributes.clone().into_iter().chain(user).collect()
     }
+
+    /// # Errors
+    /// Agents may only read, and the protocol can't say so.
+    pub(crate) fn check_plan_mode(&self, protocol: &str) -> Result<(), RemoteError> {
+        if !self.plan_mode {
+            return Ok(());
+        }
+        let what = format!("{protocol} can't hold an agent to reading, so it is not asked in plan mode");
+        Err(RemoteError::refused(what))
+    }
 }
 
 /// A turn that has begun.

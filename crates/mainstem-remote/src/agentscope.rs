@@ -17,7 +17,7 @@ pub use self::service::AgentScopeServiceAgent;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use mainstem_encode::agent_protocol::{Context, DenyRule, Detail, Submit, Verdict};
+use mainstem_encode::agent_protocol::{Context, DenyRule, Detail, Snapshot, Submit, Verdict};
 use mainstem_event::{CancelReason, Decision, fold::RecordedTurn};
 use mainstem_message::{ConfirmId, ToolCallId};
 use mainstem_outbound::Reach;
@@ -34,6 +34,12 @@ use crate::{
 };
 
 const NOT_EDITABLE: &str = "the arguments of a call of a remote agent can't be edited";
+
+/// Why a turn that is found again is not repeated.
+const FALLBACK: &str = "the server keeps the events of a task only while it runs";
+
+/// A task that no server has: its state tells what the server can do.
+const NO_TASK: &str = "no-such-task";
 
 /// The path below which an address names the agent.
 const AGENTS: &str = "/agents/";
@@ -112,7 +118,7 @@ impl Declared for AgentScopeAgent {
 
     async fn describe(&self) -> Result<Option<About>, RemoteError> {
         // The state of a task that does not exist is an answer, too.
-        let state: Value = self.connection.get(self.connection.url(&["tasks", "no-such-task"])).await?;
+        let state: Value = self.connection.get(self.connection.url(&["tasks", NO_TASK])).await?;
         let is_spoken = state["status"].is_string() && state["task_id"].is_string();
         let agent = self.agent.as_deref().unwrap_or_default();
         Ok(is_spoken.then(|| Ok(format!("its tasks are for {agent}"))))
@@ -122,6 +128,7 @@ impl Declared for AgentScopeAgent {
 #[async_trait]
 impl RemoteAgent for AgentScopeAgent {
     async fn begin(&self, turn: RemoteTurn) -> Result<BegunTurn, RemoteError> {
+        turn.check_plan_mode("the Agent Protocol")?;
         let task = self.task(&turn);
         let is_continued = turn.history.is_empty() || task.can_continue().await?;
         let input = if is_continued {
@@ -137,28 +144,52 @@ impl RemoteAgent for AgentScopeAgent {
         true
     }
 
-    /// A task has the turn's id, and a server that has it ignores a further request.
+    /// A task has the turn's id, and a server that has it ignores a further request. A server of
+    /// ours repeats its events; AgentScope's own drops them when the task ends.
     async fn find(&self, turn: RemoteTurn, recorded: &RecordedTurn) -> Result<BegunTurn, RemoteError> {
-        match recorded.latest_remote_id() {
-            Some(_) => Ok(self.follow(self.task(&turn), turn)),
+        let task = self.task(&turn);
+        match task.known().await? {
             None => self.begin(turn).await,
+            Some(_) if self.named(&turn, NO_TASK).can_continue().await? => Ok(self.follow(task, turn)),
+            Some(now) => Ok(self.go_on(task, turn, recorded, now)),
         }
     }
 }
 
 impl AgentScopeAgent {
     fn task(&self, turn: &RemoteTurn) -> Arc<Task> {
-        Arc::new(Task::new(self.connection.of_trace(turn.trace_parent.as_deref()), turn.id.as_str()))
+        self.named(turn, turn.id.as_str())
+    }
+
+    fn named(&self, turn: &RemoteTurn, id: &str) -> Arc<Task> {
+        Arc::new(Task::new(self.connection.of_trace(turn.trace_parent.as_deref()), id))
+    }
+
+    fn name(&self) -> &str {
+        self.agent.as_deref().unwrap_or("remote")
     }
 
     /// Reads the events of a task from the first one on.
     fn follow(&self, task: Arc<Task>, turn: RemoteTurn) -> BegunTurn {
         let approvals = Arc::new(Approvals::default());
-        let name = self.agent.as_deref().unwrap_or("remote");
-        let fold = TaskFold::new(name, turn.session, approvals.clone());
-        let events = Follow::new(task.clone(), fold).into_events();
-        BegunTurn::new(events, Arc::new(Control { task, approvals }))
+        let fold = TaskFold::new(self.name(), turn.session, approvals.clone());
+        followed(Follow::new(task.clone(), fold), task, approvals)
     }
+
+    /// Reads the events of a task that the record lacks, if the server still has them.
+    fn go_on(&self, task: Arc<Task>, turn: RemoteTurn, recorded: &RecordedTurn, now: Snapshot) -> BegunTurn {
+        let own = &recorded.own;
+        // Each request has had a call.
+        let approvals = Arc::new(Approvals::after(own.parts.calls.len()));
+        let last = recorded.latest_remote_id().and_then(|id| id.parse().ok());
+        let fold = TaskFold::recorded(self.name(), turn.session, approvals.clone(), own);
+        let follow = Follow::new(task.clone(), fold.behind(last.unwrap_or_default())).from(now);
+        followed(follow, task, approvals).with_fallback(FALLBACK)
+    }
+}
+
+fn followed(follow: Follow, task: Arc<Task>, approvals: Arc<Approvals>) -> BegunTurn {
+    BegunTurn::new(follow.into_events(), Arc::new(Control { task, approvals }))
 }
 
 /// A task of the server.

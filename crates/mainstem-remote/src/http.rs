@@ -4,7 +4,7 @@ use std::{error::Error as Cause, pin::Pin, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
-use mainstem_outbound::{Reach, Secrets, builder, retry_after};
+use mainstem_outbound::{OutOfReach, Reach, Secrets, builder, retry_after};
 use mainstem_sse::SseStream;
 use reqwest::{
     Client, Method, Response, StatusCode, Url,
@@ -243,6 +243,7 @@ impl Connection {
                         After::Refused => return Err(refused),
                     }
                 }
+                Ok(Err(error)) if OutOfReach::is_cause_of(&error) => return Err(self.unreachable(&error)),
                 Ok(Err(error)) if error.is_connect() || repeat == Repeat::Safe => {
                     (self.unreachable(&error), INTERVAL)
                 }
@@ -291,7 +292,8 @@ impl Connection {
     async fn refused(&self, response: Response) -> RemoteError {
         let status = response.status();
         let body = self.body(response).await.unwrap_or_default();
-        let reason = reason(&body);
+        // A secret that the bound would cut is found only in the whole text.
+        let reason: String = self.secrets.redact(&reason(&body)).chars().take(MAX_REASON).collect();
         let what = if reason.is_empty() { status.to_string() } else { format!("{status}: {reason}") };
         RemoteError::Refused { message: self.said(&what), status: Some(status.as_u16()) }
     }
@@ -324,14 +326,13 @@ impl Connection {
     }
 }
 
-/// Returns the reason in the body of a refusal: the message in its JSON, or the beginning of its
-/// text.
+/// Returns the reason in the body of a refusal: the message in its JSON, or its text.
 fn reason(body: &[u8]) -> String {
     let json: Value = serde_json::from_slice(body).unwrap_or_default();
     let places = ["/detail", "/error/message", "/error", "/message", "/title"];
     let message = places.iter().find_map(|place| json.pointer(place)?.as_str());
-    let text = String::from_utf8_lossy(&body[..body.len().min(MAX_REASON)]);
-    message.unwrap_or_else(|| text.trim()).chars().take(MAX_REASON).collect()
+    let text = String::from_utf8_lossy(body);
+    message.unwrap_or_else(|| text.trim()).to_owned()
 }
 
 #[cfg(test)]
@@ -388,6 +389,26 @@ mod tests {
             assert!(matches!(error, RemoteError::Refused { .. }), "{error:?}");
             assert!(error.to_string().ends_with(status), "{error}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_secret_that_the_bound_of_a_reason_cuts_is_not_shown() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let reach = Reach::public().with_host("127.0.0.1".parse().unwrap());
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let connection = Connection::at(&url, &reach).unwrap();
+        let connection = connection.with_header("authorization", "Bearer a-long-secret-value").unwrap();
+        let body = format!("{} a-long-secret-value", "x".repeat(MAX_REASON - 10));
+        let answer = format!("HTTP/1.1 403 Forbidden\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+        let serve = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let _ = stream.read(&mut [0; 4096]).await.unwrap();
+            stream.write_all(answer.as_bytes()).await.unwrap();
+        };
+        let place = connection.url(&["x"]);
+        let sent = connection.send(Method::POST, &place, None, &[], Repeat::Unsafe);
+        let error = tokio::join!(sent, serve).0.unwrap_err().to_string();
+        assert!(error.contains("xxx") && !error.contains("a-long"), "{error}");
     }
 
     #[test]

@@ -85,10 +85,7 @@ impl Declared for LangGraphAgent {
 #[async_trait]
 impl RemoteAgent for LangGraphAgent {
     async fn begin(&self, turn: RemoteTurn) -> Result<BegunTurn, RemoteError> {
-        if turn.plan_mode {
-            let what = "LangGraph's API can't hold an agent to reading, so it is not asked in plan mode";
-            return Err(RemoteError::refused(what));
-        }
+        turn.check_plan_mode("LangGraph's API")?;
         Driver::begin(self.server(&turn).await?, turn).await
     }
 

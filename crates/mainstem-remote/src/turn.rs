@@ -5,7 +5,7 @@ mod cancel;
 
 use std::{future::pending, panic::AssertUnwindSafe, pin::Pin, sync::Arc, time::Duration};
 
-use futures_util::{FutureExt, StreamExt};
+use futures_util::{FutureExt, StreamExt, future::Shared};
 use mainstem_event::{ConfirmResult, Decision, Outcome, fold::RecordedTurn};
 use mainstem_message::{ConfirmId, Message, ReplyId, ToolCall};
 use mainstem_react::{AgentError, RunContext, RunOutcome};
@@ -16,7 +16,7 @@ use tokio::{
 };
 
 use self::{
-    answers::Answers,
+    answers::{Answers, Asked, arrived},
     cancel::{Beginning, CancelOnDrop, is_executor, reason, report},
 };
 use crate::{
@@ -104,7 +104,7 @@ async fn follow(
             local = turn.local_event() => match local {
                 LocalEvent::Cancelled => turn.stop(),
                 LocalEvent::OutOfGrace => return Err(AgentError::cancelled(cx)),
-                LocalEvent::Answered => {}
+                LocalEvent::Answered(sent) => sent?,
             },
             event = events.next() => {
                 let event = event.ok_or(RemoteError::Ended)?;
@@ -159,7 +159,8 @@ struct Request {
 enum LocalEvent {
     Cancelled,
     OutOfGrace,
-    Answered,
+    /// An answer was sent.
+    Answered(Result<(), RemoteError>),
 }
 
 impl Turn<'_> {
@@ -181,7 +182,7 @@ impl Turn<'_> {
         tokio::select! {
             biased;
             stop = stop => stop,
-            () = answers.next() => LocalEvent::Answered,
+            sent = answers.next() => LocalEvent::Answered(sent),
         }
     }
 
@@ -193,6 +194,7 @@ impl Turn<'_> {
             if is_executor(&cx).await {
                 report(control.cancel(&reason(&cx)).await);
             }
+            Ok(())
         });
     }
 
@@ -219,10 +221,12 @@ impl Turn<'_> {
                 self.deferred.retain(|request| request.id.as_ref() != Some(&id));
                 self.answers.decided_elsewhere(&id, results);
             }
-            Admitted::Executed { calls } => {
+            Admitted::Executed { results } => {
+                let has_result = |call: &ToolCall| results.iter().any(|one| one.tool_call_id == call.id);
                 for request in self.deferred.iter_mut().filter(|request| request.id.is_none()) {
-                    request.calls.retain(|call| !calls.contains(&call.id));
+                    request.calls.retain(|call| !has_result(call));
                 }
+                results.into_iter().for_each(|result| self.answers.executed_elsewhere(result));
             }
             Admitted::Execute { invocation, calls } => {
                 self.deferred.push(Request { invocation, id: None, calls });
@@ -253,21 +257,26 @@ impl Turn<'_> {
             (self.invocations.context(invocation).clone(), self.control.clone(), id.clone());
         let (decided, elsewhere) = oneshot::channel();
         let answer = async move {
-            if let Some(decision) = decide(&cx, calls, elsewhere).await {
-                report(control.confirm(&request, decision).await);
+            match decide(&cx, calls, elsewhere).await {
+                Some(decision) => arrived(control.confirm(&request, decision).await),
+                None => Ok(()),
             }
         };
-        self.answers.add(invocation, Some((id, decided)), answer);
+        self.answers.add(invocation, Some(Asked::Approval(id, decided)), answer);
     }
 
     /// Lets the caller run calls, and returns their results to the remote.
     fn execute(&mut self, invocation: usize, calls: Vec<ToolCall>) {
         for call in calls {
             let (cx, control) = (self.invocations.context(invocation).clone(), self.control.clone());
-            self.answers.add(invocation, None, async move {
-                let id = call.id.clone();
-                if let Some(output) = Fleet::run_externally(&cx, call).await {
-                    report(control.submit(&id, output).await);
+            let (done, elsewhere) = oneshot::channel();
+            let asked = Asked::Result(call.id.clone(), done);
+            self.answers.add(invocation, Some(asked), async move {
+                let (id, elsewhere) = (call.id.clone(), elsewhere.shared());
+                let output = Fleet::run_externally(&cx, call, given(elsewhere.clone())).await;
+                match output.filter(|_| !matches!(elsewhere.peek(), Some(Ok(_)))) {
+                    Some(output) => arrived(control.submit(&id, output).await),
+                    None => Ok(()),
                 }
             });
         }
@@ -291,18 +300,15 @@ async fn decide(
     calls: Vec<ToolCall>,
     elsewhere: oneshot::Receiver<Vec<ConfirmResult>>,
 ) -> Option<Decision> {
+    if calls.is_empty() {
+        return Some(Decision::Deny("the request names no call".to_owned()));
+    }
     let is_single = calls.len() == 1;
     let elsewhere = elsewhere.shared();
     let mut decision = Decision::Allow;
     for call in calls {
-        let (asked, answered) = (call.clone(), elsewhere.clone());
-        let decided = async move {
-            match answered.await {
-                Ok(results) => decision_about(&asked, &results),
-                // The request is withdrawn with its invocation.
-                Err(_) => pending().await,
-            }
-        };
+        let (asked, answered) = (call.clone(), given(elsewhere.clone()));
+        let decided = async move { decision_about(&asked, &answered.await) };
         let made = Fleet::ask(cx, call, decided).await;
         if matches!(elsewhere.peek(), Some(Ok(_))) {
             continue;
@@ -319,6 +325,14 @@ async fn decide(
     }
     let is_elsewhere = matches!(elsewhere.peek(), Some(Ok(_)));
     (!is_elsewhere).then_some(decision)
+}
+
+/// Waits for what is given elsewhere. A request that is withdrawn with its invocation never is.
+async fn given<T: Clone>(elsewhere: Shared<oneshot::Receiver<T>>) -> T {
+    match elsewhere.await {
+        Ok(given) => given,
+        Err(_) => pending().await,
+    }
 }
 
 /// Returns the decision about a call in the answer to a request.

@@ -181,10 +181,13 @@ impl RunHandle {
         self.cancel.cancel(reason);
     }
 
-    /// Cancels the run for this reason, and the background tasks of the session.
+    /// Cancels the run for this reason, and the background tasks of the session; those go on if the
+    /// run waits in the queue, because then it has started none of them.
     pub fn cancel_with_tasks(&self, reason: CancelReason) {
-        let below = reason.clone().below(&self.session.root_id());
-        self.session.task_set().cancel_below(self.session.id(), &below);
+        if !matches!(self.status(), RunStatus::Queued) {
+            let below = reason.clone().below(&self.session.root_id());
+            self.session.task_set().cancel_below(self.session.id(), &below);
+        }
         self.cancel_because(reason);
     }
 

@@ -9,7 +9,8 @@ use mainstem::{
         agent_protocol::{AgentProtocol, Detail},
         agui::{Agui, Children, Requested},
     },
-    event::{Discarded, FleetState, Origin, Rollup, Timestamp},
+    event::{Discarded, FleetState, Origin, Rollup, RunSettings, Timestamp},
+    message::{ContentBlock, DataSource, Opaque, StopReason, StoredData, ToolCallId, ToolState},
     prelude::*,
 };
 use mainstem_a2a::{Framing, TaskFold, extension::Extension};
@@ -264,6 +265,60 @@ fn wrong(row: &Row, column: usize, part: &str) -> Option<String> {
     let kinds = row.kinds.join(", ");
     (!is_right)
         .then(|| format!("{kinds}, column {column}: {part:?} lacks {missing:?} of {needles:?} in\n{frames}"))
+}
+
+/// What a vendor requires back, the settings of a run and the declaration of an agent are for this
+/// harness alone; a picture that is stored has an address where a protocol shows it.
+#[test]
+fn what_is_for_this_harness_alone_is_in_no_frame() {
+    let block = || "b1".parse().unwrap();
+    let opaque = || Opaque::from_iter([("signature".to_owned(), json!("kept-here"))]);
+    let stored = StoredData::new("ab".repeat(32).parse().unwrap(), 5_000);
+    let picture = ContentBlock::Data {
+        media_type: "image/png".into(),
+        source: DataSource::Stored(stored),
+        opaque: opaque(),
+    };
+    let mut settings = RunSettings::default();
+    settings.user = Some("kept-here".into());
+    let input = Arc::new(Message::new(Role::User, vec![ContentBlock::text("go"), picture.clone()]));
+    let thought = ContentBlock::Thinking { thinking: "Hm.".into(), opaque: opaque() };
+    let call: ToolCallId = "call-1".into();
+    let kinds = [
+        EventKind::agent_start("n", Role::Assistant, vec![input])
+            .with_settings(Arc::new(settings))
+            .with_spec(Arc::new(json!({ "prompt": "kept-here" }))),
+        EventKind::model_call_start("m", 1),
+        EventKind::ThinkingBlockStart { block_id: block() },
+        EventKind::ThinkingBlockEnd { block_id: block(), opaque: opaque(), discarded: false },
+        EventKind::DataBlockStart { block_id: block(), media_type: "image/png".into() },
+        EventKind::DataBlockEnd { block_id: block(), opaque: opaque(), discarded: false },
+        EventKind::ToolCallStart { tool_call_id: call.clone(), tool_call_name: "t".into() },
+        EventKind::ToolCallEnd {
+            tool_call_id: call.clone(),
+            tool_call_name: "t".into(),
+            opaque: opaque(),
+            discarded: false,
+        },
+        EventKind::model_call_end(StopReason::ToolCalls, 1),
+        EventKind::tool_result_start(call.clone(), "t", json!({ "opaque": "of-a-tool" })),
+        EventKind::ToolResultDataDelta { tool_call_id: call.clone(), data: Box::new(picture) },
+        EventKind::tool_result_end(call, "t", ToolState::Success, 1),
+        EventKind::AgentResult { result: Arc::new(Message::new(Role::Assistant, vec![thought])) },
+        EventKind::agent_end(Outcome::Success, Rollup::nothing(), 5),
+    ];
+    // Under its extension, A2A has the events of `/v1`.
+    for column in [0, 2, 3, 4] {
+        let mut encoder = encoder(column, Detail::Verbose);
+        let mut bytes = encoder.begin().to_vec();
+        let events = (1..).zip(kinds.clone()).map(|(seq, kind)| event(seq, false, kind));
+        events.for_each(|event| bytes.extend(encoder.event(&event)));
+        let text = String::from_utf8(bytes).unwrap();
+        assert!(!text.contains("kept-here"), "column {column}: {text}");
+        assert_eq!(text.contains("of-a-tool"), column != 4, "column {column}: {text}");
+        let addresses = text.matches(&format!("/v1/sessions/s/data/{}", "ab".repeat(32))).count();
+        assert!(addresses >= [1, 0, 1, 2, 0][column], "column {column}: {text}");
+    }
 }
 
 #[test]

@@ -13,7 +13,8 @@ use tokio::{net::TcpListener, task::JoinHandle};
 use super::{check_ended, continued};
 use crate::{
     anywhere::TOKEN,
-    restart::{Speaks, Whole, check_asks_again, check_cancel, check_live},
+    restart::{Whole, check_asks_again, check_cancel, check_live},
+    speaks::Speaks,
 };
 
 /// The name of our extension in a card.

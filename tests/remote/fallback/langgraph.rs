@@ -7,7 +7,8 @@ use super::{check_ended, check_unknown, continued};
 use crate::{
     anywhere::serve_with,
     chain::{builder, child_end, events, remote},
-    restart::{Speaks, Whole, check_asks_again, check_cancel, check_live, far},
+    restart::{Whole, check_asks_again, check_cancel, check_live, far},
+    speaks::Speaks,
     support::Spawns,
 };
 

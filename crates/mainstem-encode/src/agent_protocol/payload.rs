@@ -7,7 +7,7 @@ use mainstem_event::{AgentEvent, EventKind};
 use mainstem_message::{ContentBlock, DataSource, Message, Role, ToolCall, ToolResult, Usage};
 use serde_json::{Map, Value, json};
 
-use crate::stored::addressed;
+use crate::foreign::{addressed, public};
 
 /// The member of a payload's metadata with what AgentScope's form has no field for.
 pub const EXTRA: &str = "mainstem";
@@ -16,9 +16,8 @@ pub const EXTRA: &str = "mainstem";
 /// the kind follows.
 pub const PREFIX: &str = "mainstem.";
 
-/// What is not a field of a kind in our JSON, or does not leave this process: what vendors require
-/// back, and the settings and the spec of an agent.
-const OTHER_FIELDS: [&str; 13] = [
+/// What is not a field of a kind in our JSON, or does not leave this process.
+const OTHER_FIELDS: [&str; 10] = [
     "seq",
     "id",
     "sessionId",
@@ -28,9 +27,6 @@ const OTHER_FIELDS: [&str; 13] = [
     "rootId",
     "replyId",
     "metadata",
-    "opaque",
-    "settings",
-    "spec",
     "specVersion",
 ];
 
@@ -111,8 +107,8 @@ impl Form {
 
     /// The fields of a kind, and its type, in our JSON.
     fn own(event: &AgentEvent) -> Self {
-        let fields = match serde_json::to_value(event) {
-            Ok(Value::Object(mut fields)) => {
+        let fields = match public(event) {
+            Value::Object(mut fields) => {
                 fields.retain(|name, _| !OTHER_FIELDS.contains(&&**name));
                 fields
             }

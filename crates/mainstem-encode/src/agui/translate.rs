@@ -9,7 +9,7 @@ use super::{
     questions::tool_call_id,
     wire::{Body, SubagentOutcome, custom, origin},
 };
-use crate::stored::addressed;
+use crate::foreign::addressed;
 
 impl Agui {
     pub(super) fn translate(&mut self, event: &AgentEvent) {

@@ -7,6 +7,8 @@ use mainstem_sse::Frame;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use crate::foreign;
+
 /// The version of the protocol.
 pub const VERSION: &str = "1.0";
 
@@ -278,7 +280,7 @@ pub(super) fn origin(event: &AgentEvent) -> Value {
 
 /// Returns an event as a custom one: the name of its kind in small letters, and its fields.
 pub(super) fn custom(event: &AgentEvent) -> (String, Value) {
-    let mut value = json!(event.without_spec());
+    let mut value = foreign::public(event);
     if let Some(fields) = value.as_object_mut() {
         let envelope = [
             "type",

@@ -1,7 +1,10 @@
 //! Messages as LangChain writes them in JSON.
 
+use mainstem_event::AgentEvent;
 use mainstem_message::{ContentBlock, DataSource, Message, Role, StopReason, Usage};
 use serde_json::{Map, Value, json};
+
+use crate::foreign::addressed;
 
 /// The tool that spawns an agent, and its name for clients, which know subagents by it.
 const SPAWN: &str = "agent_spawn";
@@ -174,9 +177,10 @@ pub(super) fn result(id: &str, call: &str, name: &str, content: Value, is_error:
 }
 
 /// Returns a message of the system or the user.
-pub(super) fn said(id: &str, name: Option<&str>, message: &Message) -> Value {
+pub(super) fn said(id: &str, name: Option<&str>, message: &Message, event: &AgentEvent) -> Value {
     let kind = if message.role == Role::System { "system" } else { "human" };
-    let blocks: Vec<_> = message.content.iter().filter_map(block).collect();
+    let blocks = message.content.iter().filter_map(|one| block(&addressed(one, event)));
+    let blocks: Vec<_> = blocks.collect();
     let is_text = message.content.iter().all(|block| block.as_text().is_some());
     let content = if is_text { message.text().into() } else { Value::Array(blocks) };
     json!({

@@ -7,7 +7,7 @@ use mainstem_message::{DataSource, Message, ToolState};
 use serde_json::{Value, json};
 
 use super::messages::{self, Answer, Call};
-use crate::stored::addressed;
+use crate::foreign::addressed;
 
 /// What an event says.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,7 +94,7 @@ impl Speaker {
             AgentEnd { .. } => self.end(),
             HintBlock { block_id, hint_source, hint } => {
                 let id = format!("{}-{block_id}", reply(event));
-                let message = messages::said(&id, Some(hint_source), &Message::user(hint.as_str()));
+                let message = messages::said(&id, Some(hint_source), &Message::user(hint.as_str()), event);
                 vec![Said::Whole { node: HINT, message }]
             }
             kind => self.result(event, kind),
@@ -228,7 +228,7 @@ impl Speaker {
 
 fn input_of(event: &AgentEvent, place: usize, message: &Message) -> Value {
     let id = message.id.as_ref().map(ToString::to_string);
-    messages::said(&id.unwrap_or_else(|| format!("{}-input-{place}", reply(event))), None, message)
+    messages::said(&id.unwrap_or_else(|| format!("{}-input-{place}", reply(event))), None, message, event)
 }
 
 fn reply(event: &AgentEvent) -> &str {

@@ -18,7 +18,10 @@ use super::{
     reading::{Reading, TooMany},
     wire::{Streamed, Wire},
 };
-use crate::{RemoteError, RemoteEvent, http::Frames};
+use crate::{
+    RemoteError, RemoteEvent,
+    http::{Frames, Repeat},
+};
 
 /// How often the state of a task is requested that is not streamed: at first, and at last.
 const FIRST_POLL: Duration = Duration::from_millis(250);
@@ -140,7 +143,10 @@ impl Driver {
                     sleep(*after).await;
                     Next::Poll
                 }
-                Source::Answer => std::future::pending().await,
+                Source::Answer => {
+                    sleep(LAST_POLL).await;
+                    Next::Look
+                }
             }
         };
         let next = tokio::select! {
@@ -159,6 +165,7 @@ impl Driver {
             Next::Frame(None) => self.lose(RemoteError::Ended)?,
             Next::Again => self.subscribe().await?,
             Next::Poll => self.poll().await?,
+            Next::Look => self.look().await?,
         }
         if self.reading.is_abandoned()
             && let Some(task) = self.reading.task()
@@ -184,10 +191,10 @@ impl Driver {
     /// Sends a message, whose answer is read from now on.
     async fn send(&mut self, message: Message) -> Result<(), RemoteError> {
         if self.wire.is_streaming() {
-            let streamed = self.wire.stream(message).await?;
+            let streamed = self.wire.stream(message, Repeat::Unsafe).await?;
             return self.read(streamed);
         }
-        self.take(match self.wire.send(message).await? {
+        self.take(match self.wire.send(message, Repeat::Unsafe).await? {
             SendMessageResponse::Task(task) => StreamResponse::Task(task),
             SendMessageResponse::Message(message) => StreamResponse::Message(message),
         })?;
@@ -273,6 +280,21 @@ impl Driver {
         }
     }
 
+    /// Looks whether the task still waits for an answer: another client may have given it.
+    async fn look(&mut self) -> Result<(), RemoteError> {
+        let task = self.reading.task().unwrap_or_default().to_owned();
+        match self.wire.get(&task).await {
+            Ok(state) => self.take(StreamResponse::Task(state))?,
+            // The answer may come when the server is back.
+            Err(error) => tracing::debug!(%error, "can't read the state of a task that waits"),
+        }
+        if !self.reading.is_waiting() {
+            self.losses.forget();
+            self.source = if self.wire.is_streaming() { Source::Lost } else { Source::Poll(FIRST_POLL) };
+        }
+        Ok(())
+    }
+
     /// Requests the task's state.
     async fn poll(&mut self) -> Result<(), RemoteError> {
         let task = self.reading.task().unwrap_or_default().to_owned();
@@ -294,4 +316,5 @@ enum Next {
     Frame(Option<Result<SseEvent, SseError<reqwest::Error>>>),
     Again,
     Poll,
+    Look,
 }

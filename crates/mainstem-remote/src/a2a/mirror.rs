@@ -25,7 +25,10 @@ use super::{
     remote_id::RemoteId,
     wire::{Streamed, Wire},
 };
-use crate::{RemoteControl, RemoteError, RemoteEvent, http::Frames};
+use crate::{
+    RemoteControl, RemoteError, RemoteEvent,
+    http::{Frames, Repeat},
+};
 
 /// A turn at such a server.
 pub(super) struct Mirror {
@@ -40,15 +43,23 @@ pub(super) struct Mirror {
 }
 
 impl Mirror {
-    /// Sends the message that begins a turn, and reads the first frame, which has the task's id.
+    /// Sends the message that begins a turn, and reads the first frame, which has the task's id. It
+    /// is sent again if the stream is cut before that: a server of ours begins one task for it.
     pub(super) async fn begin(wire: Wire, message: Message) -> Result<Self, RemoteError> {
-        let streamed = wire.stream(message).await?;
         let mut mirror = Self::new(wire);
-        mirror.read(streamed)?;
-        mirror.step().await?;
-        match mirror.task.get() {
-            Some(_) => Ok(mirror),
-            None => Err(mirror.wire.connection().invalid("the stream does not begin with a task")),
+        loop {
+            sleep(mirror.losses.pause()).await;
+            let streamed = mirror.wire.stream(message.clone(), Repeat::Safe).await?;
+            mirror.read(streamed)?;
+            if mirror.frames.is_some() {
+                mirror.step().await?;
+            }
+            if mirror.task.get().is_some() {
+                return Ok(mirror);
+            }
+            if mirror.frames.is_some() {
+                return Err(mirror.wire.connection().invalid("the stream does not begin with a task"));
+            }
         }
     }
 
@@ -172,9 +183,10 @@ pub(super) struct MirrorControl {
 }
 
 impl MirrorControl {
+    /// Sends an answer; the server refuses a second one to the same request.
     async fn answer(&self, part: Part) -> Result<(), RemoteError> {
         let message = Message { task_id: self.task.get().cloned(), ..Message::new(Role::User, vec![part]) };
-        self.wire.send(message).await.map(drop)
+        self.wire.send(message, Repeat::Safe).await.map(drop)
     }
 }
 

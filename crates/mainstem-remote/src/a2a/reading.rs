@@ -16,7 +16,7 @@ use mainstem_a2a::sdk::{
     TaskStatus,
 };
 use mainstem_event::{Decision, EventKind, Outcome, fold::RecordedInvocation};
-use mainstem_message::{ConfirmId, Failure, ToolCallId, ToolState};
+use mainstem_message::{ConfirmId, ContentBlock, Failure, ToolCall, ToolCallId, ToolResult, ToolState};
 use sha2::{Digest as _, Sha256};
 
 use self::{artifacts::Artifacts, recorded::Recorded};
@@ -88,6 +88,13 @@ impl Reading {
             abandoned: false,
             recorded: Recorded::default(),
         }
+    }
+
+    /// Begins the reading of a turn whose task is known.
+    pub(super) fn begun(name: &str, task: String) -> Self {
+        let mut reading = Self::new(name);
+        reading.name(task);
+        reading
     }
 
     /// Goes on with a turn behind what another process has recorded of it.
@@ -396,11 +403,17 @@ impl Reading {
     /// The task goes on: another client has answered.
     fn withdraw(&mut self) {
         for ask in std::mem::take(&mut self.asks) {
-            if let Some(id) = ask.confirm() {
-                let (confirm_id, confirm_results) = (id.clone(), Vec::new());
-                self.out.other(EventKind::UserConfirmResult { confirm_id, confirm_results });
-            }
+            let kind = match ask.confirm() {
+                Some(id) => {
+                    EventKind::UserConfirmResult { confirm_id: id.clone(), confirm_results: Vec::new() }
+                }
+                None => EventKind::ExternalExecutionResult {
+                    tool_results: ask.calls.into_iter().map(given).collect(),
+                },
+            };
+            self.out.other(kind);
         }
+        self.answers.clear();
     }
 
     /// Takes in a person's decision.
@@ -443,6 +456,12 @@ impl Reading {
             self.out.end_result(&call.id, state);
         }
     }
+}
+
+/// Returns the result of a call that another client has given.
+fn given(ToolCall { id, name, .. }: ToolCall) -> ToolResult {
+    let content = vec![ContentBlock::text("another client has given the result")];
+    ToolResult { tool_call_id: id, name, content, state: ToolState::Success }
 }
 
 /// Returns the text that stands for a part: a link for a URL, and an empty text for a file that is

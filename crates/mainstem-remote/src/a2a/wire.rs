@@ -58,15 +58,19 @@ impl Wire {
     }
 
     /// Sends a message, and returns the stream of its task.
-    pub(super) async fn stream(&self, message: Message) -> Result<Streamed, RemoteError> {
+    pub(super) async fn stream(&self, message: Message, repeat: Repeat) -> Result<Streamed, RemoteError> {
         let params = self.params(message, None);
         let path = ["message:stream"];
-        let response = self.post(methods::SEND_STREAMING_MESSAGE, &path, params, Repeat::Unsafe).await?;
+        let response = self.post(methods::SEND_STREAMING_MESSAGE, &path, params, repeat).await?;
         self.streamed(response).await
     }
 
     /// Sends a message, and returns its task without waiting for its end.
-    pub(super) async fn send(&self, message: Message) -> Result<SendMessageResponse, RemoteError> {
+    pub(super) async fn send(
+        &self,
+        message: Message,
+        repeat: Repeat,
+    ) -> Result<SendMessageResponse, RemoteError> {
         let returning = SendMessageConfiguration {
             accepted_output_modes: None,
             task_push_notification_config: None,
@@ -74,7 +78,7 @@ impl Wire {
             return_immediately: Some(true),
         };
         let params = self.params(message, Some(returning));
-        let response = self.post(methods::SEND_MESSAGE, &["message:send"], params, Repeat::Unsafe).await?;
+        let response = self.post(methods::SEND_MESSAGE, &["message:send"], params, repeat).await?;
         self.result(self.connection.json(response).await?)
     }
 

@@ -51,6 +51,8 @@ struct Agent {
     media_type: String,
     /// Whether the present answer has data.
     has_data: bool,
+    /// Whether the record has discarded the beginning of the present answer.
+    is_cut: bool,
     /// The answer as the agent's result has it.
     result: Option<String>,
     hints: u32,
@@ -89,11 +91,19 @@ impl TaskFold {
                 last.content.iter().any(|block| matches!(block, ContentBlock::Data { .. }))
             }),
             answer: last.map(|last| last.text()).unwrap_or_default(),
+            is_cut: own.parts.attempt.is_some(),
             // A further hint has an id that none before it had.
             hints: u32::try_from(own.events).unwrap_or(u32::MAX / 2),
             ..Agent::new(Translation::recorded(name, own), 0)
         };
         Self { asked, ..Self::new(name, session, approvals) }
+    }
+
+    /// Sets the number of the last event that is recorded.
+    #[must_use]
+    pub(super) fn behind(mut self, last: u64) -> Self {
+        self.last = last;
+        self
     }
 
     /// Takes in what the agent that was asked says.
@@ -154,7 +164,8 @@ impl TaskFold {
 
     /// Returns `true` if the answer is not known, although the task has succeeded.
     pub(super) fn lacks_answer(&self) -> bool {
-        !self.asked.has_answer() && self.asked.result.as_deref().unwrap_or_default().is_empty()
+        (self.asked.is_cut || !self.asked.has_answer())
+            && self.asked.result.as_deref().unwrap_or_default().is_empty()
     }
 
     /// Ends the task as its status says.
@@ -289,8 +300,8 @@ impl TaskFold {
 
 impl Agent {
     fn new(events: Translation, number: usize) -> Self {
-        let (answer, media_type, has_data, has_begun) = Default::default();
-        Self { events, has_begun, number, answer, media_type, has_data, result: None, hints: 0 }
+        let (answer, media_type, has_data, has_begun, is_cut) = Default::default();
+        Self { events, has_begun, number, answer, media_type, has_data, is_cut, result: None, hints: 0 }
     }
 
     fn start(&mut self, name: &str, input: Vec<Arc<Message>>) {
@@ -432,7 +443,7 @@ impl Agent {
 
     fn forget_answer(&mut self) {
         self.answer.clear();
-        self.has_data = false;
+        (self.has_data, self.is_cut) = (false, false);
     }
 
     fn has_answer(&self) -> bool {

@@ -54,12 +54,23 @@ enum Link {
     Open(Box<Frames>),
     /// The server does not stream.
     Polled,
+    /// The task has ended.
+    Over(Box<Snapshot>),
 }
 
 impl Follow {
     pub(super) fn new(task: Arc<Task>, fold: TaskFold) -> Self {
         let (attempts, ended, events) = Default::default();
         Self { task, fold, link: Link::Closed, attempts, quiet: FIRST_QUIET, ended, events }
+    }
+
+    /// Sets the state from which the task is followed. One that has ended has no further events.
+    #[must_use]
+    pub(super) fn from(mut self, now: Snapshot) -> Self {
+        if is_ended(&now) {
+            self.link = Link::Over(Box::new(now));
+        }
+        self
     }
 
     /// Returns the events of the task, to its end. Dropping the stream closes the connection.
@@ -76,10 +87,14 @@ impl Follow {
             if self.fold.is_over() {
                 return Ok(None);
             }
-            match &self.link {
+            match &mut self.link {
                 Link::Closed => self.open().await?,
                 Link::Open(_) => self.read().await?,
                 Link::Polled => self.poll().await?,
+                Link::Over(now) => {
+                    let now = std::mem::take(&mut **now);
+                    self.end(now).await?;
+                }
             }
             self.events.extend(self.fold.take());
         }
@@ -132,6 +147,11 @@ impl Follow {
         let ended = self.fold.read(&event);
         if self.fold.last() > last {
             (self.attempts, self.quiet) = (0, QUIET);
+            self.events.extend(self.fold.take());
+            // What an event becomes is recorded as a whole if its last part is.
+            if let Some(latest) = self.events.back_mut() {
+                latest.id = Some(event.seq.to_string());
+            }
         }
         match ended {
             Some(snapshot) => self.end(snapshot).await,

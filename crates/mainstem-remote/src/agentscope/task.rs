@@ -39,6 +39,11 @@ impl Task {
         Ok(self.status().await?.continues_sessions == Some(true))
     }
 
+    /// Returns its state, if the server has the task.
+    pub(super) async fn known(&self) -> Result<Option<Snapshot>, RemoteError> {
+        Ok(Some(self.status().await?).filter(|snapshot| !is_unknown(snapshot)))
+    }
+
     /// Begins it. A server that has begun it already, because a response was lost, may refuse the
     /// second request.
     pub(super) async fn submit(&self, task: &Submit) -> Result<(), RemoteError> {
@@ -91,11 +96,22 @@ impl Task {
             let url = self.url(Some("resume"));
             match self.connection.post::<Value>(url, &body, Repeat::Unsafe).await {
                 Err(RemoteError::Refused { .. }) if self.is_running().await? => sleep(wait).await,
+                // A server denies the calls of a later request that an answer does not name.
+                Err(RemoteError::Unreachable { .. }) if !self.waits_for(&body).await? => return Ok(()),
+                Err(RemoteError::Unreachable { .. }) => sleep(wait).await,
                 answered => return answered.map(drop),
             }
             wait *= 2;
         }
         Err(self.connection.invalid("the task does not wait for the approval that it requires"))
+    }
+
+    /// Returns `true` if the task still waits for the approval of a call that an answer is about.
+    async fn waits_for(&self, answer: &Value) -> Result<bool, RemoteError> {
+        let pending = self.status().await?.pending_confirms.unwrap_or_default();
+        let decisions = answer["decisions"].as_array().into_iter().flatten();
+        let mut calls = decisions.filter_map(|decision| decision["toolCallId"].as_str());
+        Ok(calls.any(|call| pending.iter().any(|one| one.tool_call_id == call)))
     }
 
     async fn is_running(&self) -> Result<bool, RemoteError> {

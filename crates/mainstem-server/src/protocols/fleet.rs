@@ -96,7 +96,7 @@ async fn cancel(
     let run = app.run(&caller, &id).await?;
     let is_active = run.handle().is_some() && !run.is_over();
     if let Some(run) = run.handle() {
-        run.cancel_because(CancelReason::user("the request was cancelled"));
+        run.cancel_with_tasks(CancelReason::user("the request was cancelled"));
     }
     Ok(Json(json!({ "request_id": id, "cancelled": is_active })))
 }

@@ -47,15 +47,28 @@ impl Member {
         request.decision.clone().unwrap_or_else(|| Decision::Deny(STOPPED.to_owned()))
     }
 
-    /// Has a call run by the caller; `None` if the agent is stopped first.
-    pub(crate) async fn run_externally(&self, cx: &RunContext, call: ToolCall) -> Option<ToolOutput> {
+    /// Has a call run by the caller, unless it is run elsewhere first; `None` if the agent is
+    /// stopped first.
+    pub(crate) async fn run_externally(
+        &self,
+        cx: &RunContext,
+        call: ToolCall,
+        elsewhere: impl Future<Output = ToolOutput> + Send,
+    ) -> Option<ToolOutput> {
         if !self.options.is_attended {
             return Some(ToolOutput::failed("this tool is run by the caller, and the run is unattended"));
         }
         let approvals = &self.fleet.approvals;
         let done = approvals.request_result(&call.id);
         cx.emit(EventKind::require_external_execution(vec![call.clone()]));
-        let output = self.until_answered(cx, async { done.await.ok() }).await;
+        let output = async {
+            tokio::select! {
+                biased;
+                here = done => here.ok(),
+                elsewhere = elsewhere => Some(elsewhere),
+            }
+        };
+        let output = self.until_answered(cx, output).await;
         approvals.forget_closed();
         let output = cx.bounded(output?).await;
         let (content, state) = output.clone().into_parts();

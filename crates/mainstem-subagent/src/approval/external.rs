@@ -54,7 +54,7 @@ impl Tool for ExternalTool {
     async fn call(&self, cx: &ToolContext, arguments: Value) -> Result<ToolOutput, ToolError> {
         let call = ToolCall::new(cx.call_id().clone(), &*self.spec.name, arguments.to_string());
         let (cx, member) = Member::of_call(cx)?;
-        let output = member.run_externally(cx, call).await;
+        let output = member.run_externally(cx, call, std::future::pending()).await;
         output.ok_or_else(|| ToolError::new("stopped before the caller had a result"))
     }
 }

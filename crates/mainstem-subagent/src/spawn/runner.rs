@@ -139,9 +139,13 @@ impl Fleet {
     }
 
     /// Has a call of an agent that runs elsewhere run by the caller of the session, if the agent's
-    /// declaration names the tool in `tools`; `None` if the agent is stopped first. Rules apply as
-    /// for a tool that is declared here.
-    pub async fn run_externally(cx: &RunContext, call: ToolCall) -> Option<ToolOutput> {
+    /// declaration names the tool in `tools`, unless it is run elsewhere first; `None` if the agent
+    /// is stopped first. Rules apply as for a tool that is declared here.
+    pub async fn run_externally(
+        cx: &RunContext,
+        call: ToolCall,
+        elsewhere: impl Future<Output = ToolOutput> + Send,
+    ) -> Option<ToolOutput> {
         let failed = |why: String| Some(ToolOutput::failed(why));
         let member = match Member::of(cx) {
             Ok(member) => member,
@@ -154,8 +158,14 @@ impl Fleet {
                 call.name
             ));
         }
-        match member.pass(cx, call).await {
-            Ok(call) => member.run_externally(cx, call).await,
+        let mut elsewhere = std::pin::pin!(elsewhere);
+        let passed = tokio::select! {
+            biased;
+            passed = member.pass(cx, call) => passed,
+            output = &mut elsewhere => return Some(output),
+        };
+        match passed {
+            Ok(call) => member.run_externally(cx, call, elsewhere).await,
             Err(reason) => failed(reason),
         }
     }

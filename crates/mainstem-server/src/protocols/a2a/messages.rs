@@ -97,7 +97,10 @@ async fn begin(call: &Call, request: SendMessageRequest, shown: Shown) -> Result
     // A message that is sent again does not begin a second task. This needs a context: the id of a
     // message is unique in its context only.
     let key = context.as_ref().map(|context| once(context, &message.message_id));
-    let digest = Digest::of(&message.message_id, &serde_json::to_vec(&message).unwrap_or_default());
+    // Its metadata has another order each time.
+    let mut body = serde_json::to_value(&message).unwrap_or_default();
+    body.sort_all_objects();
+    let digest = Digest::of(&message.message_id, body.to_string().as_bytes());
     let run = new_run(call, input.clone(), metadata.unwrap_or_default(), tenant)?;
     let session = context.unwrap_or_else(new_context_id);
     let is_read = shown != Shown::AtOnce;

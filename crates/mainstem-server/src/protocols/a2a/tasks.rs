@@ -86,13 +86,13 @@ pub(super) async fn get_by_id(call: &Call, id: &str, length: Option<i32>) -> Res
     Ok(Answer::json(fold(&run, None).await.0.task(history)))
 }
 
-/// `CancelTask`.
+/// `CancelTask`: with all that the task has started in the background.
 pub(super) async fn cancel(call: &Call, id: &str) -> Result<Answer, Refusal> {
     let run = call.app.run(&call.caller, id).await?;
     let (mut fold, mut cursor) = fold(&run, None).await;
     let handle = run.handle().filter(|_| !fold.is_over());
     let handle = handle.ok_or_else(|| A2AError::task_not_cancelable(id))?;
-    handle.cancel_because(CancelReason::user("over A2A"));
+    handle.cancel_with_tasks(CancelReason::user("over A2A"));
     call.caller.release_permit();
     let ended = async {
         while !fold.is_over() {

@@ -171,7 +171,7 @@ pub(super) async fn cancel(
         return Err(wrong("action \"rollback\" is not supported; use \"interrupt\""));
     }
     if let Some(handle) = run.handle() {
-        handle.cancel_because(CancelReason::user("over HTTP"));
+        handle.cancel_with_tasks(CancelReason::user("over HTTP"));
         if is_set(&parameters, "wait") {
             caller.release_permit();
             // The run ends later if this takes longer.

@@ -3,7 +3,7 @@
 use std::{fmt, sync::OnceLock, time::Duration};
 
 use mainstem_a2a::sdk::{AuthenticationInfo, TaskPushNotificationConfig};
-use mainstem_outbound::{Reach, builder};
+use mainstem_outbound::{OutOfReach, Reach, builder};
 use reqwest::{
     Client, Url,
     header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
@@ -111,7 +111,10 @@ impl Webhook {
 
 /// Returns `true` if another attempt would fail in the same way.
 fn is_final(error: &reqwest::Error) -> bool {
-    error.status().is_some_and(|status| status.is_client_error() && !matches!(status.as_u16(), 408 | 429))
+    OutOfReach::is_cause_of(error)
+        || error
+            .status()
+            .is_some_and(|status| status.is_client_error() && !matches!(status.as_u16(), 408 | 429))
 }
 
 fn headers(config: &TaskPushNotificationConfig) -> Result<HeaderMap, String> {
@@ -135,5 +138,27 @@ fn headers(config: &TaskPushNotificationConfig) -> Result<HeaderMap, String> {
 impl fmt::Debug for Webhook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Webhook").field("host", &self.url.host_str()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Addresses that only their names hide.
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_name_that_leads_to_a_private_address_is_not_posted_to() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://localhost:{}/hook", listener.local_addr().unwrap().port());
+        let config = |url: &str| {
+            serde_json::from_value(serde_json::json!({ "id": "1", "taskId": "t", "url": url })).unwrap()
+        };
+        let poster = Poster::new(Reach::public());
+        let refused = Webhook::new(config("http://127.0.0.1/hook"), &poster).unwrap_err();
+        assert_eq!(refused, "`url` is out of reach: 127.0.0.1 is not public");
+        let webhook = Webhook::new(config(&url), &poster).unwrap();
+        let error = webhook.client.post(webhook.url.clone()).send().await.unwrap_err();
+        assert!(OutOfReach::is_cause_of(&error) && is_final(&error), "{error:?}");
     }
 }
