@@ -19,6 +19,7 @@ use crate::{
 
 const DOCKERFILE: &str = "deploy/Dockerfile";
 const COMPOSE: &str = "deploy/compose.yaml";
+const TWO_MACHINES: &str = "docs/examples/two-machines/compose.yaml";
 const KUBERNETES: &str = "deploy/kubernetes.yaml";
 
 const INSTALL: &str =
@@ -56,9 +57,7 @@ pub(crate) fn run(root: &Path, slow: bool) -> Result<()> {
 /// Checks what Docker Compose and Kubernetes are given: the files against their schemas, and the
 /// commands of our image in them against the command line.
 fn manifests(root: &Path, tools: &Path) -> Result<()> {
-    let mut compose = program(root, tools.join("docker-compose"));
-    let compose = output(compose.args(["-f", COMPOSE, "config", "--format", "json"]))?;
-    let compose: Value = serde_json::from_str(&compose).context(COMPOSE)?;
+    let compose = composed(root, tools, COMPOSE)?;
     exec(program(root, tools.join("kubernetes-validate")).args(["--strict", "--quiet", KUBERNETES]))?;
     let to_json = "import json, sys, yaml; print(json.dumps(list(yaml.safe_load_all(open(sys.argv[1])))))";
     let kubernetes = output(program(root, tools.join("python")).args(["-c", to_json, KUBERNETES]))?;
@@ -78,8 +77,23 @@ fn manifests(root: &Path, tools: &Path) -> Result<()> {
         // Arguments that are not understood are refused before the help is shown.
         output(program(root, &binary).args(&arguments).arg("--help")).with_context(|| arguments.join(" "))?;
     }
+    for (name, service) in composed(root, tools, TWO_MACHINES)?["services"].as_object().into_iter().flatten()
+    {
+        let script = service["command"][2].as_str().unwrap_or_default().replace("$$", "$");
+        let (_, arguments) =
+            script.split_once("exec mainstem ").with_context(|| format!("{name}: {script}"))?;
+        let script = format!("exec {} {arguments} --help", binary.display());
+        output(program(root, "sh").args(["-c", &script])).with_context(|| script)?;
+    }
     println!("manifests: valid, and their commands are understood");
     Ok(())
+}
+
+/// Returns what Docker Compose makes of a file.
+fn composed(root: &Path, tools: &Path, file: &str) -> Result<Value> {
+    let mut compose = program(root, tools.join("docker-compose"));
+    let composed = output(compose.args(["-f", file, "config", "--format", "json"]))?;
+    serde_json::from_str(&composed).context(file.to_owned())
 }
 
 /// Makes the Debian package.

@@ -301,12 +301,16 @@ fn is_message(kind: &EventKind) -> bool {
         kind,
         TextBlockStart { .. }
             | TextBlockDelta { .. }
+            | TextBlockEnd { .. }
             | ThinkingBlockStart { .. }
             | ThinkingBlockDelta { .. }
+            | ThinkingBlockEnd { .. }
             | DataBlockStart { .. }
             | DataBlockDelta { .. }
+            | DataBlockEnd { .. }
             | ToolCallStart { .. }
             | ToolCallDelta { .. }
+            | ToolCallEnd { .. }
             | RequireUserConfirm { .. }
             | HintBlock { .. }
     )

@@ -145,7 +145,8 @@ pub trait RemoteControl: Send + Sync + 'static {
     /// Answers a request for approval.
     ///
     /// # Errors
-    /// As [`cancel`](Self::cancel), or the request was answered before.
+    /// As [`cancel`](Self::cancel), or the request was answered before. A remote that can't be
+    /// reached ends the turn; one that refuses the answer does not.
     async fn confirm(&self, id: &ConfirmId, decision: Decision) -> Result<(), RemoteError>;
 
     /// Returns the result of a call that the remote lets its caller run.

@@ -343,6 +343,7 @@ fn decision_about(call: &ToolCall, results: &[ConfirmResult]) -> Decision {
             Decision::AllowWith(serde_json::from_str(&result.tool_call.arguments).unwrap_or_default())
         }
         Some(ConfirmResult { reason: Some(reason), .. }) => Decision::Deny(reason.clone()),
-        _ => Decision::Deny("it was denied at the remote".to_owned()),
+        Some(_) => Decision::Deny("it was denied at the remote".to_owned()),
+        None => Decision::Deny("another client has answered, and the remote does not say how".to_owned()),
     }
 }

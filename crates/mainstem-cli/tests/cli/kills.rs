@@ -25,8 +25,8 @@ fn serve(journal: &Path) -> (Running, String) {
     (running, url.trim().strip_prefix("http://").unwrap().to_owned())
 }
 
-/// Asks for events as lines; returns those before the end of the connection, up to a number.
-pub(crate) fn read(address: &str, request: &str, body: &str, most: usize) -> Vec<AgentEvent> {
+/// Returns the lines of JSON in the response to a request.
+pub(crate) fn lines(address: &str, request: &str, body: &str) -> impl Iterator<Item = String> {
     let mut stream = TcpStream::connect(address).unwrap();
     write!(
         stream,
@@ -37,7 +37,12 @@ pub(crate) fn read(address: &str, request: &str, body: &str, most: usize) -> Vec
     .unwrap();
     // The sizes of chunks stand on lines of their own; a chunk holds whole events.
     let lines = BufReader::new(stream).lines().map_while(Result::ok);
-    let events = lines.filter(|line| line.starts_with('{')).map(|line| serde_json::from_str(&line).unwrap());
+    lines.filter(|line| line.starts_with('{'))
+}
+
+/// Asks for events as lines; returns those before the end of the connection, up to a number.
+pub(crate) fn read(address: &str, request: &str, body: &str, most: usize) -> Vec<AgentEvent> {
+    let events = lines(address, request, body).map(|line| serde_json::from_str(&line).unwrap());
     events.take(most).collect()
 }
 

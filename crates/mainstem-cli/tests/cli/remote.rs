@@ -5,7 +5,7 @@ use mainstem_testing::{laws, render};
 use serde_json::json;
 
 use crate::{
-    kills::read,
+    kills::{lines, read},
     server::{Server, Step},
     support::{Cli, Running, events, mainstem},
 };
@@ -71,6 +71,36 @@ fn the_fleet_of_another_process_is_in_the_stream() {
     assert!(deepest >= Some(2), "the demo has agents below its own:\n{}", render(&events));
     assert!(end_of(&events, "far").to_string().starts_with("AGENT_END success"), "{}", render(&events));
     assert!(!done.stdout.contains(TOKEN) && !done.stderr.contains(TOKEN), "{done:?}");
+}
+
+#[test]
+fn three_processes_are_one_stream_and_a_cancel_stops_the_last_within_a_second() {
+    let (model, (_third, third)) = (model(), serve("--demo-pace 0.3"));
+    let line = "serve -m openai:m --no-files --bind 127.0.0.1:0 --log off --token-file tokens --trust";
+    let (_second, second) = start(run_at(&model, &third, &format!("{line} --remote-host 127.0.0.1")));
+    let mut first = run(&model, &second, "--trust --remote-host 127.0.0.1").start();
+    let mut seen = Vec::new();
+    while !seen.iter().any(|event: &AgentEvent| event.depth() == 3) {
+        seen.push(first.event());
+    }
+    let active = || -> usize {
+        let address = third.trim_start_matches("http://");
+        let sessions: String = lines(address, "GET /v1/sessions", "").collect();
+        sessions.matches("\"state\":\"running\"").count()
+    };
+    assert_eq!(active(), 1, "the demo leads there");
+    first.signal("INT");
+    let began = std::time::Instant::now();
+    while active() > 0 {
+        assert!(began.elapsed().as_secs_f64() < 1.0, "the third goes on");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let done = first.done();
+    seen.extend(events(&done.stdout));
+    laws(&seen).unwrap_or_else(|error| panic!("{error}\n{}", render(&seen)));
+    let ends = seen.iter().filter(|event| matches!(event.kind, EventKind::AgentEnd { .. })).count();
+    let starts = seen.iter().filter(|event| matches!(event.kind, EventKind::AgentStart { .. })).count();
+    assert_eq!((ends, done.code), (starts, Some(130)), "{}", render(&seen));
 }
 
 #[test]

@@ -21,6 +21,9 @@ use crate::{
     http::{Frames, INTERVAL, RETRIES},
 };
 
+/// How often a graph that asks is looked at: another client may answer.
+const LOOK: Duration = Duration::from_secs(5);
+
 /// How long a stream may have no frame before the run is asked whether it goes on.
 const SILENCE: Duration = Duration::from_secs(90);
 
@@ -264,8 +267,8 @@ impl Driver {
     }
 
     async fn await_answer(&mut self) -> Result<(), RemoteError> {
-        let answer = self.answers.recv().await.unwrap_or(Answer::Cancelled);
-        match answer {
+        let Ok(answer) = timeout(LOOK, self.answers.recv()).await else { return self.look().await };
+        match answer.unwrap_or(Answer::Cancelled) {
             Answer::Decided(id, decision) => match self.graph.answer(&id, decision) {
                 Some(value) => self.begin_run(Some(value)).await,
                 None => Ok(()),
@@ -277,6 +280,38 @@ impl Driver {
             }
         }
     }
+
+    /// Goes on with the latest run if another client has answered.
+    async fn look(&mut self) -> Result<(), RemoteError> {
+        match resumed(&self.server, &self.shared.run()).await {
+            Ok(Some(run)) => {
+                self.graph.answered_elsewhere();
+                if run != self.shared.run() {
+                    self.graph.begin_run(&run);
+                    self.cursor = Cursor::default();
+                    self.shared.with(|status| status.run = run);
+                }
+                (self.losses, self.has_read) = (0, false);
+                self.phase = Phase::Lost(RemoteError::Ended);
+            }
+            Ok(None) => {}
+            // The answer may come when the server is back.
+            Err(error) => tracing::debug!(%error, "can't read the state of a thread that waits"),
+        }
+        Ok(())
+    }
+}
+
+/// Returns the run in which a thread goes on that waits for an answer in this run; `None` if it
+/// still waits.
+async fn resumed(server: &Server, run: &str) -> Result<Option<String>, RemoteError> {
+    let Some(latest) = server.latest().await? else { return Ok(None) };
+    if latest.run_id == run && latest.is_over() {
+        let state = server.state().await?;
+        let waits = state.tasks.iter().any(|task| !task.interrupts.is_empty());
+        return Ok((!waits).then_some(latest.run_id));
+    }
+    Ok(Some(latest.run_id))
 }
 
 /// Returns `true` for frames whose events are shown as they come, and not as a part of a message.

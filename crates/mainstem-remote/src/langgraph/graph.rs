@@ -55,6 +55,8 @@ pub(super) struct Graph {
     calls: HashMap<String, ToolCallId>,
     interrupts: Vec<(usize, Interrupt)>,
     questions: Questions,
+    /// The interrupts of this run that another client has answered.
+    answered: Vec<String>,
     failed: Option<Failed>,
     events: Vec<RemoteEvent>,
     /// The run and the frame that is read.
@@ -91,7 +93,7 @@ impl Graph {
         let (task, cause, source, failure) = Default::default();
         let root = Agent { speaker, parent: ROOT, task, cause, source, failure };
         let (places, inputs, calls) = Default::default();
-        let (interrupts, questions, failed) = Default::default();
+        let (interrupts, questions, answered, failed) = Default::default();
         let (run, frame, recorded) = Default::default();
         Self {
             turn,
@@ -102,6 +104,7 @@ impl Graph {
             calls,
             interrupts,
             questions,
+            answered,
             failed,
             events: Vec::new(),
             run,
@@ -114,6 +117,7 @@ impl Graph {
     pub(super) fn set_run(&mut self, run: &str) {
         self.run = run.to_owned();
         self.frame.clear();
+        self.answered.clear();
     }
 
     /// Tells that a run has begun: a later process finds it by the event.
@@ -244,6 +248,9 @@ impl Graph {
 
     /// Notes an interrupt, at the innermost graph that tells it.
     fn interrupt(&mut self, at: usize, interrupt: Interrupt) {
+        if self.answered.contains(&interrupt.id) {
+            return;
+        }
         let is_room = self.interrupts.len() < MAX_QUESTIONS;
         match self.interrupts.iter_mut().find(|(_, known)| known.id == interrupt.id) {
             Some((place, _)) => *place = at.max(*place),

@@ -88,6 +88,17 @@ impl Questions {
         self.asked.iter().flat_map(|asked| &asked.ids).all(|id| self.answers.contains_key(id))
     }
 
+    /// Returns the ids of the interrupts.
+    pub(super) fn interrupts(&self) -> impl Iterator<Item = &str> {
+        self.asked.iter().map(|asked| asked.interrupt.id.as_str())
+    }
+
+    /// Returns the ids of those without an answer.
+    pub(super) fn open(&self) -> Vec<ConfirmId> {
+        let ids = self.asked.iter().flat_map(|asked| &asked.ids);
+        ids.filter(|id| !self.answers.contains_key(*id)).cloned().collect()
+    }
+
     /// Returns the decisions, to be told in the results of the calls that stand for questions.
     pub(super) fn decisions(&self) -> impl Iterator<Item = (&ConfirmId, &Decision)> {
         self.answers.iter()

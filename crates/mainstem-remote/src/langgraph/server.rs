@@ -107,7 +107,13 @@ impl Server {
         }
     }
 
-    /// Returns the latest runs of the thread; empty if the server does not know the thread.
+    /// Returns the latest run of the thread.
+    pub(super) async fn latest(&self) -> Result<Option<Run>, RemoteError> {
+        Ok(self.runs().await?.into_iter().next())
+    }
+
+    /// Returns the latest runs of the thread, the latest first. There are none if the server does
+    /// not know the thread.
     async fn runs(&self) -> Result<Vec<Run>, RemoteError> {
         let mut url = self.connection.url(&["threads", &self.thread, "runs"]);
         url.query_pairs_mut().append_pair("limit", MAX_RUNS);

@@ -75,10 +75,12 @@ impl Control {
     /// Sends an answer. If it is lost on the way, what follows the reply sends it again.
     async fn answer(&self, event: Option<Value>) -> Result<(), RemoteError> {
         let Some(event) = event else { return Ok(()) };
-        let sent = self.session.chat(&event).await;
-        if let Err(RemoteError::Unreachable { .. }) = sent {
-            self.questions.lose(event);
+        match self.session.chat(&event).await {
+            Err(RemoteError::Unreachable { .. }) => {
+                self.questions.lose(event);
+                Ok(())
+            }
+            sent => sent,
         }
-        sent
     }
 }

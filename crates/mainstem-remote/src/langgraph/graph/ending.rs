@@ -15,6 +15,9 @@ use super::{
 /// The error of a graph that has taken more steps than it may.
 const TOO_MANY_STEPS: &str = "GraphRecursionError";
 
+/// What the call of a question becomes that another client has answered.
+const ELSEWHERE: &str = "another client has answered";
+
 impl Graph {
     /// Ends the turn, or asks what the graph asks; returns `true` if it asks.
     ///
@@ -69,6 +72,17 @@ impl Graph {
             self.answer_stand_in(id, decision);
         }
         Some(questions.resume())
+    }
+
+    /// Withdraws the questions, because another client has answered.
+    pub(in super::super) fn answered_elsewhere(&mut self) {
+        let next = self.questions.next();
+        let questions = std::mem::replace(&mut self.questions, next);
+        self.answered.extend(questions.interrupts().map(str::to_owned));
+        for id in questions.open() {
+            self.answer_stand_in(&id, &Decision::Deny(ELSEWHERE.to_owned()));
+            self.add(EventKind::UserConfirmResult { confirm_id: id, confirm_results: Vec::new() });
+        }
     }
 
     /// Says what the stream has left out, and what the graph ends with.
