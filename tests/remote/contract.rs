@@ -8,6 +8,7 @@ use crate::{
     anywhere::{serve, serve_with},
     broken,
     chain::remote,
+    fallback,
 };
 
 /// Mainstem's own protocol.
@@ -40,6 +41,11 @@ impl FarSide for AgentScope {
     fn declare(&self, builder: HarnessBuilder, url: &str) -> HarnessBuilder {
         builder.with_subagent(remote(FAR, url).with_protocol(Protocol::AgentScope))
     }
+
+    async fn broken(&self) -> Vec<String> {
+        // Those of AgentScope's own server break the same agent.
+        Vec::new()
+    }
 }
 
 /// Agent2Agent, at our server of it, which has our extension.
@@ -62,6 +68,39 @@ impl FarSide for A2a {
     fn abilities(&self) -> Abilities {
         // Its card.
         Abilities { largest: 2_000, ..Abilities::default() }
+    }
+}
+
+/// Agent2Agent without our extension: a task is artifacts and states.
+struct PlainA2a {
+    has_streams: bool,
+}
+
+#[async_trait]
+impl FarSide for PlainA2a {
+    async fn serve(&self, act: Act) -> String {
+        fallback::a2a::serve(act.harness().build().unwrap(), self.has_streams).await.0
+    }
+
+    fn declare(&self, builder: HarnessBuilder, url: &str) -> HarnessBuilder {
+        builder.with_subagent(broken::a2a::declared(url))
+    }
+
+    async fn broken(&self) -> Vec<String> {
+        // Those with our extension and those without are one list.
+        Vec::new()
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities {
+            thinking: false,
+            tools: false,
+            results: false,
+            nested: false,
+            live: self.has_streams,
+            largest: 2_000,
+            ..Abilities::default()
+        }
     }
 }
 
@@ -104,6 +143,12 @@ async fn the_protocol_of_agentscope_keeps_the_contract() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn agent2agent_keeps_the_contract() {
     check(&A2a).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn agent2agent_without_our_extension_keeps_the_contract() {
+    check(&PlainA2a { has_streams: true }).await;
+    check(&PlainA2a { has_streams: false }).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

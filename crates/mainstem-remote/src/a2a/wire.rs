@@ -14,11 +14,12 @@ use reqwest::{
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use tokio::time::sleep;
 
 use super::card::{Binding, Interface};
 use crate::{
     RemoteError,
-    http::{Connection, Frames, Repeat},
+    http::{Connection, Frames, INTERVAL, RETRIES, Repeat},
 };
 
 /// The most tasks of a context, and messages of a task, in a list.
@@ -83,38 +84,50 @@ impl Wire {
     }
 
     pub(super) async fn get(&self, task: &str) -> Result<Task, RemoteError> {
-        let response = match self.interface.binding {
-            Binding::JsonRpc => self.rpc(methods::GET_TASK, self.task(task), Repeat::Safe).await?,
-            Binding::HttpJson => self.request(Method::GET, &["tasks", task], None, Repeat::Safe).await?,
-        };
-        self.result(self.connection.json(response).await?)
+        self.read(methods::GET_TASK, self.task(task), Method::GET, &self.place(&["tasks", task])).await
     }
 
     /// Returns the tasks of a context, with the beginnings of their histories.
     pub(super) async fn list(&self, context: &str) -> Result<Vec<Task>, RemoteError> {
         let mut params = json!({ "contextId": context, "pageSize": MAX_LISTED, "historyLength": MAX_LISTED });
-        let response = match self.interface.binding {
-            Binding::JsonRpc => {
-                params["tenant"] = json!(self.interface.tenant);
-                self.rpc(methods::LIST_TASKS, params, Repeat::Safe).await?
-            }
-            Binding::HttpJson => {
-                let mut url = self.place(&["tasks"]);
-                let most = MAX_LISTED.to_string();
-                let query = [("contextId", context), ("pageSize", &*most), ("historyLength", &*most)];
-                url.query_pairs_mut().extend_pairs(query);
-                self.send_to(Method::GET, &url, None, &[], Repeat::Safe).await?
-            }
-        };
-        let listed: Value = self.result(self.connection.json(response).await?)?;
+        params["tenant"] = json!(self.interface.tenant);
+        let (mut url, most) = (self.place(&["tasks"]), MAX_LISTED.to_string());
+        let query = [("contextId", context), ("pageSize", &*most), ("historyLength", &*most)];
+        url.query_pairs_mut().extend_pairs(query);
+        let listed: Value = self.read(methods::LIST_TASKS, params, Method::GET, &url).await?;
         let tasks = listed["tasks"].as_array().into_iter().flatten();
         Ok(tasks.filter_map(|task| serde_json::from_value(task.clone()).ok()).collect())
     }
 
     pub(super) async fn cancel(&self, task: &str) -> Result<Task, RemoteError> {
-        let path = ["tasks", &format!("{task}:cancel")];
-        let response = self.post(methods::CANCEL_TASK, &path, self.task(task), Repeat::Safe).await?;
-        self.result(self.connection.json(response).await?)
+        let url = self.place(&["tasks", &format!("{task}:cancel")]);
+        self.read(methods::CANCEL_TASK, self.task(task), Method::POST, &url).await
+    }
+
+    /// Returns the result of an operation that has its effect once: it is requested again if the
+    /// response is cut. HTTP+JSON has its own method and address.
+    async fn read<T: DeserializeOwned>(
+        &self,
+        operation: &str,
+        params: Value,
+        method: Method,
+        url: &Url,
+    ) -> Result<T, RemoteError> {
+        let mut attempt = 0;
+        loop {
+            let response = match self.interface.binding {
+                Binding::JsonRpc => self.rpc(operation, params.clone(), Repeat::Safe).await?,
+                Binding::HttpJson => {
+                    let body = Some(&params).filter(|_| method == Method::POST);
+                    self.send_to(method.clone(), url, body, &[], Repeat::Safe).await?
+                }
+            };
+            match self.connection.json(response).await {
+                Err(RemoteError::Unreachable { .. }) if attempt < RETRIES => attempt += 1,
+                json => return self.result(json?),
+            }
+            sleep(INTERVAL).await;
+        }
     }
 
     /// Returns the stream of a task, which begins with its state.

@@ -50,6 +50,8 @@ pub enum Act {
 pub struct Abilities {
     /// Thinking.
     pub thinking: bool,
+    /// Calls of tools, also those that need no approval.
+    pub tools: bool,
     /// The arguments of calls.
     pub arguments: bool,
     /// The texts of results.
@@ -73,6 +75,7 @@ impl Default for Abilities {
     fn default() -> Self {
         Self {
             thinking: true,
+            tools: true,
             arguments: true,
             results: true,
             nested: true,
