@@ -4,7 +4,7 @@ use std::{convert::Infallible, sync::Arc};
 
 use bytes::Bytes;
 use futures_util::{StreamExt, stream::BoxStream};
-use http::{Request, Response};
+use http::{HeaderValue, Request, Response, header::CONTENT_TYPE};
 use http_body_util::{BodyExt, Full};
 use rmcp::transport::streamable_http_server::{
     StreamableHttpServerConfig, StreamableHttpService, session::never::NeverSessionManager,
@@ -33,7 +33,12 @@ impl AgentServer {
         let handler = move || Ok(Handler { server: server.clone() });
         let sessions = Arc::new(NeverSessionManager::default());
         let service = StreamableHttpService::new(handler, sessions, config);
-        let response = service.handle(request.map(Full::new)).await;
+        let mut response = service.handle(request.map(Full::new)).await;
+        if response.status().is_client_error() {
+            // The SDK writes some of its refusals as texts without a type.
+            let text = HeaderValue::from_static("text/plain; charset=utf-8");
+            response.headers_mut().entry(CONTENT_TYPE).or_insert(text);
+        }
         response.map(|body| body.into_data_stream().boxed())
     }
 }

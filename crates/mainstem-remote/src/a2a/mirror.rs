@@ -30,6 +30,9 @@ use crate::{
     http::{Frames, Repeat},
 };
 
+/// How often a message is sent whose stream is cut before its first frame.
+const BEGINNINGS: u32 = 3;
+
 /// A turn at such a server.
 pub(super) struct Mirror {
     wire: Wire,
@@ -47,7 +50,7 @@ impl Mirror {
     /// is sent again if the stream is cut before that: a server of ours begins one task for it.
     pub(super) async fn begin(wire: Wire, message: Message) -> Result<Self, RemoteError> {
         let mut mirror = Self::new(wire);
-        loop {
+        for _ in 0..BEGINNINGS {
             sleep(mirror.losses.pause()).await;
             let streamed = mirror.wire.stream(message.clone(), Repeat::Safe).await?;
             mirror.read(streamed)?;
@@ -61,6 +64,7 @@ impl Mirror {
                 return Err(mirror.wire.connection().invalid("the stream does not begin with a task"));
             }
         }
+        Err(RemoteError::Ended)
     }
 
     /// Reads the task of a message that may have been sent before: then it begins no other task.
