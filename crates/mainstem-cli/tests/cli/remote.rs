@@ -260,7 +260,7 @@ fn a_task_at_a_remote_goes_on_when_its_server_is_killed_or_replaced() {
 
 #[test]
 fn a_server_is_asked_what_it_says_of_an_agent() {
-    let (_serving, url) = serve("--demo-pace 0 --protocol a2a --allow-agent tester");
+    let (_serving, url) = serve("--demo-pace 0 --protocol a2a,langgraph,agent-protocol --allow-agent tester");
     let with_token = |token: &str, command: &str, url: &str, more: &str| {
         let far = format!(
             "---\ndescription: Compares\nurl: {url}\n{more}headers:\n  Authorization: Bearer ${{FAR_TOKEN}}\n---\n"
@@ -289,7 +289,16 @@ fn a_server_is_asked_what_it_says_of_an_agent() {
     check(&format!("{url}/v1/agents/nemo"), "", "✘ agent far: the server has no agent \"nemo\"");
     check(&url, "protocol: a2a\n", "speaks a2a: ");
     check(&url, "protocol: langgraph\n", "the server does not speak langgraph");
+    check(
+        &format!("{url}/lg/assistants/main"),
+        "protocol: langgraph\n",
+        "speaks langgraph: main, at a LangGraph",
+    );
+    check(&url, "protocol: agentscope\n", "speaks agentscope: its tasks are for far");
     check("http://127.0.0.1:1", "protocol: mainstem\n", "can't be reached");
+    let report = ask("doctor --online -m demo --output json", &url, "");
+    let report: serde_json::Value = serde_json::from_str(&report.stdout).unwrap();
+    assert!(report.to_string().contains("speaks mainstem: main"), "{report}");
     let shown = ask("agents show far --online", &url, "");
     assert!(shown.stdout.contains("\nThe server speaks mainstem: main"), "{shown:?}");
     let shown = ask("agents show far --online --remote-host 127.0.0.1", &url, "");

@@ -100,6 +100,31 @@ async fn a_conversation_belongs_to_its_tenant() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_of_mcp_that_leaves_cancels_its_call() {
+    let Ok(protocol) = "mcp".parse::<Protocol>() else { return };
+    let rig = rig(protocol).await;
+    let (_, path, say) = CONVERSATIONS[2];
+    let request = rig.ask(Method::POST, path).header("accept", "application/json, text/event-stream");
+    let call = request.json(&say("hang")).send();
+    let begun = async {
+        while rig.live_runs() == 0 {
+            tokio::time::sleep(ms(10)).await;
+        }
+    };
+    tokio::select! {
+        answer = async { call.await.unwrap().text().await } => panic!("{answer:?}"),
+        () = begun => {}
+    }
+    for _ in 0..200 {
+        if rig.live_runs() == 0 {
+            return;
+        }
+        tokio::time::sleep(ms(10)).await;
+    }
+    panic!("the run goes on");
+}
+
 /// A client of MCP over HTTP has no way to ask its user.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_needs_approval_is_denied_to_a_client_of_mcp() {
