@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::support::{Folder, Served};
 
-mod fleets;
+pub(crate) mod fleets;
 
 fn spawn(agent: &str, task: &str) -> Turn {
     and_spawn(Turn::new(), agent, json!({ "task": task }))

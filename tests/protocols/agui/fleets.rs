@@ -63,6 +63,17 @@ fn turn(acts: &[Act]) -> Turn {
     })
 }
 
+/// Returns the runs of so many random fleets.
+pub(crate) async fn random(count: usize) -> Vec<Vec<AgentEvent>> {
+    let mut runner = TestRunner::deterministic();
+    let mut all = Vec::new();
+    for _ in 0..count {
+        let scripts = scripts().new_tree(&mut runner).unwrap().current();
+        all.push(recorded(&scripts).await);
+    }
+    all
+}
+
 /// Records a run of a fleet whose questions are answered as soon as they are asked.
 async fn recorded(scripts: &[Vec<Vec<Act>>]) -> Vec<AgentEvent> {
     let names = std::iter::once("main").chain(AGENTS);

@@ -179,28 +179,37 @@ async def refusals() -> None:
 
 
 async def parse() -> None:
-    """Frames of every kind of event, in a file: the parser of the SDK and LangChain's messages read them."""
-    parts, decoder = [], SSEDecoder()
-    for line in Path(url).read_bytes().splitlines():
-        if part := decoder.decode(line):
-            parts.append(part)
+    """Streams of many fleets, each in a file: the parser of the SDK and LangChain's messages read them."""
+    ends, answered = set(), 0
+    for file in sorted(Path(url).iterdir()):
+        parts, decoder = [], SSEDecoder()
+        for line in file.read_bytes().splitlines():
+            if part := decoder.decode(line):
+                parts.append(part)
+        answered += answers_are_whole(parts)
+        ends.add(f"{parts[0].event} {parts[-1].event}")
+    print(*sorted(ends), answered > 0)
+
+
+def answers_are_whole(parts: list) -> int:
+    """Checks that the chunks of each answer are the message in the updates; returns how many there were."""
     answers: dict[str, AIMessageChunk] = {}
-    for part in parts:
-        if part.event.split("|")[0] != "messages":
-            continue
-        message, _ = part.data
-        if message["type"] == "AIMessageChunk":
-            chunk = AIMessageChunk(**message)
-            answers[chunk.id] = answers[chunk.id] + chunk if chunk.id in answers else chunk
-        elif message["type"] != "remove":
-            convert_to_messages([message])
     whole = {}
     for part in parts:
-        if part.event.split("|")[0] == "updates":
+        mode = part.event.split("|")[0]
+        if mode == "messages":
+            message, _ = part.data
+            if message["type"] == "AIMessageChunk":
+                chunk = AIMessageChunk(**message)
+                answers[chunk.id] = answers[chunk.id] + chunk if chunk.id in answers else chunk
+            elif message["type"] == "remove":
+                del answers[message["id"]]
+            else:
+                convert_to_messages([message])
+        elif mode == "updates":
             for node in part.data.values():
                 for message in node["messages"] if isinstance(node, dict) else []:
                     whole[message["id"]] = message, convert_to_messages([message])[0]
-    assert whole and answers
     for id, answer in answers.items():
         if id not in whole:
             continue
@@ -210,7 +219,7 @@ async def parse() -> None:
         assert calls(answer) == calls(message), (answer.tool_calls, message.tool_calls)
         assert answer.usage_metadata == raw["usage_metadata"], (answer.usage_metadata, raw)
         assert answer.additional_kwargs == raw["additional_kwargs"], (answer, raw)
-    print(parts[0].event, parts[-1].event)
+    return len(answers.keys() & whole.keys())
 
 
 asyncio.run(globals()[scenario]())

@@ -9,6 +9,7 @@ use mainstem_server::Protocol;
 use serde_json::json;
 
 use crate::{
+    agui::fleets::random as random_fleets,
     proxy::{Fault, proxy},
     support::{Folder, Served},
 };
@@ -162,9 +163,13 @@ async fn python_reads_why_a_request_is_refused() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_parser_and_the_messages_of_the_sdk_read_frames_of_random_fleets() {
     let Some(folder) = Folder::find("langgraph") else { return };
-    let file = tempfile::NamedTempFile::new().unwrap();
+    let count = if std::env::var_os("RUN_SLOW_TESTS").is_some() { 500 } else { 60 };
+    let mut fleets = random_fleets(count).await;
     for seed in 0..8 {
-        let events: Vec<_> = harness(random(seed)).stream_events("go").collect().await;
+        fleets.push(harness(random(seed)).stream_events("go").collect().await);
+    }
+    let files = tempfile::TempDir::new().unwrap();
+    for (number, events) in fleets.iter().enumerate() {
         let mut options = LangGraphOptions::new("run-1", "s", "main");
         options.modes = StreamMode::ALL.into_iter().collect();
         options.subgraphs = true;
@@ -172,10 +177,10 @@ async fn the_parser_and_the_messages_of_the_sdk_read_frames_of_random_fleets() {
         let mut bytes = encoder.begin().to_vec();
         events.iter().for_each(|event| bytes.extend_from_slice(&encoder.event(event)));
         bytes.extend_from_slice(&encoder.end());
-        std::fs::write(file.path(), bytes).unwrap();
-        let said = folder.run("sdk.py", &format!("{}#parse", file.path().display())).await;
-        assert_eq!(said, "metadata end\n");
+        std::fs::write(files.path().join(format!("{number:04}")), bytes).unwrap();
     }
+    let said = folder.run("sdk.py", &format!("{}#parse", files.path().display())).await;
+    assert_eq!(said, "metadata end metadata error True\n");
 }
 
 /// Returns scripts of a leader and its children that differ with the seed.
