@@ -1,5 +1,5 @@
-//! Updates of an A2A task, and its state: over both bindings, from a server that does not stream, and
-//! from one with our extension.
+//! Updates of an A2A task, and its state: over both bindings, from a server that does not stream,
+//! and from one with our extension.
 
 use std::sync::LazyLock;
 
