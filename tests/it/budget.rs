@@ -2,7 +2,7 @@
 
 use mainstem::{
     message::{Failure, Usage},
-    model::{ModelOptions, scripted::Turn},
+    model::{Fallback, ModelOptions, scripted::Turn},
     policy::{Budget, Cost, Price, Prices},
     prelude::*,
 };
@@ -19,7 +19,7 @@ fn tokens(tokens: u64) -> Budget {
 
 /// Returns a harness whose model calls are estimated at little more than a hundred tokens each, for
 /// agents without tools.
-fn fleet(model: ScriptedModel) -> HarnessBuilder {
+fn fleet(model: impl Model) -> HarnessBuilder {
     let mut options = ModelOptions::new();
     options.max_output_tokens = Some(MOST);
     Harness::builder("main", model)
@@ -441,6 +441,22 @@ async fn costs_add_up_and_what_is_unknown_stays_so() {
         let run = harness.with_subagent(kid).build().unwrap();
         assert_eq!(costs(&read(run.stream_events("go")).await), unknown);
     }
+}
+
+/// Each attempt at the price of its model; the budget counts the same.
+#[tokio::test(start_paused = true)]
+async fn an_answer_of_a_fallback_has_the_price_of_its_model() {
+    let used = |turn: Turn| turn.usage(Usage::new(100, 10));
+    let cut = || ScriptedModel::named("known").agent("main", [used(Turn::new().text("H")).cut()]);
+    let spare = || ScriptedModel::named("spare").agent("main", [used(Turn::new().text("Hi"))]);
+    let prices = prices().with_price("spare", Price::new(Cost::from_dollars(0), Cost::from_dollars(1)));
+    let model = Fallback::new(cut(), spare());
+    let budget = Budget::default().with_cost(Cost::from_dollars(1));
+    let harness = fleet(model).with_prices(prices).with_max_depth(0).with_budget(budget).build().unwrap();
+    let events = read(harness.stream_events("go")).await;
+    let own: Vec<_> = costs(&events).into_iter().map(|(_, own, _)| own).collect();
+    // The first attempt was cut before it reported what it used.
+    assert_eq!(own, [Some(10)], "{}", render(&events));
 }
 
 #[tokio::test(start_paused = true)]

@@ -149,6 +149,36 @@ async fn a_decision_that_another_client_makes_ends_the_wait_here() {
     futures_util::future::join_all(checked).await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_stays_open_until_it_is_answered() {
+    let ask = RuleSet::default().with_pattern(Effect::Ask, "echo").unwrap();
+    // Longer than the pause between two looks at the remote.
+    let checked = ALL.map(async |speaks| {
+        let model = ScriptedModel::new()
+            .agent("second", [Turn::new().call("echo", json!({ "say": "a" })), Turn::new().text("So.")]);
+        let second = builder("second", model).with_permissions(ask.clone()).build().unwrap();
+        let (url, serving) = speaks.serve(second).await;
+        let first = builder("main", caller()).with_subagent(speaks.declared("second", &url)).build().unwrap();
+        let mut asked = 0;
+        let events = steered(&first, async |run, event| {
+            if let EventKind::RequireUserConfirm { confirm_id, .. } = &event.kind {
+                asked += 1;
+                let (run, id) = (run.clone(), confirm_id.clone());
+                #[expect(clippy::disallowed_methods, reason = "the run is polled meanwhile")]
+                tokio::spawn(async move {
+                    tokio::time::sleep(ms(6_000)).await;
+                    run.confirm(&id, Decision::Allow).unwrap();
+                });
+            }
+        })
+        .await;
+        let text = render(&events);
+        assert_eq!((child_end(&events, "second"), asked), ((Outcome::Success, ""), 1), "{speaks:?}\n{text}");
+        serving.abort();
+    });
+    futures_util::future::join_all(checked).await;
+}
+
 /// A proxy that drops the connection of the first request which has this text, behind the request.
 async fn losing(url: &str, text: &'static str) -> (String, Arc<Mutex<bool>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -9,6 +9,7 @@ mod contract;
 mod faults;
 mod models;
 mod pause;
+mod pings;
 mod rates;
 mod resume;
 mod secrets;

@@ -27,6 +27,7 @@ use crate::{
     attachments::{Attachments, mentioned},
     config::Setting,
     exit::{Exit, Fault, OrExit, in_one_line, shut_down},
+    go_on::Given,
     print::print,
     progress,
     signals::{Continued, Signal, Signals},
@@ -340,10 +341,13 @@ impl Dialog<'_> {
     /// Prints how to come back.
     fn offer(&self, session: &ChatSession) {
         if let Some(id) = session.recorded_as().filter(|_| self.cost.turns > 0) {
-            let server = self.args.at.server.iter().map(|server| format!(" --server {server}"));
-            let journal = self.args.journal.iter().map(|at| format!(" --journal {at}"));
-            let place: String = server.chain(journal).collect();
-            self.say(&format!("to come back: mainstem chat --session {id}{place}"));
+            let given = Given {
+                agent: self.args.agent.as_deref(),
+                settings: &self.args.settings,
+                server: self.args.at.server.as_deref(),
+                journal: self.args.journal.as_ref(),
+            };
+            self.say(&format!("to come back: {}", given.command("chat", id, "")));
         }
     }
 

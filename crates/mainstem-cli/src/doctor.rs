@@ -112,7 +112,7 @@ fn untrusted(found: &FolderPart) -> Finding {
 /// Says what uses the server of the environment; all other findings are about this machine.
 fn server(url: &str) -> Finding {
     Finding::well(format!(
-        "{SERVER}: run, chat, attach, watch, replay, sessions and tasks use {url}, as with --server"
+        "{SERVER}: run, chat, attach, watch, replay, sessions, tasks and jobs use {url}, as with --server"
     ))
 }
 

@@ -17,6 +17,7 @@ mod demo;
 mod doctor;
 mod exit;
 mod fold;
+mod go_on;
 mod harness;
 mod health;
 mod host;

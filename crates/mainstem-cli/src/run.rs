@@ -36,6 +36,7 @@ use crate::{
     args::{self, Background, Format, Log, Source},
     config::Config,
     exit::{Exit, Fault, OrExit, shut_down},
+    go_on::Given,
     harness::workspace,
     host::{self, new_session},
     output::{Output, Stdout},
@@ -155,9 +156,7 @@ fn approval(
     project: String,
     Person { can_answer, terminal }: Person,
 ) -> anyhow::Result<Approval> {
-    let approval = Approval::new(args.approve, config, project, can_answer)?;
-    let is_near = terminal.stdin || terminal.stdout || terminal.stderr;
-    Ok(if is_near { approval.with_warning_of_changes() } else { approval })
+    Ok(Approval::new(args.approve, config, project, can_answer)?.with_warning_of_changes(terminal))
 }
 
 /// Refuses what only a server does with a run.
@@ -209,10 +208,13 @@ fn offer(args: &args::Run, exit: &Result<Exit, Fault>, terminal: Terminal) {
     if let Some(id) =
         args.session.as_ref().filter(|_| !is_over && terminal.stderr && !args.progress.is_quiet())
     {
-        let server = args.at.server.iter().map(|server| format!(" --server {server}"));
-        let journal = args.journal.iter().map(|at| format!(" --journal {at}"));
-        let place: String = server.chain(journal).collect();
-        progress::say(&format!("to resume it: mainstem run --session {id} --resume{place}"), terminal);
+        let given = Given {
+            agent: args.agent.as_deref(),
+            settings: &args.settings,
+            server: args.at.server.as_deref(),
+            journal: args.journal.as_ref(),
+        };
+        progress::say(&format!("to resume it: {}", given.command("run", id, " --resume")), terminal);
     }
 }
 

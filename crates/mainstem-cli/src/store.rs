@@ -98,7 +98,10 @@ pub(crate) fn open(at: Option<&JournalAt>) -> anyhow::Result<Store> {
         }
         None => {
             let path = default_path()?;
-            path.parent().map_or(Ok(()), fs::create_dir_all)?;
+            let folder = path.parent().unwrap_or(&path);
+            fs::create_dir_all(folder).with_context(|| {
+                format!("{} can't be created; set XDG_DATA_HOME, or use --journal FILE", folder.display())
+            })?;
             open_file(&path)
         }
     }

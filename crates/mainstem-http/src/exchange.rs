@@ -6,6 +6,7 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
+    time::Duration,
 };
 
 use futures_core::Stream;
@@ -13,12 +14,16 @@ use mainstem_model::{
     ModelDelta, ModelError,
     message::{RateLimits, Usage},
 };
+use tokio::time::Instant;
 
 use crate::{
     Resumption, Server,
     response::{Cut, Payloads, ResponseBody},
     resumption::{Failed, Found, Resumer, Resuming},
 };
+
+/// How often a response is reported that is alive and says nothing.
+const PULSE: Duration = Duration::from_secs(10);
 
 /// Decoded deltas that were not yielded yet.
 pub type Deltas = VecDeque<ModelDelta>;
@@ -83,6 +88,8 @@ pub(crate) struct Exchange<D: Decode> {
     position: Option<u64>,
     /// The deltas of a payload that were not yielded yet.
     deltas: Deltas,
+    /// When the first payload since the last delta came, or since the last report.
+    quiet_since: Option<Instant>,
     /// Whether a payload was read.
     has_begun: bool,
     /// The usage that was yielded.
@@ -117,6 +124,7 @@ impl<D: Decode> Exchange<D> {
             resumer,
             position: None,
             deltas: Deltas::new(),
+            quiet_since: None,
             has_begun: false,
             counted: None,
         }
@@ -174,6 +182,7 @@ impl<D: Decode> Exchange<D> {
         if !mem::replace(&mut self.has_begun, true) {
             self.yield_usage();
         }
+        self.note_quiet();
         // Repeated events, and payloads other than events, do not move the position.
         let position = self.decoder.position();
         if position > self.position {
@@ -181,6 +190,17 @@ impl<D: Decode> Exchange<D> {
             self.resumer.came();
         }
         Ok(())
+    }
+
+    /// Tells from time to time that a response without a word is alive: a vendor sends `ping`s
+    /// while it holds an answer back.
+    fn note_quiet(&mut self) {
+        if !self.deltas.is_empty() {
+            self.quiet_since = None;
+        } else if self.quiet_since.get_or_insert_with(Instant::now).elapsed() >= PULSE {
+            self.deltas.push_back(ModelDelta::InProgress);
+            self.quiet_since = Some(Instant::now());
+        }
     }
 
     /// Yields what the response has used, if that is new.

@@ -26,21 +26,30 @@ use crate::Server;
 const QUOTED: usize = 200;
 
 /// Phrases for a conversation that is too long, of servers without a code for it: OpenAI's likes,
-/// Ollama, Anthropic, Google.
-const OVERFLOWS: [&str; 7] = [
+/// vLLM, xAI, Ollama, Anthropic, Google.
+const OVERFLOWS: [&str; 8] = [
     "maximum context length",
+    "maximum model length",
+    "maximum prompt length is",
     "context size",
     "exceeds the context length",
     "prompt is too long",
     "exceed context limit",
     "exceeds the maximum number of tokens allowed",
-    // A limit on the rate that is smaller than the request: it never fits.
-    "Request too large for",
 ];
 
+/// The same for a limit on the rate that is smaller than the request: it never fits. OpenAI sends
+/// it with 429, Groq with 413.
+const TOO_LARGE: &str = "Request too large for";
+
 /// What comes before the context window in those messages.
-const WINDOWS: [&str; 4] =
-    ["maximum context length is ", "context size (", "maximum number of tokens allowed (", " > "];
+const WINDOWS: [&str; 5] = [
+    "maximum context length is ",
+    "maximum prompt length is ",
+    "context size (",
+    "maximum number of tokens allowed (",
+    " > ",
+];
 
 /// An error that a server reports.
 #[derive(Debug, Default, PartialEq)]
@@ -110,7 +119,9 @@ impl ServerError {
         let by_word =
             |word: &String| matches!(&**word, "context_length_exceeded" | "exceed_context_size_error");
         let by_text = |text: &&str| self.message.contains(text);
-        self.words.iter().any(by_word) || self.status == Some(400) && OVERFLOWS.iter().any(by_text)
+        self.words.iter().any(by_word)
+            || self.status == Some(400) && OVERFLOWS.iter().any(by_text)
+            || matches!(self.status, Some(400 | 413 | 429)) && self.message.contains(TOO_LARGE)
     }
 
     /// Returns `true` if a quota or credit is used up. Anthropic has no code for exhausted credit

@@ -179,7 +179,7 @@ impl<M: Model> Stream for Parts<M> {
                 Some(Ok(delta)) => me.pass(delta),
                 Some(Err(error)) => {
                     me.stream = None;
-                    let is_over = !me.is_first && !error.is_retryable();
+                    let is_over = !me.is_first && !error.is_cut();
                     let end = if is_over { Ok(ModelDelta::Stop(StopReason::Length)) } else { Err(error) };
                     return Poll::Ready(Some(end));
                 }

@@ -3,7 +3,7 @@
 //! A provider implements one function, [`Model::stream`]. What every provider needs besides is a
 //! decorator around a `Model`, itself a `Model`: [`Retry`], [`Fallback`], [`IdleTimeout`],
 //! [`Breaker`], [`RateLimited`]. A decorator reports its actions in the stream
-//! ([`ModelDelta::Retry`] …); it repeats a call only before any part of an answer was delivered.
+//! ([`ModelDelta::Retry`] …); one that repeats a call takes back what the failed one has said.
 //!
 //! [`ScriptedModel`] plays a script instead of calling a service: for tests, and for the demo.
 

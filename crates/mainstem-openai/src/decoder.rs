@@ -107,7 +107,6 @@ impl Decoder {
             "length" | "model_length" => StopReason::Length,
             "tool_calls" | "function_call" => StopReason::ToolCalls,
             "content_filter" => StopReason::ContentFilter,
-            "error" => StopReason::Error,
             _ => StopReason::Other(reason),
         }
     }
@@ -151,6 +150,10 @@ impl Decode for Decoder {
 
     fn finish(&mut self, deltas: &mut Deltas) -> Result<(), ModelError> {
         if self.finish_reason.is_none() && !self.done {
+            return Err(self.server.unfinished());
+        }
+        // A gateway has failed, and does not say why.
+        if self.finish_reason.as_deref() == Some("error") {
             return Err(self.server.unfinished());
         }
         self.calls.end(deltas);

@@ -13,7 +13,7 @@ use crate::{
     AgentError, AnswerLimits, RunContext,
     answer_limits::Length,
     replay, span,
-    turn::{Scope, Turn},
+    turn::{Attempt, Scope, Turn},
 };
 
 /// A model's complete answer.
@@ -28,12 +28,25 @@ pub struct Answer {
     pub usage: Option<Usage>,
     /// The call was repeated: the usage is that of several attempts.
     pub(crate) is_repeated: bool,
+    cost: Option<u64>,
 }
 
 impl Answer {
     /// Creates an answer that no model gave, such as one from a cache.
     pub fn new(message: Message) -> Self {
-        Self { message: Arc::new(message), stop: StopReason::Stop, usage: None, is_repeated: false }
+        Self {
+            message: Arc::new(message),
+            stop: StopReason::Stop,
+            usage: None,
+            is_repeated: false,
+            cost: None,
+        }
+    }
+
+    /// Returns what the call has cost, in millionths of a US dollar, at the prices of the models
+    /// that have answered; `None` if it is not known.
+    pub fn cost(&self) -> Option<u64> {
+        self.cost
     }
 
     /// Returns `true` if it is the conversation's last answer already, or empty.
@@ -92,7 +105,7 @@ async fn run_call(
             .with_purpose(cx.purpose())
             .with_context_window(window),
     );
-    let mut guard = UsageGuard { cx, model, usages: Vec::new() };
+    let mut guard = UsageGuard { cx, model, attempts: Vec::new() };
     let mut turn = Turn::new(iteration.to_string(), Length::new(limits, cx.answered()));
     let mut scope = Within { cx, notes: cx.purpose().map(|_| String::new()) };
     let result = tokio::select! {
@@ -106,8 +119,8 @@ async fn run_call(
         Err(AgentError::Cancelled(_)) => StopReason::Cancelled,
         Err(_) => StopReason::Error,
     };
-    guard.usages = turn.usages().collect();
-    let (usage, is_repeated) = (guard.usage(), guard.usages.len() > 1);
+    guard.attempts = turn.attempts().collect();
+    let (usage, cost, is_repeated) = (guard.usage(), guard.cost(), guard.attempts.len() > 1);
     drop(guard);
     let duration_ms = cx.now().millis_since(started);
     let before = last_answer(cx);
@@ -115,13 +128,13 @@ async fn run_call(
     cx.emit(end.with_rate_limits(turn.rate_limits));
     result?;
     if let Some(notes) = scope.notes {
-        return Ok(Answer { message: Arc::new(Message::assistant(notes)), stop, usage, is_repeated });
+        return Ok(Answer { message: Arc::new(Message::assistant(notes)), stop, usage, is_repeated, cost });
     }
     let message =
         last_answer(cx).filter(|now| before.as_ref().is_none_or(|before| !Arc::ptr_eq(now, before)));
     let message = message.unwrap_or_else(|| Arc::new(Message::new(Role::Assistant, Vec::new())));
     cx.count_answer(message.content.iter().map(bytes_of).sum());
-    Ok(Answer { message, stop, usage, is_repeated })
+    Ok(Answer { message, stop, usage, is_repeated, cost })
 }
 
 async fn read(mut stream: ModelStream, turn: &mut Turn, scope: &mut Within<'_>) -> Result<(), AgentError> {
@@ -146,24 +159,26 @@ pub(crate) fn recorded(cx: &RunContext) -> Result<(), AgentError> {
 struct UsageGuard<'a> {
     cx: &'a RunContext,
     model: Option<&'a str>,
-    /// Of each attempt: prices depend on the length of a prompt.
-    usages: Vec<Usage>,
+    /// Each on its own: prices depend on the length of a prompt.
+    attempts: Vec<Attempt>,
 }
 
 impl UsageGuard<'_> {
     fn usage(&self) -> Option<Usage> {
-        self.usages.iter().copied().reduce(|all, more| all + more)
+        self.attempts.iter().map(|attempt| attempt.usage).reduce(|all, more| all + more)
+    }
+
+    fn cost(&self) -> Option<u64> {
+        let Some(asked) = self.model else { return Some(0) };
+        let of =
+            |Attempt { fallback, usage }: &Attempt| self.cx.cost(fallback.as_deref().unwrap_or(asked), usage);
+        if self.attempts.is_empty() { None } else { self.attempts.iter().map(of).sum() }
     }
 }
 
 impl Drop for UsageGuard<'_> {
     fn drop(&mut self) {
-        let cost = match self.model {
-            Some(_) if self.usages.is_empty() => None,
-            Some(model) => self.usages.iter().map(|usage| self.cx.cost(model, usage)).sum(),
-            None => Some(0),
-        };
-        self.cx.meter().add_own(self.usage().unwrap_or_default(), cost);
+        self.cx.meter().add_own(self.usage().unwrap_or_default(), self.cost());
     }
 }
 

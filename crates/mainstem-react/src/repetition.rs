@@ -134,7 +134,11 @@ fn hash<'a>(calls: &[ToolCall], results: impl Iterator<Item = &'a ToolResult>) -
         result.state.as_str().hash(&mut hasher);
         for block in &result.content {
             match block {
-                ContentBlock::Text { text, .. } => text.hash(&mut hasher),
+                // A long result is in a file that has the name of its call.
+                ContentBlock::Text { text, .. } => match result.tool_call_id.as_str() {
+                    "" => text.hash(&mut hasher),
+                    call => text.split(call).for_each(|part| part.hash(&mut hasher)),
+                },
                 other => format!("{other:?}").hash(&mut hasher),
             }
         }

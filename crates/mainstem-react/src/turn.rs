@@ -46,12 +46,22 @@ pub(crate) struct Turn {
     /// The ids of the calls that were taken back.
     taken_back: Vec<ToolCallId>,
     length: Length,
-    /// What the failed attempts have used, as far as it was reported.
-    failed: Vec<Usage>,
+    /// The model that gives the answer instead of the one that was asked.
+    fallback: Option<Arc<str>>,
+    /// What the failed attempts have used, as far as it was reported, each with its fallback.
+    failed: Vec<Attempt>,
     usage: Option<Usage>,
     pub(crate) stop: Option<StopReason>,
     /// What the service still allows.
     pub(crate) rate_limits: Option<Box<RateLimits>>,
+}
+
+/// What an attempt has used.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Attempt {
+    /// The model, if it is not the one that was asked.
+    pub(crate) fallback: Option<Arc<str>>,
+    pub(crate) usage: Usage,
 }
 
 #[derive(Debug)]
@@ -75,6 +85,7 @@ impl Turn {
             said: Vec::new(),
             taken_back: Vec::new(),
             length,
+            fallback: None,
             failed: Vec::new(),
             usage: None,
             stop: None,
@@ -160,14 +171,19 @@ impl Turn {
         self.length.add(text.len())
     }
 
-    /// Returns the usage of each attempt that reported it.
-    pub(crate) fn usages(&self) -> impl Iterator<Item = Usage> {
-        self.failed.iter().copied().chain(self.usage)
+    /// Returns the attempts that reported their usage.
+    pub(crate) fn attempts(&self) -> impl Iterator<Item = Attempt> {
+        let last = self.usage.map(|usage| Attempt { fallback: self.fallback.clone(), usage });
+        self.failed.iter().cloned().chain(last)
     }
 
     /// Emits the report of a decorator around the model. If an attempt is repeated, what it has
     /// said is taken back first.
     fn report(&mut self, delta: ModelDelta, scope: &mut impl Scope) -> Result<(), AgentError> {
+        let fallback = match &delta {
+            ModelDelta::Fallback { to, .. } => Some(to.clone()),
+            _ => None,
+        };
         let kind = match delta {
             ModelDelta::Retry { attempt, wait, error } => {
                 EventKind::model_retry(attempt, millis(wait), error)
@@ -195,6 +211,7 @@ impl Turn {
             _ => return Ok(()),
         };
         let taken_back = self.take_back(scope);
+        self.fallback = fallback.or_else(|| self.fallback.take());
         let is_cut = !taken_back.is_empty();
         scope.emit(kind.with_taken_back(taken_back));
         if is_cut { scope.count_cut() } else { Ok(()) }
@@ -212,7 +229,8 @@ impl Turn {
             }
             calls.push(call.id);
         }
-        self.failed.extend(self.usage.take());
+        let usage = self.usage.take();
+        self.failed.extend(usage.map(|usage| Attempt { fallback: self.fallback.clone(), usage }));
         self.taken_back.extend(calls.iter().cloned());
         self.length.reset();
         self.stop = None;

@@ -149,6 +149,7 @@ impl Invocations {
                 Fleet::check_budget(&one.cx, Amount::tokens(1))?;
                 one.model = Some(model_name.clone());
             }
+            EventKind::ModelFallback { to, .. } => one.model = Some(to.clone()),
             EventKind::ModelCallEnd { usage, .. } => one.count(*usage),
             _ => {}
         }

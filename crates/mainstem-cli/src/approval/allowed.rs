@@ -8,7 +8,7 @@ use mainstem::{
 };
 
 use super::{always::covers, question::Question};
-use crate::{config::Config, trusted::Store};
+use crate::{config::Config, terminal::Terminal, trusted::Store};
 
 /// How calls are approved that may change something: of tools that are not read-only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -72,9 +72,10 @@ impl Approval {
         Ok(Self { approve, is_by_default, has_person, allowed, warning })
     }
 
-    /// Warns the person at the terminal of changes about which no question can be put to them.
-    pub(crate) fn with_warning_of_changes(mut self) -> Self {
-        if self.is_by_default && !self.has_person {
+    /// Warns a person at a terminal of changes about which no question can be put to them.
+    pub(crate) fn with_warning_of_changes(mut self, terminal: Terminal) -> Self {
+        let is_near = terminal.stdin || terminal.stdout || terminal.stderr;
+        if is_near && self.is_by_default && !self.has_person {
             let warning = "warning: you are not asked before a tool changes something, because stdin has the prompt, or stdin or stderr is not your \
                            terminal; `--approve never` refuses such calls, `--approve auto` accepts them";
             self.warning = Some(warning.to_owned());

@@ -66,6 +66,7 @@ impl ChatSession {
         let project = args.at.server.clone().unwrap_or_default();
         let approval =
             Approval::new(args.approve, None, project, terminal.has_person()).or_exit(Exit::Usage)?;
+        let approval = approval.with_warning_of_changes(terminal);
         let options = approval.options(options(args, &args.budget));
         approval.warning().iter().for_each(|warning| progress::say(warning, terminal));
         let allowed = approval.into_allowed();
@@ -85,7 +86,7 @@ impl ChatSession {
             trust::settle(args.settings(), source, Reads::Agents, terminal).or_exit(Exit::Config)?;
         let project = canonical(&workspace(&config.settings).value).display().to_string();
         let approval = Approval::new(args.approve, Some(&mut config), project, terminal.has_person());
-        let approval = approval.or_exit(Exit::Usage)?;
+        let approval = approval.or_exit(Exit::Usage)?.with_warning_of_changes(terminal);
         let chosen = model::choose(&config.settings, var);
         if chosen.is_none() && terminal.stdin {
             progress::say(&model::demo_instead(&config.settings), terminal);

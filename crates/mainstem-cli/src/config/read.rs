@@ -31,10 +31,18 @@ pub(crate) fn named(path: &Path, max: u64) -> anyhow::Result<String> {
 /// # Errors
 /// As [`named`].
 pub(crate) fn bounded(from: impl Read, max: u64) -> anyhow::Result<String> {
+    String::from_utf8(bounded_bytes(from, max)?).context("it is not UTF-8 text")
+}
+
+/// Reads to the end.
+///
+/// # Errors
+/// It can't be read, or there is more than `max` bytes.
+pub(crate) fn bounded_bytes(from: impl Read, max: u64) -> anyhow::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.take(max + 1).read_to_end(&mut bytes)?;
     ensure!(bytes.len() as u64 <= max, "it is larger than {max} bytes");
-    String::from_utf8(bytes).context("it is not UTF-8 text")
+    Ok(bytes)
 }
 
 fn read(path: &Path, max: u64) -> anyhow::Result<Option<String>> {

@@ -9,7 +9,7 @@ pub(crate) mod view;
 
 use std::io::{self, Write};
 
-use mainstem_event::{AgentEvent, Timestamp};
+use mainstem_event::{AgentEvent, Outcome, Timestamp};
 use ratatui::{
     style::Stylize,
     text::{Line, Span},
@@ -81,7 +81,7 @@ impl<W: Write> Live<W> {
         self
     }
 
-    /// Lets notes scroll away, and draws the tree; at the end without the answer, which the result
+    /// Lets notes scroll away, and draws the tree; at the end without an answer that the result
     /// has.
     fn draw(&mut self, notes: &[String], is_over: bool) {
         let (columns, rows) = (self.size)();
@@ -93,7 +93,8 @@ impl<W: Write> Live<W> {
             return self.screen.draw(notes, &view::buffer(&question, width), columns);
         };
         let height = room.saturating_sub(question.len()).max(1);
-        let answer = if is_over { Vec::new() } else { self.answer(usize::from(width), height) };
+        let has_result = matches!(self.tree.outcome(), Some(Outcome::Success | Outcome::MaxIterations));
+        let answer = if is_over && has_result { Vec::new() } else { self.answer(usize::from(width), height) };
         // The answer gets half of the height while it grows, and else what the tree leaves.
         let reserved = if self.answer.is_open() { (answer.len() + 1).min(height / 2) } else { 0 };
         let most = if is_over { height.max(LONGEST) } else { height - reserved };

@@ -4,7 +4,7 @@ use std::{io, sync::mpsc::channel, thread, time::Duration};
 
 use anyhow::{Context, bail, ensure};
 
-use crate::{args, config::read::bounded, demo, progress, terminal::Terminal};
+use crate::{args, config::read::bounded_bytes, demo, progress, terminal::Terminal};
 
 /// The most bytes of stdin.
 const STDIN: u64 = 16 << 20;
@@ -25,7 +25,7 @@ pub(super) fn prompt(args: &args::Run, is_demo: bool, terminal: Terminal) -> any
         ([dash], _) if dash == "-" => stdin(terminal)?,
         ([], true) => demo::PROMPT.to_owned(),
         (_, true) => words,
-        ([], _) if is_piped() => {
+        ([], _) if is_piped() || is_socket() => {
             let piped = stdin(terminal)?;
             ensure!(!piped.trim().is_empty(), "no PROMPT is given, and stdin is empty");
             piped
@@ -57,18 +57,34 @@ fn with_context(prompt: String, piped: &str) -> String {
 /// Returns `true` if stdin is a pipe or a file, rather than a terminal or `/dev/null`.
 #[cfg(unix)]
 fn is_piped() -> bool {
-    use std::{
-        fs::File,
-        os::{fd::AsFd, unix::fs::FileTypeExt},
-    };
-    let kind = io::stdin().as_fd().try_clone_to_owned().and_then(|stdin| File::from(stdin).metadata());
-    kind.is_ok_and(|about| about.is_file() || about.file_type().is_fifo())
+    use std::os::unix::fs::FileTypeExt;
+    kind_of_stdin().is_some_and(|kind| kind.is_file() || kind.is_fifo())
+}
+
+/// Returns `true` if stdin is a socket, as Node gives to the programs that it starts. Programs that
+/// write nothing may leave it open, so that it is read only for a PROMPT.
+#[cfg(unix)]
+fn is_socket() -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    kind_of_stdin().is_some_and(|kind| kind.is_socket())
+}
+
+#[cfg(unix)]
+fn kind_of_stdin() -> Option<std::fs::FileType> {
+    use std::{fs::File, os::fd::AsFd};
+    let stdin = io::stdin().as_fd().try_clone_to_owned().ok()?;
+    File::from(stdin).metadata().ok().map(|about| about.file_type())
 }
 
 #[cfg(not(unix))]
 fn is_piped() -> bool {
     use std::io::IsTerminal;
     !io::stdin().is_terminal()
+}
+
+#[cfg(not(unix))]
+fn is_socket() -> bool {
+    false
 }
 
 /// Returns the keyboard of the terminal if stdin is something else, so that questions can be
@@ -107,8 +123,8 @@ impl Keyboard {
 /// Reads stdin to its end.
 fn stdin(terminal: Terminal) -> anyhow::Result<String> {
     let (sender, read) = channel();
-    thread::spawn(move || sender.send(bounded(io::stdin(), STDIN)));
-    let text = read.recv_timeout(PATIENCE).or_else(|_| {
+    thread::spawn(move || sender.send(bounded_bytes(io::stdin(), STDIN)));
+    let bytes = read.recv_timeout(PATIENCE).or_else(|_| {
         let note = if terminal.stdin {
             "reading the PROMPT from stdin until Ctrl-D"
         } else {
@@ -118,7 +134,12 @@ fn stdin(terminal: Terminal) -> anyhow::Result<String> {
         read.recv()
     });
     // The thread sends before it ends.
-    text.unwrap_or_else(|_| bail!("it is closed")).context("stdin can't be read")
+    let bytes = bytes.unwrap_or_else(|_| bail!("it is closed")).context("stdin can't be read")?;
+    // A diff has the lines of files in any encoding.
+    Ok(String::from_utf8(bytes).unwrap_or_else(|error| {
+        progress::say("stdin has bytes that are not UTF-8 text; U+FFFD stands for them", terminal);
+        String::from_utf8_lossy(error.as_bytes()).into_owned()
+    }))
 }
 
 #[cfg(test)]

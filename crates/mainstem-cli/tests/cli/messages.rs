@@ -157,15 +157,26 @@ fn a_server_out_of_reach_is_told_once_in_the_progress() {
     let why = "127.0.0.1:9 can't be reached: Connection refused (os error 111)";
     assert_eq!(done.stderr.matches(why).count(), 2, "the first attempt and the error: {done:?}");
     assert!(done.stderr.contains("! attempt 2 failed, next in"), "{done:?}");
-    let done = cli("chat -m openai:m").stdin(stdin("Hi\n")).run();
+    let done = cli("chat -m openai:m").stdin(stdin(b"Hi\n")).run();
     assert!(done.stderr.contains("error: 127.0.0.1:9 can't"), "{done:?}");
+    // A diff in another encoding is piped in.
+    let done = cli("run -m openai:m Review this").stdin(stdin(b"+caf\xe9\n")).run();
+    assert!(done.stderr.starts_with("stdin has bytes that are not UTF-8 text"), "{done:?}");
+    assert!(done.stderr.contains(why), "it is sent: {done:?}");
+}
+
+#[test]
+fn a_folder_that_can_not_be_created_is_named() {
+    let done = cli("run -m openai:m --session s Hi").env("XDG_DATA_HOME", "/dev/null/data").run();
+    assert_eq!(done.code, Some(3), "{done:?}");
+    assert!(done.stderr.contains("/dev/null/data/mainstem can't be created; set XDG_DATA_HOME"), "{done:?}");
 }
 
 /// A file to be read as stdin.
-fn stdin(text: &str) -> std::fs::File {
+fn stdin(bytes: &[u8]) -> std::fs::File {
     use std::io::{Seek, Write};
     let mut file = tempfile::tempfile().unwrap();
-    file.write_all(text.as_bytes()).unwrap();
+    file.write_all(bytes).unwrap();
     file.rewind().unwrap();
     file
 }

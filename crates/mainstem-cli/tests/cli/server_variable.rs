@@ -80,7 +80,8 @@ fn other_commands_are_about_this_machine() {
         assert_eq!(said(&with), said(&without), "{line}");
         assert_eq!(with.code, Some(0), "{line}: {with:?}");
     }
-    let row = format!("MAINSTEM_SERVER: run, chat, attach, watch, replay, sessions and tasks use {NOWHERE}");
+    let row =
+        format!("MAINSTEM_SERVER: run, chat, attach, watch, replay, sessions, tasks and jobs use {NOWHERE}");
     assert!(with_variable("doctor").stdout.contains(&row));
     assert!(!mainstem("doctor").run().stdout.contains("MAINSTEM_SERVER"));
 }

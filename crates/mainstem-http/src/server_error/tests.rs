@@ -90,6 +90,21 @@ fn anthropic() {
 fn other_shapes() {
     check(
         400,
+        r#"{"error":"This model's maximum prompt length is 131072 but the request contains 140000 tokens."}"#,
+        "context_overflow 400: 400 Bad Request: This model's maximum prompt length is 131072 but the request contains 140000 tokens.",
+    );
+    check(
+        400,
+        r#"{"error":{"message":"The decoder prompt (length 9000) is longer than the maximum model length of 8192.","type":"BadRequestError","code":400}}"#,
+        "context_overflow 400: 400 Bad Request: The decoder prompt (length 9000) is longer than the maximum model length of 8192.",
+    );
+    check(
+        429,
+        r#"{"error":{"message":"Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 43210.","type":"tokens","code":"rate_limit_exceeded"}}"#,
+        "context_overflow 429: 429 Too Many Requests: Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 43210.",
+    );
+    check(
+        400,
         r#"{"error":"the input length exceeds the context length"}"#,
         "context_overflow 400: 400 Bad Request: the input length exceeds the context length",
     );

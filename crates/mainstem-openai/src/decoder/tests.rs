@@ -211,7 +211,6 @@ fn every_finish_reason() {
         ("\"tool_calls\"", "|tool_calls"),
         ("\"function_call\"", "|tool_calls"),
         ("\"content_filter\"", "|content_filter"),
-        ("\"error\"", "|error"),
         ("\"insufficient_system_resource\"", "|insufficient_system_resource"),
     ] {
         assert_eq!(decode(&[&finish(reason)]), expected, "without [DONE]");
@@ -221,6 +220,8 @@ fn every_finish_reason() {
         assert_eq!(decode(&[&finish(reason), "[DONE]"]), "|stop");
         assert_eq!(decode(&[&finish(reason)]), cut);
     }
+    // A gateway has failed, and does not say why.
+    assert_eq!(decode(&[&delta(r#"{"content":"a"}"#), &finish("\"error\""), "[DONE]"]), format!("a {cut}"));
     assert_eq!(decode(&[&delta(r#"{"content":"a"}"#)]), format!("a {cut}"));
     assert_eq!(decode(&[&delta(r#"{"content":"a"}"#), "[DONE]", "[DONE]"]), "a |stop");
     assert_eq!(decode(&[" [DONE]\n", ""]), "|stop");

@@ -56,6 +56,19 @@ fn the_numbers_can_be_set() {
 }
 
 #[test]
+fn a_result_that_is_in_a_file_of_its_call_is_the_same() {
+    let mut repetition = Repetition::new(RepetitionLimits::default());
+    let verdicts = (0..10).map(|number| {
+        round(
+            &mut repetition,
+            'a',
+            &format!("[All of it is in the file \"artifacts/s/call-{number}.txt\".] 42"),
+        )
+    });
+    assert_eq!(verdicts.last(), Some(Verdict::End(10)));
+}
+
+#[test]
 fn another_result_is_progress() {
     let mut repetition = Repetition::new(RepetitionLimits::default());
     for n in 0..20 {

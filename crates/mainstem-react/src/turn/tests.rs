@@ -166,7 +166,8 @@ fn a_repeated_call_counts_the_usage_of_all_attempts_and_the_length_of_the_last()
     for delta in [text("abc"), used(1), used(5), retry(), text("abc"), retry(), text("abcd"), used(7)] {
         turn.push(delta, &mut fake).unwrap();
     }
-    assert_eq!(turn.usages().collect::<Vec<_>>(), [Usage::new(5, 1), Usage::new(7, 1)]);
+    let usages: Vec<_> = turn.attempts().map(|attempt| attempt.usage).collect();
+    assert_eq!(usages, [Usage::new(5, 1), Usage::new(7, 1)]);
     assert!(turn.push(text("e"), &mut fake).is_err());
 }
 

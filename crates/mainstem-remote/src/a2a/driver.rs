@@ -7,7 +7,7 @@ use std::{
 };
 
 use futures_util::StreamExt;
-use mainstem_a2a::sdk::{Message, SendMessageResponse, StreamResponse, Task};
+use mainstem_a2a::sdk::{Message, SendMessageResponse, StreamResponse, Task, TaskState};
 use mainstem_event::Decision;
 use mainstem_message::{ConfirmId, ToolCallId};
 use mainstem_sse::{SseError, SseEvent};
@@ -284,6 +284,8 @@ impl Driver {
     async fn look(&mut self) -> Result<(), RemoteError> {
         let task = self.reading.task().unwrap_or_default().to_owned();
         match self.wire.get(&task).await {
+            // A server may give its question another id each time.
+            Ok(state) if state.status.state == TaskState::InputRequired => {}
             Ok(state) => self.take(StreamResponse::Task(state))?,
             // The answer may come when the server is back.
             Err(error) => tracing::debug!(%error, "can't read the state of a task that waits"),

@@ -45,7 +45,10 @@ async fn paid_from(
     let reserved = member.account.reserve(|| amount(estimate::of(&request))).map_err(refused)?;
     let answer = next.run(&cx.clone().with_attachment(member.paid()), request).await;
     match &answer {
-        Ok(answer) => reserved.settle(answer.usage.map(amount)),
+        Ok(answer) => {
+            let cost = answer.cost().map(Cost::from_micros);
+            reserved.settle(answer.usage.map(|usage| Amount::of(&usage, cost)));
+        }
         Err(error) if is_free(error) => drop(reserved),
         Err(_) => reserved.settle(None),
     }

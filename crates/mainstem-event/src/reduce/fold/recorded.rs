@@ -159,6 +159,7 @@ impl RecordedInvocation {
         self.parts.apply(&event.kind, remote_id);
         match &event.kind {
             EventKind::ModelCallStart { model_name, .. } => self.model = Some(model_name.clone()),
+            EventKind::ModelFallback { to, .. } => self.model = Some(to.clone()),
             EventKind::ModelCallEnd { usage: Some(usage), .. } => {
                 let cost = self.model.as_ref().and_then(|model| cost(model, usage));
                 self.usage.add_own(*usage, cost);
