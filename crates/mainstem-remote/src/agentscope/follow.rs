@@ -26,8 +26,8 @@ const FIRST_QUIET: Duration = Duration::from_millis(500);
 const QUIET: Duration = Duration::from_secs(5);
 
 /// How long the last events may take once the status says that the task has ended. A machine that
-/// is busy has been seen to take longer than half a second.
-const LAST_EVENTS: Duration = Duration::from_secs(2);
+/// is busy has been seen to take longer than two seconds.
+const LAST_EVENTS: Duration = Duration::from_secs(5);
 
 /// How long the server waits in one request, where it can't stream.
 const WAIT: Duration = Duration::from_secs(20);
