@@ -39,6 +39,14 @@ fn caller() -> ScriptedModel {
     scripts("main", ScriptedModel::new())
 }
 
+/// A server's agent that makes a call which needs an approval, and answers.
+fn asking() -> Harness {
+    let model = ScriptedModel::new()
+        .agent("second", [Turn::new().call("echo", json!({ "say": "a" })), Turn::new().text("So.")]);
+    let ask = RuleSet::default().with_pattern(Effect::Ask, "echo").unwrap();
+    builder("second", model).with_permissions(ask).build().unwrap()
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cancel_stops_the_tasks_of_a_remote() {
     for speaks in ALL {
@@ -124,12 +132,9 @@ async fn a_result_that_another_client_gives_ends_the_wait_here() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_decision_that_another_client_makes_ends_the_wait_here() {
-    let ask = RuleSet::default().with_pattern(Effect::Ask, "echo").unwrap();
     // A protocol that does not tell is asked after some seconds.
     let checked = ALL.map(async |speaks| {
-        let model = ScriptedModel::new()
-            .agent("second", [Turn::new().call("echo", json!({ "say": "a" })), Turn::new().text("So.")]);
-        let second = builder("second", model).with_permissions(ask.clone()).build().unwrap();
+        let second = asking();
         let (url, serving) = speaks.serve(second.clone()).await;
         let first = builder("main", caller()).with_subagent(speaks.declared("second", &url)).build().unwrap();
         let events = steered(&first, async |_, event| {
@@ -151,12 +156,9 @@ async fn a_decision_that_another_client_makes_ends_the_wait_here() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_request_stays_open_until_it_is_answered() {
-    let ask = RuleSet::default().with_pattern(Effect::Ask, "echo").unwrap();
     // Longer than the pause between two looks at the remote.
     let checked = ALL.map(async |speaks| {
-        let model = ScriptedModel::new()
-            .agent("second", [Turn::new().call("echo", json!({ "say": "a" })), Turn::new().text("So.")]);
-        let second = builder("second", model).with_permissions(ask.clone()).build().unwrap();
+        let second = asking();
         let (url, serving) = speaks.serve(second).await;
         let first = builder("main", caller()).with_subagent(speaks.declared("second", &url)).build().unwrap();
         let mut asked = 0;
@@ -222,7 +224,6 @@ async fn pass(client: TcpStream, server: String, text: &str, is_lost: &Mutex<boo
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_request_whose_response_is_lost_has_its_effect_once() {
-    let ask = RuleSet::default().with_pattern(Effect::Ask, "echo").unwrap();
     let begins: [(Speaks, &str); 5] = [
         (Speaks::Mainstem, "POST /v1/"),
         (Speaks::AgentScope, "POST /tasks "),
@@ -236,9 +237,7 @@ async fn a_request_whose_response_is_lost_has_its_effect_once() {
         (Speaks::A2a, "\"approved\":true"),
     ];
     for (speaks, lost) in begins.into_iter().chain(answers) {
-        let model = ScriptedModel::new()
-            .agent("second", [Turn::new().call("echo", json!({ "say": "a" })), Turn::new().text("So.")]);
-        let second = builder("second", model).with_permissions(ask.clone()).build().unwrap();
+        let second = asking();
         let (url, serving) = speaks.serve(second.clone()).await;
         let (proxy, is_lost) = losing(&url, lost).await;
         let first =

@@ -140,10 +140,7 @@ impl RemoteAgent for A2aAgent {
             Ok(driver) => (driver, control),
             Err(lost @ (RemoteError::Unreachable { .. } | RemoteError::Ended)) => {
                 let task = search(&wire, &message).await.map_err(|_| lost)?;
-                let (control, said) = Control::new(wire.clone());
-                let _ = control.task.set(task.clone());
-                let reading = Reading::begun(&name, task);
-                (Driver::found(wire, reading, control.task.clone(), said), control)
+                found(wire, &task, Reading::begun(&name, task.clone()))
             }
             Err(error) => return Err(error),
         };
@@ -169,10 +166,8 @@ impl RemoteAgent for A2aAgent {
             Some(RemoteId { task, .. }) => task.to_owned(),
             None => search(&wire, &self.message(&turn)).await?,
         };
-        let (control, said) = Control::new(wire.clone());
-        let _ = control.task.set(task.clone());
-        let reading = Reading::recorded(&name, task, &recorded.own);
-        let driver = Driver::found(wire, reading, control.task.clone(), said);
+        let reading = Reading::recorded(&name, task.clone(), &recorded.own);
+        let (driver, control) = found(wire, &task, reading);
         Ok(driven(driver, control).with_fallback(FALLBACK))
     }
 }
@@ -228,6 +223,13 @@ async fn search(wire: &Wire, message: &Message) -> Result<String, RemoteError> {
         |begun: &&Task| begun.history.iter().flatten().any(|known| known.message_id == message.message_id);
     let task = tasks.iter().find(is_it).map(|task| task.id.clone());
     task.ok_or_else(|| unknown("the server shows no task of its message"))
+}
+
+/// Returns what follows and steers a task that has begun.
+fn found(wire: Wire, task: &str, reading: Reading) -> (Driver, Control) {
+    let (control, said) = Control::new(wire.clone());
+    let _ = control.task.set(task.to_owned());
+    (Driver::found(wire, reading, control.task.clone(), said), control)
 }
 
 fn mirrored(mirror: Mirror) -> BegunTurn {

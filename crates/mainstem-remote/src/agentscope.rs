@@ -183,7 +183,7 @@ impl AgentScopeAgent {
         let approvals = Arc::new(Approvals::after(own.parts.calls.len()));
         let last = recorded.latest_remote_id().and_then(|id| id.parse().ok());
         let fold = TaskFold::recorded(self.name(), turn.session, approvals.clone(), own);
-        let follow = Follow::new(task.clone(), fold.behind(last.unwrap_or_default())).from(now);
+        let follow = Follow::new(task.clone(), fold.behind(last.unwrap_or_default())).with_state(now);
         followed(follow, task, approvals).with_fallback(FALLBACK)
     }
 }

@@ -66,7 +66,7 @@ impl Follow {
 
     /// Sets the state from which the task is followed. One that has ended has no further events.
     #[must_use]
-    pub(super) fn from(mut self, now: Snapshot) -> Self {
+    pub(super) fn with_state(mut self, now: Snapshot) -> Self {
         if is_ended(&now) {
             self.link = Link::Over(Box::new(now));
         }

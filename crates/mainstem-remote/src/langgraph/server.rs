@@ -112,8 +112,8 @@ impl Server {
         Ok(self.runs().await?.into_iter().next())
     }
 
-    /// Returns the latest runs of the thread, the latest first. There are none if the server does
-    /// not know the thread.
+    /// Returns the latest runs of the thread, in descending order of time. The list is empty if the
+    /// server does not know the thread.
     async fn runs(&self) -> Result<Vec<Run>, RemoteError> {
         let mut url = self.connection.url(&["threads", &self.thread, "runs"]);
         url.query_pairs_mut().append_pair("limit", MAX_RUNS);
