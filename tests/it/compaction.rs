@@ -28,9 +28,11 @@ use crate::{
 
 /// A model with a small context window: `answer` decides what it says, and a longer prompt is
 /// refused.
-struct Small {
-    /// In tokens of four bytes.
+pub(crate) struct Small {
+    /// In tokens.
     window: usize,
+    /// The bytes of a token.
+    pub(crate) token: usize,
     /// A refusal names the window.
     is_named: bool,
     answer: Box<dyn Fn(&ModelRequest) -> Turn + Send + Sync>,
@@ -38,12 +40,15 @@ struct Small {
 }
 
 /// What a model was sent: sizes in bytes, and the text of the last message.
-type Prompts = Arc<Mutex<Vec<(usize, String)>>>;
+pub(crate) type Prompts = Arc<Mutex<Vec<(usize, String)>>>;
 
 impl Small {
-    fn new(window: usize, answer: impl Fn(&ModelRequest) -> Turn + Send + Sync + 'static) -> (Self, Prompts) {
-        let prompts = Prompts::default();
-        (Self { window, is_named: false, answer: Box::new(answer), prompts: prompts.clone() }, prompts)
+    pub(crate) fn new(
+        window: usize,
+        answer: impl Fn(&ModelRequest) -> Turn + Send + Sync + 'static,
+    ) -> (Self, Prompts) {
+        let (prompts, answer) = (Prompts::default(), Box::new(answer));
+        (Self { window, token: 4, is_named: false, answer, prompts: prompts.clone() }, prompts)
     }
 }
 
@@ -57,7 +62,7 @@ impl Model for Small {
         assert_eq!(request.cache_key.is_none(), summarizes(&request));
         let last = request.messages.last().map(|message| message.text()).unwrap_or_default();
         self.prompts.lock().unwrap().push((request.size(), last));
-        let tokens = request.size() / 4;
+        let tokens = request.size() / self.token;
         let turn = if tokens > self.window {
             let message = format!("the prompt has {tokens} tokens, at most {} fit", self.window);
             let refusal = ModelError::new(ErrorKind::ContextOverflow, message);
@@ -74,11 +79,11 @@ impl Model for Small {
 }
 
 /// Returns `true` for a call that summarizes.
-fn summarizes(request: &ModelRequest) -> bool {
+pub(crate) fn summarizes(request: &ModelRequest) -> bool {
     request.system.as_ref().is_some_and(|text| text.contains("notes"))
 }
 
-fn windows(tokens: u64) -> Compaction {
+pub(crate) fn windows(tokens: u64) -> Compaction {
     Compaction::default().with_windows(ContextWindows::default().with_window("small", tokens))
 }
 
@@ -115,7 +120,7 @@ fn says(message: &Message, what: &str) -> bool {
     message.text().contains(what) || message.tool_results().any(|result| result.text().contains(what))
 }
 
-fn sizes(prompts: &Prompts) -> Vec<usize> {
+pub(crate) fn sizes(prompts: &Prompts) -> Vec<usize> {
     prompts.lock().unwrap().iter().map(|(size, _)| *size).collect()
 }
 
@@ -147,7 +152,7 @@ fn lines(events: &[AgentEvent]) -> Vec<String> {
     events.iter().filter(is_meant).map(|event| format!("{} {}", event.agent_label(), event.kind)).collect()
 }
 
-async fn read(run: Run) -> Vec<String> {
+pub(crate) async fn read(run: Run) -> Vec<String> {
     lines(&run.collect::<Vec<_>>().await)
 }
 

@@ -48,4 +48,5 @@ mod spans;
 mod starts;
 mod support;
 mod tenants;
+mod windows;
 mod workspace;

@@ -136,7 +136,7 @@ async fn refusals_that_stay_end_the_call() {
         ("401 Unauthorized", "auth"),
         ("403 Forbidden", "auth"),
         ("404 Not Found", "not_found"),
-        ("413 Payload Too Large", "invalid_request"),
+        ("413 Payload Too Large", "context_overflow"),
     ] {
         for vendor in vendors().await {
             let no = whole(status, "content-type: application/json\r\n", &vendor.refusal("Never.").await);

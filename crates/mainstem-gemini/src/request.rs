@@ -228,7 +228,8 @@ fn budget(effort: &str) -> Option<u32> {
         "none" => 0,
         "minimal" | "low" => 1024,
         "medium" => 8192,
-        "high" => 24576,
+        // Its words end here.
+        "high" | "xhigh" | "max" => 24576,
         _ => return None,
     })
 }

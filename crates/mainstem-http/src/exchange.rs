@@ -141,6 +141,7 @@ impl<D: Decode> Exchange<D> {
                 Poll::Ready(Some(Ok(payload))) => self.payload(&payload),
                 Poll::Ready(Some(Err(cut))) => self.cut(Some(cut)),
                 Poll::Ready(None) => self.cut(None),
+                Poll::Pending if payloads.has_progress() && self.note_quiet() => Ok(()),
                 Poll::Pending => {
                     ready!(self.resumer.poll_silence(cx));
                     let Some(from) = self.decoder.resumption() else { return Poll::Pending };
@@ -192,15 +193,16 @@ impl<D: Decode> Exchange<D> {
         Ok(())
     }
 
-    /// Tells from time to time that a response without a word is alive: a vendor sends `ping`s
-    /// while it holds an answer back.
-    fn note_quiet(&mut self) {
+    /// Tells from time to time that a response without a word is alive: a vendor sends `ping`s, or
+    /// comments, while it holds an answer back. Returns `true` if there are deltas to yield.
+    fn note_quiet(&mut self) -> bool {
         if !self.deltas.is_empty() {
             self.quiet_since = None;
         } else if self.quiet_since.get_or_insert_with(Instant::now).elapsed() >= PULSE {
             self.deltas.push_back(ModelDelta::InProgress);
             self.quiet_since = Some(Instant::now());
         }
+        !self.deltas.is_empty()
     }
 
     /// Yields what the response has used, if that is new.

@@ -43,7 +43,11 @@ pub(crate) enum ResponseBody {
 }
 
 /// The payloads for the decoder: the data of server-sent events, or lines of JSON.
-pub(crate) struct Payloads(Source);
+pub(crate) struct Payloads {
+    source: Source,
+    /// The bytes of the source that were noted.
+    noted: u64,
+}
 
 enum Source {
     Events(Box<SseStream<Body>>),
@@ -162,17 +166,24 @@ impl Payloads {
     }
 
     fn events(response: Response<Body>) -> Self {
-        Self(Source::Events(Box::new(SseStream::new(response.into_body()))))
+        Self { source: Source::Events(Box::new(SseStream::new(response.into_body()))), noted: 0 }
     }
 
     fn lines(response: Response<Body>) -> Self {
         let bytes = StreamReader::new(response.into_body().map_err(io::Error::other));
-        Self(Source::Lines(Box::pin(FramedRead::new(bytes, LinesCodec::new_with_max_length(DEFAULT_LIMIT)))))
+        let lines = FramedRead::new(bytes, LinesCodec::new_with_max_length(DEFAULT_LIMIT));
+        Self { source: Source::Lines(Box::pin(lines)), noted: 0 }
+    }
+
+    /// Returns `true` if bytes came since the last call: a comment keeps a connection alive.
+    pub(crate) fn has_progress(&mut self) -> bool {
+        let Source::Events(events) = &self.source else { return false };
+        std::mem::replace(&mut self.noted, events.bytes_read()) < events.bytes_read()
     }
 
     /// Returns the next payload.
     pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<String, Cut>>> {
-        match &mut self.0 {
+        match &mut self.source {
             Source::Events(events) => events
                 .poll_next_unpin(cx)
                 .map(|event| event.map(|event| event.map(|event| event.data).map_err(Cut::Events))),

@@ -39,7 +39,7 @@ const OVERFLOWS: [&str; 8] = [
 ];
 
 /// The same for a limit on the rate that is smaller than the request: it never fits. OpenAI sends
-/// it with 429, Groq with 413.
+/// it with 429.
 const TOO_LARGE: &str = "Request too large for";
 
 /// What comes before the context window in those messages.
@@ -116,12 +116,13 @@ impl ServerError {
     }
 
     fn is_overflow(&self) -> bool {
-        let by_word =
-            |word: &String| matches!(&**word, "context_length_exceeded" | "exceed_context_size_error");
+        let by_word = |word: &String| {
+            matches!(&**word, "context_length_exceeded" | "exceed_context_size_error" | "request_too_large")
+        };
         let by_text = |text: &&str| self.message.contains(text);
         self.words.iter().any(by_word)
-            || self.status == Some(400) && OVERFLOWS.iter().any(by_text)
-            || matches!(self.status, Some(400 | 413 | 429)) && self.message.contains(TOO_LARGE)
+            || matches!(self.status, Some(400 | 500)) && OVERFLOWS.iter().any(by_text)
+            || matches!(self.status, Some(400 | 429)) && self.message.contains(TOO_LARGE)
     }
 
     /// Returns `true` if a quota or credit is used up. Anthropic has no code for exhausted credit
@@ -225,11 +226,9 @@ fn kind_of(word: &str) -> Option<ErrorKind> {
         "overloaded" | "overloaded_error" | "service_unavailable" | "unavailable_error" | "UNAVAILABLE" => {
             ErrorKind::Overloaded
         }
-        "invalid_request_error"
-        | "request_too_large"
-        | "BadRequestError"
-        | "content_filter"
-        | "INVALID_ARGUMENT" => ErrorKind::InvalidRequest,
+        "invalid_request_error" | "BadRequestError" | "content_filter" | "INVALID_ARGUMENT" => {
+            ErrorKind::InvalidRequest
+        }
         // Errors of a failed response: the prompt, for its content or its owner, and its images.
         "invalid_prompt"
         | "data_residency_mismatch"

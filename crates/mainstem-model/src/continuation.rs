@@ -22,7 +22,8 @@ use crate::{Model, ModelDelta, ModelError, ModelRequest, ModelStream, ToolChoice
 /// part, as one that is too long for the model, the answer ends with the parts before it. The usage
 /// is that of all parts.
 ///
-/// It belongs within [`Retry`](crate::Retry), which repeats all parts after a transient failure.
+/// It belongs within [`Retry`](crate::Retry), which repeats all parts after a transient failure,
+/// and around [`RateLimited`](crate::RateLimited), for which each part is a call.
 ///
 /// ```
 /// use mainstem_model::{Continuation, Retry, ScriptedModel};
@@ -131,8 +132,11 @@ impl<M: Model> Parts<M> {
                 (self.is_cut, self.end) = (true, None);
                 return;
             }
-            // It comes between the parts of one text, which stays one block.
-            ModelDelta::RateLimits(_) => return self.out.push_back(delta),
+            // They come between the parts of one text, which stays one block.
+            ModelDelta::RateLimits(_)
+            | ModelDelta::RateLimitWait { .. }
+            | ModelDelta::RateLimitPassed { .. }
+            | ModelDelta::InProgress => return self.out.push_back(delta),
             delta => delta,
         };
         self.out.extend(self.end.take());
@@ -162,6 +166,7 @@ impl<M: Model> Parts<M> {
         self.stream = Some(self.model.stream(request));
         (self.earlier, self.is_first) = (self.usage, false);
         self.left -= 1;
+        self.out.push_back(ModelDelta::Continued);
     }
 }
 

@@ -103,6 +103,9 @@ pub enum ModelDelta {
     /// The service works on the answer and has nothing new of it, as its state shows: the call is
     /// not silent.
     InProgress,
+    /// A decorator calls the model again, which continues its answer: see
+    /// [`Continuation`](crate::Continuation). The usage is that of several prompts from here on.
+    Continued,
     /// The answer comes in one piece, and why.
     NotStreaming {
         /// Why the model or the server cannot stream.
@@ -124,6 +127,7 @@ impl ModelDelta {
                 | Self::Usage(_)
                 | Self::ServerToolCall { .. }
                 | Self::InProgress
+                | Self::Continued
                 | Self::NotStreaming { .. }
         )
     }

@@ -44,7 +44,7 @@ pub enum ErrorKind {
     Overloaded,
     /// The service failed.
     Server,
-    /// The conversation is longer than the model reads.
+    /// The conversation is longer than the model reads, or larger than the service accepts (413).
     ContextOverflow,
     /// The service does not accept the request.
     InvalidRequest,
@@ -101,6 +101,7 @@ impl ModelError {
             402 => ErrorKind::QuotaExceeded,
             404 => ErrorKind::NotFound,
             408 | 504 => ErrorKind::Timeout,
+            413 => ErrorKind::ContextOverflow,
             429 => ErrorKind::RateLimited,
             503 | 529 => ErrorKind::Overloaded,
             400..=499 => ErrorKind::InvalidRequest,

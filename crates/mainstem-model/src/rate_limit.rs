@@ -168,7 +168,11 @@ impl<M: Model> Call<M> {
                 self.begin(request, waiting, Some(&error), cx)
             }
             (end, request) => {
-                sent.permit.end(sent.usage);
+                match &end {
+                    // A refusal for the rate gave its estimate back when it came.
+                    Some(Err(error)) if !is_refusal(error) => sent.permit.fail(sent.usage),
+                    _ => sent.permit.end(sent.usage),
+                }
                 let is_last = request.is_some() && self.refusals >= REFUSALS;
                 let is_in_vain = |error: &ModelError| is_last && is_refusal(error);
                 ControlFlow::Break(match end {

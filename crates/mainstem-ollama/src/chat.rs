@@ -49,9 +49,10 @@ pub struct Chat {
 /// ```
 pub trait OllamaExt: Sized {
     /// Sets the length of the model's context in tokens, its answer included: the option `num_ctx`.
-    /// Ollama's [default](https://docs.ollama.com/context-length) is small, and it silently drops
-    /// what does not fit. A longer context takes more memory, and a model that was loaded with
-    /// another length is loaded again.
+    /// Ollama's [default](https://docs.ollama.com/context-length) is small. A prompt that does not
+    /// fit fails with [`ContextOverflow`](mainstem_model::ErrorKind::ContextOverflow); an Ollama
+    /// before 0.12.6 drops its oldest messages instead. A longer context takes more memory, and a
+    /// model that was loaded with another length is loaded again.
     #[must_use]
     fn with_num_ctx(self, tokens: u32) -> Self;
 }

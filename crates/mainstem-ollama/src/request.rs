@@ -40,6 +40,10 @@ impl Serialize for Body<'_> {
         body.field("think", self.think.as_ref())?;
         body.field("format", options.response_format.as_ref().map(format))?;
         body.field("stream", Some(true))?;
+        // By default the service drops the oldest messages of a prompt that is too long, and of one
+        // that its answer makes too long.
+        body.field("truncate", Some(false))?;
+        body.field("shift", Some(false))?;
         body.merged(OPTIONS, runtime)?;
         // What grows comes last.
         body.field("messages", Some(&self.messages))?;

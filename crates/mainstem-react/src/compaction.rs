@@ -40,9 +40,20 @@ pub struct Compaction {
     keep: f64,
     model: Option<Arc<dyn Model>>,
     windows: Arc<ContextWindows>,
-    /// The windows asked for so far, by model: what its vendor has named, or the table's. Clones
-    /// share it.
-    known: Arc<Mutex<HashMap<String, Option<u64>>>>,
+    /// The models so far. Clones share them.
+    known: Arc<Mutex<HashMap<ModelKey, Known>>>,
+}
+
+/// A model: its vendor, and its name there.
+type ModelKey = (Option<String>, String);
+
+/// What is known of a model.
+#[derive(Clone, Copy)]
+struct Known {
+    /// The context window: what its vendor has named, or the table's.
+    window: Option<u64>,
+    /// The bytes of a token, as its vendor last counted.
+    token: Option<f64>,
 }
 
 /// The share of the window that a prompt may have, by default.
@@ -93,28 +104,33 @@ impl Compaction {
         self
     }
 
-    /// Returns the context window of a model in tokens, if it is known.
-    pub(crate) fn window(&self, model: &str) -> Option<u64> {
+    /// Returns what is known of a model, after a change.
+    fn known(&self, model: &dyn Model, change: impl FnOnce(&mut Known)) -> Known {
+        let key = (model.provider().map(str::to_owned), model.name().to_owned());
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.get(model).copied().unwrap_or_else(|| {
-            let window = self.windows.window(model).filter(|window| *window > 0);
-            known.insert(model.to_owned(), window);
-            window
-        })
+        let known = known.entry(key).or_insert_with(|| Known {
+            window: self.windows.window(model.name()).filter(|window| *window > 0),
+            token: None,
+        });
+        change(known);
+        *known
+    }
+
+    /// Returns the context window of a model in tokens, if it is known.
+    pub(crate) fn window(&self, model: &dyn Model) -> Option<u64> {
+        self.known(model, |_| {}).window
     }
 
     /// Remembers the context window in a refusal, if it has one.
-    pub(crate) fn learn(&self, model: &str, refusal: &ModelError) {
+    pub(crate) fn learn(&self, model: &dyn Model, refusal: &ModelError) {
         if let Some(window) = refusal.context_window().filter(|window| *window >= LEAST) {
-            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-            known.insert(model.to_owned(), Some(window));
+            self.known(model, |known| known.window = Some(window));
         }
     }
 
-    /// Returns the most tokens that a prompt may have.
+    /// Returns the tokens above which a prompt is compacted.
     fn limit(&self, window: u64, options: &ModelOptions) -> u64 {
-        let answer = options.output_estimate().min(window / 4);
-        share(window, self.threshold).min(window - answer)
+        share(window, self.threshold).min(most(window, options))
     }
 }
 
@@ -134,6 +150,11 @@ impl fmt::Debug for Compaction {
             .field("model", &self.model.as_ref().map(|model| model.name()))
             .finish_non_exhaustive()
     }
+}
+
+/// Returns the most tokens that a prompt may have, beside its answer.
+fn most(window: u64, options: &ModelOptions) -> u64 {
+    window - options.output_estimate().min(window / 4)
 }
 
 /// Returns a share of a number of tokens.

@@ -13,8 +13,9 @@ use crate::RunContext;
 /// The size, in base64 digits, from which data is stored beside the events.
 const MIN: usize = 4 << 10;
 
-/// The limit of the data in one request to a model, in bytes. Services accept about half of it.
-const MAX_LOADED: u64 = 64 << 20;
+/// The limit of the data in one request to a model, in bytes, which are a third more as base64.
+/// OpenAI accepts requests of 50 MB, other services less: see `ask_with_less` in `drive`.
+const MAX_LOADED: u64 = 32 << 20;
 
 /// Stores the data of one session's messages beside its events.
 #[async_trait]
@@ -170,14 +171,19 @@ fn is_stored(block: &ContentBlock) -> bool {
 
 /// Returns `true` if a block matches, of the content or of a result in it.
 fn has(content: &[ContentBlock], matches: fn(&ContentBlock) -> bool) -> bool {
-    content.iter().any(|block| match block {
-        ContentBlock::ToolResult(result) => result.content.iter().any(matches),
-        block => matches(block),
-    })
+    blocks(content).any(matches)
 }
 
 /// Returns the blocks of a message, and of the results in it.
-fn blocks_mut(content: &mut [ContentBlock]) -> impl Iterator<Item = &mut ContentBlock> + Send {
+pub(crate) fn blocks(content: &[ContentBlock]) -> impl Iterator<Item = &ContentBlock> {
+    content.iter().flat_map(|block| match block {
+        ContentBlock::ToolResult(result) => result.content.iter(),
+        block => std::slice::from_ref(block).iter(),
+    })
+}
+
+/// The same, to change them.
+pub(crate) fn blocks_mut(content: &mut [ContentBlock]) -> impl Iterator<Item = &mut ContentBlock> + Send {
     content.iter_mut().flat_map(|block| match block {
         ContentBlock::ToolResult(result) => result.content.iter_mut(),
         block => std::slice::from_mut(block).iter_mut(),

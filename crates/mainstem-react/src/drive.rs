@@ -124,7 +124,8 @@ impl<'a> Work<'a> {
     ) -> Self {
         let (system, cache_key) = (system_prompt(agent, cx), cache_key(cx.session_id()));
         let (calls, repetition) = (AtomicU32::new(0), Repetition::new(agent.parts().repetition));
-        let (progress, compactor) = (Progress::default(), Compactor::new(agent.parts(), cx, input));
+        let compactor = Compactor::new(agent.parts(), cx, &history, input);
+        let progress = Progress::default();
         Self { agent, cx, history, cache_key, system, calls, progress, repetition, compactor }
     }
 
@@ -206,23 +207,37 @@ impl<'a> Work<'a> {
             unless(self.cx.cancelled(), agent.tools.ready()).await;
         }
         let (request, size) = self.fitting_request().await?;
-        let next = NextModel { agent, rest: &agent.middleware, calls: &self.calls };
-        let answer = match next.run(self.cx, request).await {
-            Err(error) if self.compactor.is_refused(&error) => {
-                if !self.compactor.compact(&self.request(), Cause::Refused).await? {
-                    return Err(error);
-                }
-                next.run(self.cx, self.request()).await?
-            }
+        let answer = match self.next().run(self.cx, request).await {
+            Err(error) if self.compactor.is_refused(&error) => self.ask_with_less(error).await?,
             answer => {
                 let answer = answer?;
                 self.compactor.calibrate(size, &answer);
                 answer
             }
         };
-        let answer = next.emit_answer(self.cx, answer).await?;
+        let answer = self.next().emit_answer(self.cx, answer).await?;
         self.progress.calls = self.calls.load(Ordering::Relaxed);
         Ok(answer)
+    }
+
+    /// Calls the model with less, after its service has refused the prompt as too long.
+    async fn ask_with_less(&mut self, refusal: AgentError) -> Result<Answer, AgentError> {
+        let mut error = refusal;
+        while self.compactor.remove_data(&self.request().messages, &error) {
+            match self.next().run(self.cx, self.request()).await {
+                Err(again) if self.compactor.is_refused(&again) => error = again,
+                answer => return answer,
+            }
+        }
+        if !self.compactor.compact(&self.request(), Cause::Refused).await? {
+            return Err(error);
+        }
+        self.next().run(self.cx, self.request()).await
+    }
+
+    fn next(&self) -> NextModel<'_> {
+        let agent = self.agent.parts();
+        NextModel { agent, rest: &agent.middleware, calls: &self.calls }
     }
 
     /// Returns the next request and its size, after the conversation was compacted if it is too

@@ -231,7 +231,7 @@ impl<'a> NextModel<'a> {
     ) -> Result<Answer, AgentError> {
         // A middleware may have dropped a call half way, or replaced an answer that calls tools.
         cx.close(&StopReason::Cancelled);
-        let window = model.and_then(|model| self.agent.compaction.window(model.name()));
+        let window = model.and_then(|model| self.agent.compaction.window(model));
         let iteration = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
         let limits = self.agent.answer_limits;
         ask(cx, model, Call { iteration, limits, window }, stream).await

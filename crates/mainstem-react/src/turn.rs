@@ -51,6 +51,8 @@ pub(crate) struct Turn {
     /// What the failed attempts have used, as far as it was reported, each with its fallback.
     failed: Vec<Attempt>,
     usage: Option<Usage>,
+    /// The answer has several parts, of a call each: the usage is that of several prompts.
+    pub(crate) is_continued: bool,
     pub(crate) stop: Option<StopReason>,
     /// What the service still allows.
     pub(crate) rate_limits: Option<Box<RateLimits>>,
@@ -88,6 +90,7 @@ impl Turn {
             fallback: None,
             failed: Vec::new(),
             usage: None,
+            is_continued: false,
             stop: None,
             rate_limits: None,
         }
@@ -133,6 +136,7 @@ impl Turn {
             }
             ModelDelta::CallEnd { slot, opaque } => self.call(slot)?.end(opaque, scope),
             ModelDelta::Usage(usage) => self.usage = Some(usage),
+            ModelDelta::Continued => self.is_continued = true,
             ModelDelta::Stop(reason) => self.stop = Some(reason),
             ModelDelta::RateLimits(limits) => self.rate_limits = Some(limits),
             other => self.report(other, scope)?,
@@ -233,7 +237,7 @@ impl Turn {
         self.failed.extend(usage.map(|usage| Attempt { fallback: self.fallback.clone(), usage }));
         self.taken_back.extend(calls.iter().cloned());
         self.length.reset();
-        self.stop = None;
+        (self.is_continued, self.stop) = (false, None);
         Discarded::new(std::mem::take(&mut self.said), calls)
     }
 

@@ -33,7 +33,7 @@ use crate::{
 };
 
 /// What a model reads whose answer was cut off.
-const GO_ON: &str = "Your answer was cut off. Go on where it stopped.";
+const GO_ON: &str = "<system-reminder>\nYour answer was cut off. Go on where it stopped.\n</system-reminder>";
 
 /// A conversation with an agent. Cheap to clone; clones are the same session.
 ///

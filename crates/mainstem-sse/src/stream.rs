@@ -45,18 +45,27 @@ pub struct SseStream<S> {
     #[pin]
     source: Option<S>,
     chunk: Bytes,
+    /// The bytes of all chunks.
+    bytes: u64,
     decoder: Decoder,
 }
 
 impl<S> SseStream<S> {
     /// Decodes `source`, with a fresh [`Decoder`] and its default limit.
     pub fn new(source: S) -> Self {
-        Self { source: Some(source), chunk: Bytes::new(), decoder: Decoder::new() }
+        Self { source: Some(source), chunk: Bytes::new(), bytes: 0, decoder: Decoder::new() }
     }
 
     /// Refuses events larger than `limit` bytes, as [`Decoder::with_limit`] does.
     pub fn with_limit(self, limit: usize) -> Self {
         Self { decoder: Decoder::with_limit(limit), ..self }
+    }
+
+    /// Returns how many bytes the source has yielded, those of comments and of an unfinished event
+    /// included: while the number grows, the server is alive.
+    #[must_use]
+    pub fn bytes_read(&self) -> u64 {
+        self.bytes
     }
 
     /// Returns the id to send as `Last-Event-ID` when reconnecting.
@@ -91,7 +100,10 @@ where
             // An empty `Bytes` still holds the buffer that it was cut from.
             *this.chunk = Bytes::new();
             match ready!(source.poll_next(cx)) {
-                Some(Ok(chunk)) => *this.chunk = chunk,
+                Some(Ok(chunk)) => {
+                    *this.bytes += chunk.len() as u64;
+                    *this.chunk = chunk;
+                }
                 Some(Err(error)) => break Err(SseError::Source(error)),
                 None => {
                     this.source.set(None);

@@ -78,9 +78,9 @@ impl Provider {
     /// If a setting is missing or invalid.
     pub fn model(&self, name: &str, setup: &Setup<'_>) -> Result<Arc<dyn Model>, ModelError> {
         let (model, account) = (self.make)(self, name, setup)?;
-        let breaker = Breaker::new(IdleTimeout::new(Continuation::new(model), IDLE));
+        let breaker = Breaker::new(IdleTimeout::new(model, IDLE));
         let limiter = LIMITERS.get(account, name, setup.rates);
-        Ok(Arc::new(Retry::new(RateLimited::new(breaker, limiter))))
+        Ok(Arc::new(Retry::new(Continuation::new(RateLimited::new(breaker, limiter)))))
     }
 
     /// Returns the model without decorators: a failure is an error at once.

@@ -150,7 +150,7 @@ async fn every_refusal_has_its_kind() {
     check("402 Payment Required", "billing_error", ErrorKind::QuotaExceeded, false).await;
     check("403 Forbidden", "permission_error", ErrorKind::Auth, false).await;
     check("404 Not Found", "not_found_error", ErrorKind::NotFound, false).await;
-    check("413 Payload Too Large", "request_too_large", ErrorKind::InvalidRequest, false).await;
+    check("413 Payload Too Large", "request_too_large", ErrorKind::ContextOverflow, false).await;
     check("429 Too Many Requests", "rate_limit_error", ErrorKind::RateLimited, true).await;
     check("500 Internal Server Error", "api_error", ErrorKind::Server, true).await;
     check("504 Gateway Timeout", "timeout_error", ErrorKind::Timeout, true).await;

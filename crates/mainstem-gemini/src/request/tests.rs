@@ -133,6 +133,7 @@ fn a_model_thinks_by_an_effort_or_a_budget() {
     check(OLD, "low", json!({ "thinkingBudget": 1024, "includeThoughts": true }));
     check(OLD, "medium", json!({ "thinkingBudget": 8192, "includeThoughts": true }));
     check(OLD, "high", json!({ "thinkingBudget": 24576, "includeThoughts": true }));
+    check(OLD, "max", json!({ "thinkingBudget": 24576, "includeThoughts": true }));
     check(OLD, "utmost", json!({ "thinkingLevel": "UTMOST", "includeThoughts": true }));
 }
 

@@ -82,12 +82,19 @@ fn anthropic() {
     check(
         413,
         &body("request_too_large", "Request exceeds the maximum size"),
-        "invalid_request 413: 413 Payload Too Large: Request exceeds the maximum size",
+        "context_overflow 413: 413 Payload Too Large: Request exceeds the maximum size",
     );
 }
 
 #[test]
 fn other_shapes() {
+    // Ollama since 0.40 passes on what its llama.cpp says.
+    let inner = r#"{\"error\":{\"code\":400,\"message\":\"request (2622 tokens) exceeds the available context size (512 tokens)\",\"n_ctx\":512}}"#;
+    check(
+        400,
+        &format!(r#"{{"error":"{inner}"}}"#),
+        r#"context_overflow 400: 400 Bad Request: {"error":{"code":400,"message":"request (2622 tokens) exceeds the available context size (512 tokens)","n_ctx":512}}"#,
+    );
     check(
         400,
         r#"{"error":"This model's maximum prompt length is 131072 but the request contains 140000 tokens."}"#,
@@ -254,7 +261,7 @@ fn what_is_said_in_mid_answer_has_a_kind_too() {
     check(r#"{"type":"error","error":{"type":"billing_error","message":"m"}}"#, ErrorKind::QuotaExceeded);
     check(
         r#"{"type":"error","error":{"type":"request_too_large","message":"m"}}"#,
-        ErrorKind::InvalidRequest,
+        ErrorKind::ContextOverflow,
     );
     check(r#"{"type":"error","code":"server_error","message":"m","param":null}"#, ErrorKind::Server);
     check(

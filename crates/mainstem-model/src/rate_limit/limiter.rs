@@ -235,6 +235,15 @@ impl Permit {
         self.update(|pace, now| pace.end(self.call, self.cost, usage, now));
     }
 
+    /// Ends a call that has failed.
+    pub(super) fn fail(mut self, usage: Option<Usage>) {
+        if self.is_answered || usage.is_some() {
+            return self.end(usage);
+        }
+        self.is_over = true;
+        self.update(|pace, now| pace.failed(self.call, self.cost, now));
+    }
+
     fn update(&self, change: impl FnOnce(&mut Pace, Instant)) {
         let (mut state, now) = (self.limiter.lock(), Instant::now());
         change(&mut state.pace, now);

@@ -233,7 +233,13 @@ impl Pace {
         self.next_probe = now.checked_add(self.policy.max_wait);
     }
 
-    /// Notes that a call has ended, and what it used.
+    /// Notes that a call has failed before its response: it used no tokens.
+    pub(super) fn failed(&mut self, call: u64, cost: Cost, now: Instant) {
+        self.end(call, cost, None, now);
+        self.take(now, |limit| Cost::default().of(limit) as f64 - cost.of(limit) as f64);
+    }
+
+    /// Notes that a call has ended, and what it used. If that is unknown, the estimate stays.
     pub(super) fn end(&mut self, call: u64, cost: Cost, usage: Option<Usage>, now: Instant) {
         self.forget(call);
         self.calls = self.calls.saturating_sub(1);

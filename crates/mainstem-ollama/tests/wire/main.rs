@@ -46,7 +46,7 @@ async fn the_request_is_what_ollama_documents() {
     insta::assert_snapshot!(head.join("\n"), @"
     POST /api/chat HTTP/1.1
     accept: text/event-stream, application/json
-    content-length: 107
+    content-length: 138
     content-type: application/json
     host: HOST
     user-agent: mainstem/0.1.0
@@ -54,7 +54,7 @@ async fn the_request_is_what_ollama_documents() {
     ");
     insta::assert_snapshot!(
         body,
-        @r#"{"model":"qwen3","stream":true,"options":{"num_ctx":64000},"messages":[{"role":"user","content":"Hello?"}]}"#
+        @r#"{"model":"qwen3","stream":true,"truncate":false,"shift":false,"options":{"num_ctx":64000},"messages":[{"role":"user","content":"Hello?"}]}"#
     );
 }
 

@@ -10,9 +10,12 @@ use mainstem_model::{ErrorKind, ModelError, ModelOptions, ModelRequest, ToolChoi
 
 use super::{
     estimate::{Cause, Estimate, Room, SMALL, Size},
-    plan, text,
+    most, plan, text,
 };
 use crate::{AgentError, Answer, RunContext, agent::Parts, middleware::NextModel};
+
+/// The HTTP status for a request with too many bytes.
+const TOO_LARGE: u16 = 413;
 
 /// To how many bytes the results of earlier calls are shortened.
 const RESULT: usize = 1_024;
@@ -21,27 +24,39 @@ const RESULT: usize = 1_024;
 pub(crate) struct Compactor<'a> {
     agent: &'a Parts,
     cx: &'a RunContext,
-    /// The input of the turn.
+    /// The request that the turn works on.
     input: Vec<Arc<Message>>,
     estimate: Estimate,
     /// A summary has failed: only a refused prompt is worth another.
     has_failed: bool,
     /// The size of the messages, in bytes, below which another compaction does not help.
     least: usize,
+    /// Their size after the latest compaction.
+    last: usize,
 }
 
 impl<'a> Compactor<'a> {
-    pub(crate) fn new(agent: &'a Parts, cx: &'a RunContext, input: Vec<Arc<Message>>) -> Self {
-        Self { agent, cx, input, estimate: Estimate::default(), has_failed: false, least: 0 }
+    /// Creates a compactor for an invocation on `input`, after `history`.
+    pub(crate) fn new(
+        agent: &'a Parts,
+        cx: &'a RunContext,
+        history: &[Arc<Message>],
+        input: Vec<Arc<Message>>,
+    ) -> Self {
+        let token = agent.compaction.known(&*agent.model, |_| {}).token;
+        let input = plan::with_request(history, input);
+        Self { agent, cx, input, estimate: Estimate::new(token), has_failed: false, least: 0, last: 0 }
     }
 
-    /// Returns `true` if a prompt of this size exceeds the threshold.
+    /// Returns `true` if a prompt of this size exceeds the threshold, or has grown to where it
+    /// leaves no room for an answer.
     pub(crate) fn is_due(&self, request: &ModelRequest, size: Size) -> bool {
         let compaction = &self.agent.compaction;
-        let window =
-            compaction.window(self.agent.model.name()).filter(|_| compaction.is_on && !self.has_failed);
+        let window = self.window().filter(|_| compaction.is_on && !self.has_failed);
         let Some(window) = window else { return false };
-        size.messages >= self.least && self.estimate.exceeds(size, compaction.limit(window, &request.options))
+        let exceeds = |tokens| self.estimate.exceeds(size, tokens);
+        size.messages >= self.least && exceeds(compaction.limit(window, &request.options))
+            || size.messages >= self.last + SMALL && exceeds(most(window, &request.options))
     }
 
     /// Returns `true` if a model call failed because its prompt is too long, and may be made again
@@ -49,9 +64,23 @@ impl<'a> Compactor<'a> {
     pub(crate) fn is_refused(&self, error: &AgentError) -> bool {
         let compaction = &self.agent.compaction;
         if let Some(refusal) = overflow(error) {
-            compaction.learn(self.agent.model.name(), refusal);
+            compaction.learn(&*self.agent.model, refusal);
         }
         compaction.is_on && overflow(error).is_some()
+    }
+
+    /// Removes the older half of the data of a conversation whose request had too many bytes for
+    /// its service, for good; returns `false` if that was not the error, or only the request that
+    /// the turn works on has data.
+    pub(crate) fn remove_data(&mut self, messages: &[Arc<Message>], error: &AgentError) -> bool {
+        let is_too_large = overflow(error).is_some_and(|error| error.status() == Some(TOO_LARGE));
+        let said = self.cx.messages().len();
+        let lighter = if is_too_large { plan::with_less_data(messages, &self.input) } else { None };
+        lighter.map(|lighter| self.cx.replace_conversation(lighter, said)).is_some()
+    }
+
+    fn window(&self) -> Option<u64> {
+        self.agent.compaction.window(&*self.agent.model)
     }
 
     /// Measures a request.
@@ -63,8 +92,9 @@ impl<'a> Compactor<'a> {
     /// repeated has the count of several prompts.
     pub(crate) fn calibrate(&mut self, size: Size, answer: &Answer) {
         let tokens = answer.usage.map_or(0, |usage| usage.input_tokens);
-        if !answer.is_repeated {
-            self.estimate.calibrate(size, tokens);
+        if !answer.is_repeated && tokens > 0 {
+            let token = self.estimate.calibrate(size, tokens);
+            self.agent.compaction.known(&*self.agent.model, |known| known.token = Some(token));
         }
     }
 
@@ -78,12 +108,13 @@ impl<'a> Compactor<'a> {
         let before = plan::size(&request.messages);
         let said = self.cx.messages().len();
         let compaction = &self.agent.compaction;
-        let room = self.estimate.room(request, cause, compaction, compaction.window(self.agent.model.name()));
+        let room = self.estimate.room(request, cause, compaction, self.window());
         let compacted = self.compacted(&request.messages, &room, cause).await;
-        self.least = before + room.messages / 4;
+        (self.last, self.least) = (before, before + room.messages / 4);
         match compacted {
             Ok(messages) if plan::size(&messages) < before => {
-                self.least = plan::size(&messages) + room.messages / 4;
+                self.last = plan::size(&messages);
+                self.least = self.last + room.messages / 4;
                 self.cx.replace_conversation(messages, said);
                 Ok(true)
             }
@@ -143,6 +174,10 @@ impl<'a> Compactor<'a> {
     async fn ask(&self, prompt: String) -> Result<String, AgentError> {
         let mut options = ModelOptions::new();
         options.on_cut = self.agent.options.on_cut;
+        // Fields for the vendor of the agent's own model, such as a tier of its service.
+        if self.agent.compaction.model.is_none() {
+            options.extra = self.agent.options.extra.clone();
+        }
         let request = ModelRequest {
             agent: self.agent.id.clone(),
             agent_key: self.cx.key(),

@@ -68,6 +68,11 @@ impl Default for Estimate {
 }
 
 impl Estimate {
+    /// Creates an estimate from the bytes of a token that the service last counted.
+    pub(super) fn new(token: Option<f64>) -> Self {
+        Self { token: token.unwrap_or(TOKEN), tools: None }
+    }
+
     /// Returns `true` if a prompt exceeds a limit in tokens. A limit that leaves its messages too
     /// little room is ignored: they can't be made short enough.
     pub(super) fn exceeds(&self, size: Size, limit: u64) -> bool {
@@ -75,12 +80,13 @@ impl Estimate {
         size.overhead + SMALL <= limit && size.total() > limit
     }
 
-    /// Learns from the service's count of a prompt how many bytes a token has.
-    pub(super) fn calibrate(&mut self, size: Size, tokens: u64) {
+    /// Learns from the service's count of a prompt how many bytes a token has; returns that.
+    pub(super) fn calibrate(&mut self, size: Size, tokens: u64) -> f64 {
         let bytes = size.total();
         if bytes > 0 && tokens > 0 {
             self.token = (as_f64(bytes as u64) / as_f64(tokens)).clamp(TOKEN / 2.0, TOKEN * 2.0);
         }
+        self.token
     }
 
     /// Measures a request.

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use mainstem_message::{ContentBlock, Message, Role, ToolResult};
+use mainstem_message::{ContentBlock, DataSource, Message, Role, ToolResult};
 use mainstem_model::size_of;
 
 use super::text;
+use crate::data::{blocks, blocks_mut};
 
 /// What becomes of the messages before the latest ones.
 #[derive(Debug, Default, PartialEq)]
@@ -21,6 +22,16 @@ pub(super) struct Older {
 /// Returns the size of messages in bytes.
 pub(super) fn size(messages: &[Arc<Message>]) -> usize {
     messages.iter().map(|message| size_of(message)).sum()
+}
+
+/// Returns the input of a turn with the request that it works on: an input of reminders only, or
+/// none, continues the turn before it.
+pub(super) fn with_request(history: &[Arc<Message>], input: Vec<Arc<Message>>) -> Vec<Arc<Message>> {
+    if !input.iter().all(|message| text::is_of_harness(message)) {
+        return input;
+    }
+    let is_request = |message: &&Arc<Message>| message.role == Role::User && !text::is_of_harness(message);
+    history.iter().rev().find(is_request).cloned().into_iter().chain(input).collect()
 }
 
 /// Returns the index of the first of the latest messages, which have up to `bytes` bytes. They
@@ -72,10 +83,42 @@ fn shorten(result: &mut ToolResult, bytes: usize) {
         result.content.retain(|block| block.as_text().is_none());
         result.content.insert(0, ContentBlock::text(text));
     }
-    for block in &mut result.content {
-        if let ContentBlock::Data { media_type, .. } = block {
-            *block = ContentBlock::text(format!("[{media_type} was removed to save space]"));
+    result.content.iter_mut().for_each(remove_data);
+}
+
+/// Returns the messages without the older half of their data, in bytes; `None` if only the messages
+/// of `input` have any, which keep it.
+pub(super) fn with_less_data(messages: &[Arc<Message>], input: &[Arc<Message>]) -> Option<Vec<Arc<Message>>> {
+    let is_input = |message: &Arc<Message>| input.iter().any(|one| Arc::ptr_eq(one, message));
+    let data = |message: &Arc<Message>| if is_input(message) { 0 } else { data_of(message) };
+    let all: u64 = messages.iter().map(data).sum();
+    let mut removed = 0;
+    let less = |message: &Arc<Message>| {
+        let bytes = data(message);
+        if bytes == 0 || removed >= all.div_ceil(2) {
+            return message.clone();
         }
+        removed += bytes;
+        let mut message = Message::clone(message);
+        blocks_mut(&mut message.content).for_each(remove_data);
+        Arc::new(message)
+    };
+    (all > 0).then(|| messages.iter().map(less).collect())
+}
+
+/// Returns the bytes of data that a request has of a message.
+fn data_of(message: &Message) -> u64 {
+    let bytes = |block: &ContentBlock| match block {
+        ContentBlock::Data { source: DataSource::Base64(digits), .. } => digits.len() as u64 / 4 * 3,
+        ContentBlock::Data { source: DataSource::Stored(data), .. } => data.bytes,
+        _ => 0,
+    };
+    blocks(&message.content).map(bytes).sum()
+}
+
+fn remove_data(block: &mut ContentBlock) {
+    if let ContentBlock::Data { media_type, .. } = block {
+        *block = ContentBlock::text(format!("[{media_type} was removed to save space]"));
     }
 }
 

@@ -30,6 +30,9 @@ const RETAINED_END: &str = "\n</retained>";
 /// What the message with the agent's present state begins with.
 const STATE: &str = "<system-reminder>\nWhat you have at present:\n\n";
 
+/// What the messages of the harness begin with.
+const REMINDER: &str = "<system-reminder>";
+
 /// The most bytes of the note in a text that was shortened.
 const NOTE: usize = 72;
 
@@ -63,6 +66,13 @@ pub(super) fn state(sections: &[String]) -> Arc<Message> {
 /// Returns `true` if a message is one of an earlier [`state`].
 pub(super) fn is_state(message: &Message) -> bool {
     message.role == Role::User && message.text().starts_with(STATE)
+}
+
+/// Returns `true` if a message comes from the harness in the name of the user: a reminder, notes, a
+/// result that lasts.
+pub(super) fn is_of_harness(message: &Message) -> bool {
+    let begins = |text: &str| [REMINDER, BEGIN, RETAINED].iter().any(|begin| text.starts_with(begin));
+    message.role == Role::User && begins(&message.text())
 }
 
 /// Returns what the model is asked to summarize: the notes so far, and messages.

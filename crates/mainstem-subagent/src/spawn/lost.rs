@@ -23,8 +23,8 @@ use crate::{
 const MOST: u32 = 3;
 
 /// What such a child reads.
-const GO_ON: &str = "Your turn was cut off, because a process has ended. Go on with your task where it stopped; if it is done, \
-answer with its result. A call that was cut off may have done part of its work.";
+const GO_ON: &str = "<system-reminder>\nYour turn was cut off, because a process has ended. Go on with your task where it \
+stopped; if it is done, answer with its result. A call that was cut off may have done part of its work.\n</system-reminder>";
 
 /// What its parent reads.
 const OPEN: &str = "<system-reminder>\nThe process that ran these subagents has ended. Those with a task_id go on where they \

@@ -16,8 +16,10 @@ enum Step {
     Refuse(Option<u64>),
     /// The oldest call ends, with its usage.
     End(Option<Usage>),
+    /// The oldest call fails before its response.
+    Fail,
 }
-use Step::{Answer, End, Refuse, Send};
+use Step::{Answer, End, Fail, Refuse, Send};
 
 fn reported(
     limit: RateLimit,
@@ -52,6 +54,7 @@ fn check_with(policy: &RatePolicy, steps: &[(u64, Step)], at: u64, expected: &st
                 pace.end(oldest, CALL, None, now);
             }
             End(usage) => pace.end(oldest, CALL, *usage, now),
+            Fail => pace.failed(oldest, CALL, now),
         }
     }
     let now = start + second(at);
@@ -153,11 +156,15 @@ fn the_policy_holds_calls_back() {
     check_with(&policy, &[(0, Send(2))], 0, "Requests Some(30.0)");
     check_with(&policy, &[(0, Send(2))], 30, "go");
     check_with(&policy, &[(0, Send(2)), (30, Send(1))], 30, "Requests Some(30.0)");
+    check_with(&policy, &[(0, Send(2)), (0, Fail)], 0, "Requests Some(30.0)");
     let policy = RatePolicy { tokens_per_minute: Some(600), ..RatePolicy::default() };
     check_with(&policy, &[(0, Send(4))], 0, "go");
     check_with(&policy, &[(0, Send(5))], 0, "Tokens Some(12.0)");
     // What a call used counts, instead of what was estimated.
     check_with(&policy, &[(0, Send(5)), (0, End(Some(Usage::new(1, 0))))], 0, "Tokens Some(0.1)");
+    // A call without a response has used none; what another used is estimated.
+    check_with(&policy, &[(0, Send(5)), (0, Fail)], 0, "go");
+    check_with(&policy, &[(0, Send(5)), (0, End(None))], 0, "Tokens Some(12.0)");
     check_with(&policy, &[(0, Send(1)), (0, End(Some(Usage::new(600, 0))))], 0, "Tokens Some(12.0)");
     check_with(&policy, &[(0, Send(1)), (0, End(Some(Usage::new(u64::MAX, 0))))], 0, "Tokens Some(612.0)");
     let policy = RatePolicy { tokens_per_minute: Some(60), ..RatePolicy::default() };

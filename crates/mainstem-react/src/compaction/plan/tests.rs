@@ -60,6 +60,27 @@ fn the_latest_messages_begin_where_a_result_has_its_call() {
 }
 
 #[test]
+fn a_turn_that_is_continued_works_on_the_request_before_it() {
+    let check = |history: &[Arc<Message>], input: &[Arc<Message>], expected: &[&str]| {
+        assert_eq!(written(&with_request(history, input.to_vec())), expected);
+    };
+    let reminder = || user("<system-reminder>\nGo on.\n</system-reminder>");
+    let history = [user("first"), agent("yes"), user("second"), calls("t"), returns("t", "1"), reminder()];
+    check(&history, &[user("third")], &["third"]);
+    check(
+        &history,
+        &[user("third"), reminder()],
+        &["third", "<system-reminder>\nGo on.\n</system-reminder>"],
+    );
+    check(&history, &[], &["second"]);
+    check(&history, &[reminder()], &["second", "<system-reminder>\nGo on.\n</system-reminder>"]);
+    let left = [text::summary("Ann"), text::retained("how to"), text::state(&["a task".into()])];
+    check(&[&history[2..3], &left[..]].concat(), &[], &["second"]);
+    check(&left, &[], &[]);
+    check(&[], &[], &[]);
+}
+
+#[test]
 fn results_are_shortened_in_the_middle() {
     let check = |message: &Arc<Message>, bytes: usize, expected: &str| {
         let once = with_short_results(slice::from_ref(message), bytes, |tool| tool == "load_skill");
