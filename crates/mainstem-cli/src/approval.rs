@@ -24,6 +24,8 @@ use mainstem::{
 };
 use mainstem_event::{AgentEvent, EventKind};
 
+#[cfg(unix)]
+pub(crate) use self::keys::stop_at_prompt;
 pub(crate) use self::{
     allowed::{Allowed, Approval, Approve},
     keys::{Silence, restore},

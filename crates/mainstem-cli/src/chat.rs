@@ -192,9 +192,15 @@ impl Dialog<'_> {
             }
             self.approvals.typed().await.map_or(Entry::End, |line| Entry::Text(line.text().to_owned()))
         };
+        let continued = async {
+            loop {
+                self.continued.next_at_prompt().await;
+            }
+        };
         tokio::select! {
             biased;
             signal = self.signals.next() => Err(anyhow!("{}", signal.reason())).or_exit(signal.exit()),
+            never = continued => match never {},
             entry = entry => Ok(entry),
         }
     }

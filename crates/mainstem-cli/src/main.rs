@@ -122,7 +122,7 @@ fn talk(terminal: Terminal) -> Command {
     process::exit(Exit::Usage as i32)
 }
 
-/// Adds the nearest command to an error about an unknown one.
+/// Adds the nearest command to an error about an unknown one, or how a task is given.
 fn suggested(mut error: clap::Error) -> clap::Error {
     let Some(ContextValue::String(wrong)) = error.get(ContextKind::InvalidSubcommand) else { return error };
     let cli = Cli::command();
@@ -130,6 +130,9 @@ fn suggested(mut error: clap::Error) -> clap::Error {
     if let Some(near) = mainstem::spec::closest(wrong, known) {
         let near = ContextValue::Strings(vec![near.to_owned()]);
         error.insert(ContextKind::SuggestedSubcommand, near);
+    } else {
+        let tip = "to give an agent a task, use 'mainstem run \"TASK\"'".to_owned();
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     error
 }

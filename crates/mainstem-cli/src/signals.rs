@@ -148,15 +148,30 @@ impl Continued {
 
     /// Waits until the process is continued.
     pub(crate) async fn next(&mut self) {
+        let restore = self.restore;
+        self.stopped(|| {
+            restore();
+            #[cfg(unix)]
+            let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP);
+        })
+        .await;
+    }
+
+    /// The same while the line editor has the terminal.
+    pub(crate) async fn next_at_prompt(&mut self) {
+        #[cfg(unix)]
+        self.stopped(approval::stop_at_prompt).await;
+        #[cfg(not(unix))]
+        pending().await
+    }
+
+    async fn stopped(&mut self, stop: impl Fn()) {
         #[cfg(unix)]
         if let Some((stops, continues)) = &mut self.signals {
             loop {
                 tokio::select! {
                     biased;
-                    Some(()) = stops.recv() => {
-                        (self.restore)();
-                        let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP);
-                    }
+                    Some(()) = stops.recv() => stop(),
                     Some(()) = continues.recv() => return,
                     else => break,
                 }

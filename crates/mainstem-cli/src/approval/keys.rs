@@ -33,11 +33,19 @@ pub(crate) fn restore() {
     unix::restore();
 }
 
+/// Stops the process while the line editor has the terminal. The shell gets the mode that the
+/// terminal had; once the process is continued, the editor gets its own again, and draws its line.
+#[cfg(unix)]
+pub(crate) fn stop_at_prompt() {
+    unix::stop_at_prompt();
+}
+
 #[cfg(unix)]
 mod unix {
     use std::{
         io,
         sync::{Mutex, MutexGuard, PoisonError},
+        thread,
         time::Duration,
     };
 
@@ -48,6 +56,7 @@ mod unix {
     use rustix::{
         event::{PollFd, PollFlags, Timespec, poll},
         io::read,
+        process::{Signal, getpid, kill_process},
         termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr},
     };
     use tokio::time::sleep;
@@ -91,6 +100,22 @@ mod unix {
             // If this fails, the terminal is closed.
             let _ = tcsetattr(io::stdin(), OptionalActions::Now, &before);
         }
+    }
+
+    pub(super) fn stop_at_prompt() {
+        let mode = tcgetattr(io::stdin());
+        if let Some(before) = &*before() {
+            let _ = execute!(io::stdout(), DisableBracketedPaste);
+            let _ = tcsetattr(io::stdin(), OptionalActions::Now, before);
+        }
+        let _ = kill_process(getpid(), Signal::STOP);
+        // Another thread may receive the signal, and stop this one a little later.
+        thread::sleep(PERIOD);
+        if let Ok(mode) = mode {
+            let _ = tcsetattr(io::stdin(), OptionalActions::Now, &mode);
+            let _ = execute!(io::stdout(), EnableBracketedPaste);
+        }
+        let _ = kill_process(getpid(), Signal::WINCH);
     }
 
     /// The keyboard, until it is dropped.

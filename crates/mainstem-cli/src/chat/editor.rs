@@ -16,10 +16,14 @@ use rustyline::{
     history::FileHistory,
     validate::Validator,
 };
+#[cfg(unix)]
+use rustyline::{ConditionalEventHandler, Event, EventContext, RepeatCount};
 use tokio::sync::mpsc;
 
 use super::command::COMMANDS;
 use crate::approval::Silence;
+#[cfg(unix)]
+use crate::approval::stop_at_prompt;
 
 /// The most lines of the history.
 const HISTORY: usize = 1_000;
@@ -108,7 +112,21 @@ fn lines() -> rustyline::Result<Lines<Keys, FileHistory>> {
     lines.set_helper(Some(Keys { files: FilenameCompleter::new() }));
     let newline = EventHandler::Simple(Cmd::Newline);
     lines.bind_sequence(KeyEvent(KeyCode::Enter, Modifiers::ALT), newline);
+    #[cfg(unix)]
+    lines.bind_sequence(KeyEvent::ctrl('Z'), EventHandler::Conditional(Box::new(Stop)));
     Ok(lines)
+}
+
+/// Stops the process at once: what the library does by itself is a signal that the process handles.
+#[cfg(unix)]
+struct Stop;
+
+#[cfg(unix)]
+impl ConditionalEventHandler for Stop {
+    fn handle(&self, _: &Event, _: RepeatCount, _: bool, _: &EventContext<'_>) -> Option<Cmd> {
+        stop_at_prompt();
+        Some(Cmd::Repaint)
+    }
 }
 
 fn entry(lines: &mut Lines<Keys, FileHistory>, begun: &str, history: Option<&Path>) -> Entry {

@@ -43,6 +43,8 @@ fn names_are_suggested() {
     }
     let done = mainstem("rnu").run();
     assert!(done.stderr.contains("tip: a similar subcommand exists: 'run'"), "{done:?}");
+    let done = mainstem("fix the bug").run();
+    assert!(done.stderr.contains("tip: to give an agent a task, use 'mainstem run \"TASK\"'"), "{done:?}");
 }
 
 #[test]

@@ -141,6 +141,11 @@ impl Running {
         self.stdout = None;
     }
 
+    /// Returns the id of its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends a signal by its name.
     pub(crate) fn signal(&self, name: &str) {
         let kill = format!("kill -{name} {}", self.child.id());

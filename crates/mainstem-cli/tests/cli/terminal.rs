@@ -507,6 +507,55 @@ fn chat() -> (Server, Cli) {
     (server, cli)
 }
 
+/// Waits until a process is stopped, or is not.
+fn until_stopped(running: &Running, expected: bool) {
+    let started = Instant::now();
+    let is_stopped = || {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", running.id())).unwrap();
+        stat.rsplit_once(") ").unwrap().1.starts_with('T')
+    };
+    while is_stopped() != expected {
+        assert!(started.elapsed() < Duration::from_secs(20), "stopped: {}", !expected);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Ctrl-Z between two turns, and the signal of another process: the shell gets a terminal that
+/// echoes, and the editor goes on with its line.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_chat_stops_at_its_prompt_and_goes_on() {
+    use rustix::termios::{LocalModes, tcgetattr};
+    let (_server, cli) = chat();
+    let terminal = Terminal::new();
+    let mut running = on(&terminal, cli.stdin(terminal.line()));
+    terminal.until("> ");
+    for by_key in [true, false] {
+        terminal.type_in("Hel");
+        terminal.until("> Hel");
+        let raw = tcgetattr(&terminal.line).unwrap().local_modes;
+        assert!(!raw.contains(LocalModes::ICANON));
+        if by_key {
+            terminal.type_in("\u{1a}");
+        } else {
+            running.signal("TSTP");
+        }
+        until_stopped(&running, true);
+        let shell = tcgetattr(&terminal.line).unwrap().local_modes;
+        assert!(shell.contains(LocalModes::ICANON | LocalModes::ECHO), "{shell:?}");
+        running.signal("CONT");
+        until_stopped(&running, false);
+        terminal.type_in("lo\r");
+        terminal.until("You said \"Hello\".");
+        terminal.until_last(">");
+    }
+    // A turn is not stopped by what happened before it.
+    terminal.type_in("Bye\r");
+    terminal.until("You said \"Bye\".");
+    terminal.type_in("/quit\r");
+    assert_eq!(terminal.end(&mut running).0, Some(0));
+}
+
 #[test]
 fn a_chat_has_an_editor_with_a_history() {
     let (_server, cli) = chat();

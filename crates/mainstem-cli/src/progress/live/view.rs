@@ -111,10 +111,19 @@ impl View {
     fn name(self, name: &Name, width: usize) -> [Span<'static>; 3] {
         let about = if name.about.is_empty() { String::new() } else { format!(" {}", name.about) };
         // What tells it from others is worth more than the whole id.
-        let id = self.fit(&name.id, width.saturating_sub(cells(&about)).max(SHORT).min(width));
+        let id = self.fit_id(&name.id, width.saturating_sub(cells(&about)).max(SHORT).min(width));
         let about = self.fit(&about, width - cells(&id));
         let gap = gap(&format!("{id}{about}"), width);
         [id.into(), about.dim(), gap]
+    }
+
+    /// Returns an id, cut before the number that tells it from a twin.
+    fn fit_id(self, id: &str, width: usize) -> String {
+        let (kind, number) = id.split_at(id.rfind('#').unwrap_or(id.len()));
+        if cells(id) <= width || cells(number) >= width {
+            return self.fit(id, width);
+        }
+        self.fit(kind, width - cells(number)) + number
     }
 
     /// Returns the end of a text, so that the newest words are visible.

@@ -67,6 +67,17 @@ fn a_name_fills_its_column_at_any_width() {
     }
 }
 
+/// Twins with one task differ in their number.
+#[test]
+fn a_number_is_not_cut() {
+    let view = View { glyphs: Glyphs::UNICODE, width: 80, widest: 40, has_tokens: false, elapsed: 0 };
+    let check = |id: &str, width: usize, expected: &str| assert_eq!(view.fit_id(id, width), expected);
+    check("general-purpose#12", 18, "general-purpose#12");
+    check("general-purpose#12", 12, "general-…#12");
+    check("general-purpose", 8, "general…");
+    check("a#1234567", 6, "a#123…");
+}
+
 #[test]
 fn columns_fit_the_width() {
     let shown = [100, 70, 50, 40, 24, 10, 1].map(|width| format!("--- {width}\n{}", shown(width, 20)));
