@@ -13,5 +13,5 @@ pub(super) fn measure(bench: &Bench) -> Result<Vec<Figure>> {
     let pairs = bench.pairs(5, || measure(ClientKind::Mainstem), || measure(ClientKind::Bare))?;
     let (ours, bare) = (pairs.ours(), pairs.theirs());
     let label = format!("memory per waiting child above bare, K = {CHILDREN}: {ours:.1} − {bare:.1} KiB");
-    Ok(vec![Figure::new(label, pairs.difference(), " KiB").at_most(8.0)])
+    Ok(vec![Figure::new(label, pairs.difference(), " KiB").at_most(4.0)])
 }

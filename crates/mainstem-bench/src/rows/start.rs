@@ -17,7 +17,7 @@ pub(super) fn cpu(bench: &Bench) -> Result<Vec<Figure>> {
     let pairs = bench.pairs(10, || measure(ClientKind::Mainstem), || measure(ClientKind::Bare))?;
     let (ours, bare) = (pairs.ours(), pairs.theirs());
     let label = format!("CPU to start a child above bare: {ours:.0} − {bare:.0} µs");
-    Ok(vec![Figure::new(label, pairs.difference(), " µs").at_most(100.0)])
+    Ok(vec![Figure::new(label, pairs.difference(), " µs").at_most(50.0)])
 }
 
 pub(super) fn first_event(bench: &Bench) -> Result<Vec<Figure>> {

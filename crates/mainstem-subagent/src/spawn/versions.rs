@@ -11,20 +11,41 @@ use sha2::{Digest, Sha256};
 
 use crate::catalog::{CatalogAgent, CatalogEntry};
 
-/// The declarations that children of this process were spawned as, by version.
+/// The declarations that children of this process were spawned as.
 #[derive(Debug, Default)]
-pub(crate) struct Versions(DashMap<String, Arc<Declaration>>);
+pub(crate) struct Versions {
+    by_version: DashMap<String, Arc<Declaration>>,
+    /// The same by spec, because a spec is written and hashed once, not for each of a thousand
+    /// children.
+    by_spec: DashMap<SpecKey, (Arc<AgentSpec>, Arc<Declaration>)>,
+}
+
+/// The address of a spec, which its entry keeps, and whether the agent is one of code.
+type SpecKey = (usize, bool);
+
+/// The most specs by address; reloaded and generated ones come anew.
+const MOST: usize = 1_024;
 
 impl Versions {
     /// Returns the declaration that a child records when it starts; `None` if it can't be written
     /// as JSON, because its directory's name is not Unicode.
     pub(crate) fn declaration(&self, entry: &CatalogEntry) -> Option<Arc<Declaration>> {
+        let is_code = matches!(entry.agent, CatalogAgent::Code(_));
+        let key = (Arc::as_ptr(&entry.spec).addr(), is_code);
+        if let Some(known) = self.by_spec.get(&key) {
+            return Some(known.1.clone());
+        }
         let (version, json) = version(&entry.spec)?;
-        let declaration = || match entry.agent {
-            CatalogAgent::Code(_) => Arc::new(Declaration::of_code(version.as_str())),
-            _ => Arc::new(Declaration::new(version.as_str(), json)),
+        let new = || match is_code {
+            true => Arc::new(Declaration::of_code(version.as_str())),
+            false => Arc::new(Declaration::new(version.as_str(), json)),
         };
-        Some(self.0.entry(version.clone()).or_insert_with(declaration).clone())
+        let declaration = self.by_version.entry(version.clone()).or_insert_with(new).clone();
+        if self.by_spec.len() >= MOST {
+            self.by_spec.clear();
+        }
+        self.by_spec.insert(key, (entry.spec.clone(), declaration.clone()));
+        Some(declaration)
     }
 }
 
