@@ -69,8 +69,8 @@ async fn the_size_of_tokens_is_remembered() {
     assert!(sizes.iter().all(|size| *size <= 32_000), "no prompt was refused: {sizes:?}");
 }
 
-/// The fields that a caller adds for the agent's vendor are in the call that summarizes, too, unless
-/// another model makes it.
+/// The fields that a caller adds for the agent's vendor are in the call that summarizes, too,
+/// unless another model makes it.
 #[tokio::test(start_paused = true)]
 async fn a_summary_has_the_fields_of_the_agents_vendor() {
     let check = async |other: bool, expected: bool| {
@@ -139,8 +139,8 @@ fn picture(bytes: usize) -> Message {
     Message::new(Role::User, vec![ContentBlock::text(format!("Look {bytes}.")), picture])
 }
 
-/// A service's limit on the bytes of a request is no limit on its tokens: the oldest data goes, that
-/// of the request stays.
+/// A service's limit on the bytes of a request is no limit on its tokens: the oldest data leaves
+/// the conversation, that of the request stays.
 #[tokio::test(start_paused = true)]
 async fn a_request_with_too_many_bytes_loses_its_oldest_data() {
     let seen = Arc::new(Mutex::new(Vec::new()));

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test says what it found by failing")]
 
 mod everything;
+mod long;
 // It looks into /proc.
 #[cfg(target_os = "linux")]
 mod mcp;

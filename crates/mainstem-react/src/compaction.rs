@@ -9,7 +9,6 @@ mod plan;
 mod text;
 
 use std::{
-    collections::HashMap,
     fmt,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -40,16 +39,14 @@ pub struct Compaction {
     keep: f64,
     model: Option<Arc<dyn Model>>,
     windows: Arc<ContextWindows>,
-    /// The models so far. Clones share them.
-    known: Arc<Mutex<HashMap<ModelKey, Known>>>,
+    /// The models so far, which are few. Clones share them.
+    known: Arc<Mutex<Vec<Known>>>,
 }
 
-/// A model: its vendor, and its name there.
-type ModelKey = (Option<String>, String);
-
 /// What is known of a model.
-#[derive(Clone, Copy)]
 struct Known {
+    provider: Option<Box<str>>,
+    name: Box<str>,
     /// The context window: what its vendor has named, or the table's.
     window: Option<u64>,
     /// The bytes of a token, as its vendor last counted.
@@ -104,27 +101,29 @@ impl Compaction {
         self
     }
 
-    /// Returns what is known of a model, after a change.
-    fn known(&self, model: &dyn Model, change: impl FnOnce(&mut Known)) -> Known {
-        let key = (model.provider().map(str::to_owned), model.name().to_owned());
+    /// Reads or changes what is known of a model. Takes a lock, and allocates nothing for a model
+    /// that was seen before: each call of a model needs it.
+    fn of_model<T>(&self, model: &dyn Model, of: impl FnOnce(&mut Known) -> T) -> T {
+        let (provider, name) = (model.provider(), model.name());
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = known.entry(key).or_insert_with(|| Known {
-            window: self.windows.window(model.name()).filter(|window| *window > 0),
-            token: None,
+        let is_it = |one: &Known| *one.name == *name && one.provider.as_deref() == provider;
+        let index = known.iter().position(is_it).unwrap_or_else(|| {
+            let window = self.windows.window(name).filter(|window| *window > 0);
+            known.push(Known { provider: provider.map(Into::into), name: name.into(), window, token: None });
+            known.len() - 1
         });
-        change(known);
-        *known
+        of(&mut known[index])
     }
 
     /// Returns the context window of a model in tokens, if it is known.
     pub(crate) fn window(&self, model: &dyn Model) -> Option<u64> {
-        self.known(model, |_| {}).window
+        self.of_model(model, |known| known.window)
     }
 
     /// Remembers the context window in a refusal, if it has one.
     pub(crate) fn learn(&self, model: &dyn Model, refusal: &ModelError) {
         if let Some(window) = refusal.context_window().filter(|window| *window >= LEAST) {
-            self.known(model, |known| known.window = Some(window));
+            self.of_model(model, |known| known.window = Some(window));
         }
     }
 

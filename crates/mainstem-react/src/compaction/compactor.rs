@@ -43,7 +43,7 @@ impl<'a> Compactor<'a> {
         history: &[Arc<Message>],
         input: Vec<Arc<Message>>,
     ) -> Self {
-        let token = agent.compaction.known(&*agent.model, |_| {}).token;
+        let token = agent.compaction.of_model(&*agent.model, |known| known.token);
         let input = plan::with_request(history, input);
         Self { agent, cx, input, estimate: Estimate::new(token), has_failed: false, least: 0, last: 0 }
     }
@@ -72,7 +72,7 @@ impl<'a> Compactor<'a> {
     /// Removes the older half of the data of a conversation whose request had too many bytes for
     /// its service, for good; returns `false` if that was not the error, or only the request that
     /// the turn works on has data.
-    pub(crate) fn remove_data(&mut self, messages: &[Arc<Message>], error: &AgentError) -> bool {
+    pub(crate) fn remove_data(&self, messages: &[Arc<Message>], error: &AgentError) -> bool {
         let is_too_large = overflow(error).is_some_and(|error| error.status() == Some(TOO_LARGE));
         let said = self.cx.messages().len();
         let lighter = if is_too_large { plan::with_less_data(messages, &self.input) } else { None };
@@ -94,7 +94,7 @@ impl<'a> Compactor<'a> {
         let tokens = answer.usage.map_or(0, |usage| usage.input_tokens);
         if !answer.is_repeated && tokens > 0 {
             let token = self.estimate.calibrate(size, tokens);
-            self.agent.compaction.known(&*self.agent.model, |known| known.token = Some(token));
+            self.agent.compaction.of_model(&*self.agent.model, |known| known.token = Some(token));
         }
     }
 

@@ -72,7 +72,7 @@ pub(super) fn is_state(message: &Message) -> bool {
 /// result that lasts.
 pub(super) fn is_of_harness(message: &Message) -> bool {
     let begins = |text: &str| [REMINDER, BEGIN, RETAINED].iter().any(|begin| text.starts_with(begin));
-    message.role == Role::User && begins(&message.text())
+    message.role == Role::User && message.content.iter().find_map(ContentBlock::as_text).is_some_and(begins)
 }
 
 /// Returns what the model is asked to summarize: the notes so far, and messages.
