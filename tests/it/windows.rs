@@ -139,8 +139,8 @@ fn picture(bytes: usize) -> Message {
     Message::new(Role::User, vec![ContentBlock::text(format!("Look {bytes}.")), picture])
 }
 
-/// A service's limit on the bytes of a request is no limit on its tokens: the oldest data leaves
-/// the conversation, that of the request stays.
+/// A service's limit on bytes differs from one on tokens: the oldest data leaves the conversation,
+/// that of the request stays.
 #[tokio::test(start_paused = true)]
 async fn a_request_with_too_many_bytes_loses_its_oldest_data() {
     let seen = Arc::new(Mutex::new(Vec::new()));
@@ -200,4 +200,18 @@ async fn open_tasks_and_skills_stay() {
     assert!(last.contains("Use pdftk, and nothing else."), "{last}");
     assert!(last.contains("Your background tasks:\n- task_id: task-1"), "{last}");
     assert!(last.contains("Your subagents:") && last.contains("Fill it in"), "{last}");
+}
+
+/// A person who asks for a compaction has the answer to the last request, however long it is.
+#[tokio::test(start_paused = true)]
+async fn a_request_that_is_answered_is_summarized_when_a_person_asks() {
+    let (model, _) = Small::new(100_000, |request| {
+        Turn::new().text(if summarizes(request) { "A long text was read." } else { "It is long." })
+    });
+    let harness = harness(model).build().unwrap();
+    let session = harness.session("s");
+    read(session.run("word ".repeat(20_000)).unwrap()).await;
+    read(session.compact(RunOptions::new()).unwrap()).await;
+    let size: usize = session.history().iter().map(|message| message.text().len()).sum();
+    assert!(size < 10_000, "{size}");
 }

@@ -10,8 +10,8 @@ pub struct Dialect {
     ///
     /// [changes]: https://platform.claude.com/docs/en/about-claude/models/migration-guide
     pub(crate) no_sampling: bool,
-    /// A thinking budget is refused, so that an effort counts if there is one, and otherwise the
-    /// model decides how much it thinks: [Claude Opus 4.7 and later][changes].
+    /// A thinking budget is refused, so that an effort counts if there is one: [Claude Opus 4.7 and
+    /// later][changes].
     ///
     /// [changes]: https://platform.claude.com/docs/en/about-claude/models/migration-guide
     pub(crate) no_budget: bool,

@@ -30,7 +30,7 @@ pub(crate) enum Bound {
 }
 
 impl Bound {
-    fn is_kept_by(self, value: f64) -> bool {
+    fn is_met_by(self, value: f64) -> bool {
         match self {
             Self::AtMost(bound) => value <= bound,
             Self::AtLeast(bound) => value >= bound,
@@ -57,13 +57,13 @@ impl Figure {
     }
 
     fn is_reached(&self) -> Option<bool> {
-        Some(self.goal?.is_kept_by(self.value))
+        Some(self.goal?.is_met_by(self.value))
     }
 
     /// Returns `true` if it is a hard one that was missed.
     pub(crate) fn fails(&self) -> bool {
         let limit = self.limit.or(self.goal);
-        self.hard && limit.is_some_and(|limit| !limit.is_kept_by(self.value))
+        self.hard && limit.is_some_and(|limit| !limit.is_met_by(self.value))
     }
 
     fn cells(&self) -> [String; 5] {

@@ -228,7 +228,7 @@ pub(crate) enum ConfigCommand {
 /// `mainstem init`
 #[derive(Debug, Args)]
 pub(crate) struct Init {
-    /// The folder. Files that exist stay as they are.
+    /// The folder, which is created if there is none. Files that exist stay as they are.
     #[arg(default_value = ".")]
     pub(crate) dir: PathBuf,
 }

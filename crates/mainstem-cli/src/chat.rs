@@ -111,6 +111,9 @@ impl fmt::Display for Spent {
     }
 }
 
+const NO_AGENTS: &str = "no agent was spawned yet";
+const NO_TASKS: &str = "there is no background task";
+
 /// What becomes of the chat after a line.
 enum Then {
     GoOn,
@@ -212,11 +215,11 @@ impl Dialog<'_> {
             Command::Quit => return Ok(Then::Leave),
             Command::Help => self.say(&help()),
             Command::Unknown(why) => self.say(&why),
-            Command::Agents => self.list(session.agents().await, "no agent was spawned yet")?,
-            Command::Tasks => self.list(session.tasks().await, "there is no background task")?,
+            Command::Model("") => self.say(&session.model()),
+            Command::Agents => self.list(session.agents().await, NO_AGENTS)?,
+            Command::Tasks => self.list(session.tasks().await, NO_TASKS)?,
             Command::Cost => self.list(session.cost(self.cost).await, "")?,
             Command::Attach(file) => self.attach(file),
-            Command::Model("") => self.say(&session.model()),
             Command::Model(name) => return Ok(self.change_model(session, name)),
             Command::Plan(is_on) => {
                 self.args.plan = Some(is_on);
@@ -342,6 +345,23 @@ impl Dialog<'_> {
             Err(error) => self.complain(&error),
         }
         Ok(())
+    }
+
+    /// Returns what a command shows that changes nothing; `None` for other commands.
+    ///
+    /// # Errors
+    /// The session can't be read.
+    async fn shown(&self, session: &ChatSession, command: &Command<'_>) -> Option<anyhow::Result<String>> {
+        let (list, empty) = match command {
+            Command::Help => (Ok(help()), ""),
+            Command::Unknown(why) => (Ok(why.clone()), ""),
+            Command::Model("") => (Ok(session.model()), ""),
+            Command::Agents => (session.agents().await, NO_AGENTS),
+            Command::Tasks => (session.tasks().await, NO_TASKS),
+            Command::Cost => (session.cost(self.cost).await, ""),
+            _ => return None,
+        };
+        Some(list.map(|list| if list.is_empty() { empty.to_owned() } else { list }))
     }
 
     /// Prints how to come back.

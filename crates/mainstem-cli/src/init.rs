@@ -26,14 +26,14 @@ tokio with the features macros, rt and test-util
 ";
 
 const NEXT: &str = "\
-next: `mainstem agents list` shows the agents, `mainstem doctor` what is set up, and
+`mainstem agents list` shows the agents, `mainstem doctor` what is set up, and
 `mainstem run \"Where does this program begin?\"` asks them
 ";
 
 pub(crate) fn run(args: &Init) -> Result<Exit, Fault> {
     let dir = args.dir.as_path();
     let is_dir = || {
-        ensure!(dir.is_dir(), "{} is not a directory", dir.display());
+        ensure!(dir.is_dir() || !dir.exists(), "{} is not a directory", dir.display());
         Ok(())
     };
     is_dir().or_exit(Exit::Usage)?;
@@ -53,7 +53,8 @@ pub(crate) fn run(args: &Init) -> Result<Exit, Fault> {
     if is_rust && is_test_new {
         text += DEPENDENCIES;
     }
-    print(&(text + NEXT))?;
+    let place = if dir == Path::new(".") { String::new() } else { format!(", in {}", dir.display()) };
+    print(&format!("{text}next{place}: {NEXT}"))?;
     Ok(Exit::Reply)
 }
 

@@ -130,7 +130,7 @@ fn suggested(mut error: clap::Error) -> clap::Error {
     if let Some(near) = mainstem::spec::closest(wrong, known) {
         let near = ContextValue::Strings(vec![near.to_owned()]);
         error.insert(ContextKind::SuggestedSubcommand, near);
-    } else {
+    } else if std::env::args().nth(1).as_ref() == Some(wrong) {
         let tip = "to give an agent a task, use 'mainstem run \"TASK\"'".to_owned();
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }

@@ -157,7 +157,7 @@ impl Continued {
         .await;
     }
 
-    /// The same while the line editor has the terminal.
+    /// Waits until the process is continued, while the line editor has the terminal.
     pub(crate) async fn next_at_prompt(&mut self) {
         #[cfg(unix)]
         self.stopped(approval::stop_at_prompt).await;

@@ -228,7 +228,7 @@ fn budget(effort: &str) -> Option<u32> {
         "none" => 0,
         "minimal" | "low" => 1024,
         "medium" => 8192,
-        // Its words end here.
+        // `high` is the highest level of the API.
         "high" | "xhigh" | "max" => 24576,
         _ => return None,
     })

@@ -193,8 +193,9 @@ impl<D: Decode> Exchange<D> {
         Ok(())
     }
 
-    /// Tells from time to time that a response without a word is alive: a vendor sends `ping`s, or
-    /// comments, while it holds an answer back. Returns `true` if there are deltas to yield.
+    /// Reports every 10 s that a response without new content is still active: a vendor sends
+    /// `ping`s, or comments, while it holds an answer back. Returns `true` if there are deltas to
+    /// yield.
     fn note_quiet(&mut self) -> bool {
         if !self.deltas.is_empty() {
             self.quiet_since = None;

@@ -184,9 +184,13 @@ impl Payloads {
     /// Returns the next payload.
     pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<String, Cut>>> {
         match &mut self.source {
-            Source::Events(events) => events
-                .poll_next_unpin(cx)
-                .map(|event| event.map(|event| event.map(|event| event.data).map_err(Cut::Events))),
+            Source::Events(events) => {
+                let event = events.poll_next_unpin(cx);
+                if event.is_ready() {
+                    self.noted = events.bytes_read();
+                }
+                event.map(|event| event.map(|event| event.map(|event| event.data).map_err(Cut::Events)))
+            }
             Source::Lines(lines) => {
                 lines.poll_next_unpin(cx).map(|line| line.map(|line| line.map_err(Cut::Lines)))
             }

@@ -39,8 +39,11 @@ const OVERFLOWS: [&str; 8] = [
 ];
 
 /// The same for a limit on the rate that is smaller than the request: it never fits. OpenAI sends
-/// it with 429.
+/// it with 429, Groq with 413.
 const TOO_LARGE: &str = "Request too large for";
+
+/// What Gemini says of a request with too many bytes, with 400.
+const PAYLOAD_TOO_LARGE: &str = "Request payload size exceeds the limit";
 
 /// What comes before the context window in those messages.
 const WINDOWS: [&str; 5] = [
@@ -116,13 +119,21 @@ impl ServerError {
     }
 
     fn is_overflow(&self) -> bool {
-        let by_word = |word: &String| {
-            matches!(&**word, "context_length_exceeded" | "exceed_context_size_error" | "request_too_large")
-        };
+        let by_word =
+            |word: &String| matches!(&**word, "context_length_exceeded" | "exceed_context_size_error");
         let by_text = |text: &&str| self.message.contains(text);
-        self.words.iter().any(by_word)
+        self.is_too_large()
+            || self.words.iter().any(by_word)
             || matches!(self.status, Some(400 | 500)) && OVERFLOWS.iter().any(by_text)
-            || matches!(self.status, Some(400 | 429)) && self.message.contains(TOO_LARGE)
+            || matches!(self.status, Some(400 | 413 | 429)) && self.message.contains(TOO_LARGE)
+    }
+
+    /// Returns `true` if the request has too many bytes. Groq has the status for a limit on tokens.
+    fn is_too_large(&self) -> bool {
+        let by_status = self.status == Some(413) && !self.message.contains(TOO_LARGE);
+        by_status
+            || self.words.iter().any(|word| word == "request_too_large")
+            || self.message.contains(PAYLOAD_TOO_LARGE)
     }
 
     /// Returns `true` if a quota or credit is used up. Anthropic has no code for exhausted credit
@@ -168,6 +179,7 @@ impl ServerError {
             Some(_) => ModelError::new(ErrorKind::InvalidRequest, what),
             None => ModelError::new(kind, what),
         };
+        let error = error.with_too_large(self.is_too_large());
         let error = self.retry_after.into_iter().fold(error, ModelError::with_retry_after);
         let window = self.context_window.or_else(|| self.named_window()).filter(|_| self.is_overflow());
         window.into_iter().fold(error, ModelError::with_context_window)

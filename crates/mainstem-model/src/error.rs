@@ -27,6 +27,7 @@ pub struct ModelError {
     /// Small, because errors are large enough.
     context_window: Option<NonZeroU32>,
     is_repeated: bool,
+    is_too_large: bool,
     source: Option<Arc<dyn Error + Send + Sync>>,
 }
 
@@ -90,8 +91,21 @@ impl ModelError {
             retry_after: None,
             context_window: None,
             is_repeated: false,
+            is_too_large: false,
             source: None,
         }
+    }
+
+    /// Sets whether the request had too many bytes for the service, rather than too many tokens.
+    #[must_use]
+    pub fn with_too_large(self, is_too_large: bool) -> Self {
+        Self { is_too_large, ..self }
+    }
+
+    /// Returns `true` if the request had too many bytes for the service, such as those of images:
+    /// fewer tokens alone do not help.
+    pub fn is_too_large(&self) -> bool {
+        self.is_too_large
     }
 
     /// Returns the failure for an HTTP status.
@@ -107,7 +121,7 @@ impl ModelError {
             400..=499 => ErrorKind::InvalidRequest,
             _ => ErrorKind::Server,
         };
-        Self { status: Some(status), ..Self::new(kind, message) }
+        Self { status: Some(status), is_too_large: status == 413, ..Self::new(kind, message) }
     }
 
     /// Sets the HTTP status; the kind stays.

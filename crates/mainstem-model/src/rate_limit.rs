@@ -169,8 +169,11 @@ impl<M: Model> Call<M> {
             }
             (end, request) => {
                 match &end {
-                    // A refusal for the rate gave its estimate back when it came.
-                    Some(Err(error)) if !is_refusal(error) => sent.permit.fail(sent.usage),
+                    // `learn` has returned the estimate of a refusal for the rate. A prompt whose
+                    // connection was cut may have been read.
+                    Some(Err(error)) if !is_refusal(error) && error.status().is_some() => {
+                        sent.permit.fail(sent.usage);
+                    }
                     _ => sent.permit.end(sent.usage),
                 }
                 let is_last = request.is_some() && self.refusals >= REFUSALS;

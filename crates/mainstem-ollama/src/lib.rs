@@ -33,8 +33,10 @@
 //! # A small context
 //! By default, Ollama [reads 4096 tokens](https://docs.ollama.com/context-length) on most machines,
 //! and [silently](https://github.com/ollama/ollama/issues/4967) drops the oldest messages of a
-//! longer conversation. It recommends 64 000 for agents: set them by [`OllamaExt::with_num_ctx`],
-//! or on the server by `OLLAMA_CONTEXT_LENGTH`.
+//! longer conversation. Requests have `truncate: false` and `shift: false`: since Ollama 0.12.6, a
+//! prompt that does not fit fails with `ContextOverflow`, and an answer ends where the context
+//! does. Ollama recommends 64 000 for agents: set them by [`OllamaExt::with_num_ctx`], or on the
+//! server by `OLLAMA_CONTEXT_LENGTH`.
 //!
 //! Loading a model takes its time before the first delta.
 

@@ -26,7 +26,7 @@ pub struct Answer {
     pub stop: StopReason,
     /// The usage that the service reports.
     pub usage: Option<Usage>,
-    /// The call was repeated or continued: the usage is that of several prompts.
+    /// The usage is that of several prompts, or of a prompt to another model.
     pub(crate) is_repeated: bool,
     cost: Option<u64>,
 }
@@ -120,7 +120,7 @@ async fn run_call(
         Err(_) => StopReason::Error,
     };
     guard.attempts = turn.attempts().collect();
-    let is_repeated = guard.attempts.len() > 1 || turn.is_continued;
+    let is_repeated = !turn.is_of_one_prompt();
     let (usage, cost) = (guard.usage(), guard.cost());
     drop(guard);
     let duration_ms = cx.now().millis_since(started);

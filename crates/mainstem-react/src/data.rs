@@ -15,7 +15,7 @@ const MIN: usize = 4 << 10;
 
 /// The limit of the data in one request to a model, in bytes, which are a third more as base64.
 /// OpenAI accepts requests of 50 MB, other services less: see `ask_with_less` in `drive`.
-const MAX_LOADED: u64 = 32 << 20;
+pub(crate) const MAX_LOADED: u64 = 32 << 20;
 
 /// Stores the data of one session's messages beside its events.
 #[async_trait]
@@ -182,7 +182,7 @@ pub(crate) fn blocks(content: &[ContentBlock]) -> impl Iterator<Item = &ContentB
     })
 }
 
-/// The same, to change them.
+/// Returns them mutably.
 pub(crate) fn blocks_mut(content: &mut [ContentBlock]) -> impl Iterator<Item = &mut ContentBlock> + Send {
     content.iter_mut().flat_map(|block| match block {
         ContentBlock::ToolResult(result) => result.content.iter_mut(),

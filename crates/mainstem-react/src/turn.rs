@@ -51,8 +51,9 @@ pub(crate) struct Turn {
     /// What the failed attempts have used, as far as it was reported, each with its fallback.
     failed: Vec<Attempt>,
     usage: Option<Usage>,
-    /// The answer has several parts, of a call each: the usage is that of several prompts.
-    pub(crate) is_continued: bool,
+    /// The usage is that of several prompts: the answer has several parts, or the service has run
+    /// tools of its own.
+    has_several_prompts: bool,
     pub(crate) stop: Option<StopReason>,
     /// What the service still allows.
     pub(crate) rate_limits: Option<Box<RateLimits>>,
@@ -90,7 +91,7 @@ impl Turn {
             fallback: None,
             failed: Vec::new(),
             usage: None,
-            is_continued: false,
+            has_several_prompts: false,
             stop: None,
             rate_limits: None,
         }
@@ -136,7 +137,7 @@ impl Turn {
             }
             ModelDelta::CallEnd { slot, opaque } => self.call(slot)?.end(opaque, scope),
             ModelDelta::Usage(usage) => self.usage = Some(usage),
-            ModelDelta::Continued => self.is_continued = true,
+            ModelDelta::Continued => self.has_several_prompts = true,
             ModelDelta::Stop(reason) => self.stop = Some(reason),
             ModelDelta::RateLimits(limits) => self.rate_limits = Some(limits),
             other => self.report(other, scope)?,
@@ -181,6 +182,11 @@ impl Turn {
         self.failed.iter().cloned().chain(last)
     }
 
+    /// Returns `true` if the usage is that of one prompt to the model that was asked.
+    pub(crate) fn is_of_one_prompt(&self) -> bool {
+        !self.has_several_prompts && self.fallback.is_none() && self.failed.is_empty()
+    }
+
     /// Emits the report of a decorator around the model. If an attempt is repeated, what it has
     /// said is taken back first.
     fn report(&mut self, delta: ModelDelta, scope: &mut impl Scope) -> Result<(), AgentError> {
@@ -208,6 +214,7 @@ impl Turn {
                 return Ok(());
             }
             ModelDelta::ServerToolCall { name, input } => {
+                self.has_several_prompts = true;
                 let value = json!({ "tool": name, "input": input });
                 scope.emit(EventKind::Custom { name: SERVER_TOOL.into(), value });
                 return Ok(());
@@ -237,7 +244,7 @@ impl Turn {
         self.failed.extend(usage.map(|usage| Attempt { fallback: self.fallback.clone(), usage }));
         self.taken_back.extend(calls.iter().cloned());
         self.length.reset();
-        (self.is_continued, self.stop) = (false, None);
+        (self.has_several_prompts, self.stop) = (false, None);
         Discarded::new(std::mem::take(&mut self.said), calls)
     }
 

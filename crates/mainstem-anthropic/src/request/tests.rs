@@ -227,9 +227,7 @@ fn a_form_of_thinking_that_is_refused_is_left_out() {
     };
     let no_budget = Dialect { no_budget: true, ..Dialect::default() };
     check(Some("low"), Some(2048), no_budget, adaptive("low"));
-    let adaptive_only = json!({ "type": "adaptive", "display": "summarized" });
-    check(None, Some(2048), no_budget, json!({ "max_tokens": 32_000, "thinking": adaptive_only }));
-    check(Some("low"), Some(0), no_budget, adaptive("low"));
+    check(None, Some(2048), no_budget, manual(2048, 34_048));
     let no_effort = Dialect { no_effort: true, ..Dialect::default() };
     check(Some("low"), None, no_effort, json!({ "max_tokens": 32_000 }));
     check(Some("low"), Some(2048), no_effort, manual(2048, 34_048));

@@ -23,7 +23,7 @@ pub(super) enum Thinking<'a> {
     Unsaid,
     Off,
     Adaptive {
-        effort: Option<&'a str>,
+        effort: &'a str,
     },
     Manual {
         budget: u32,
@@ -33,18 +33,16 @@ pub(super) enum Thinking<'a> {
 impl<'a> Thinking<'a> {
     pub(super) fn of(request: &'a ModelRequest, dialect: &Dialect) -> Self {
         let effort = request.options.effort.as_deref().map(str::trim).filter(|effort| !effort.is_empty());
-        match (request.options.thinking_budget, effort) {
-            (Some(0), None) | (None, Some("none")) => Self::Off,
-            (Some(0), _) if !dialect.no_budget => Self::Off,
+        let is_taken = effort.is_none() || !dialect.no_budget;
+        match (request.options.thinking_budget.filter(|_| is_taken), effort) {
+            (Some(0), _) | (None, Some("none")) => Self::Off,
             // Refused beside a forced call, which adaptive thinking is not.
-            (Some(_), _) if !dialect.no_budget && is_forced(request) => Self::Unsaid,
-            (Some(budget), _) if !dialect.no_budget => Self::Manual { budget: budget.max(MIN_BUDGET) },
-            (None, None) => Self::Unsaid,
-            _ if dialect.no_effort => Self::Unsaid,
-            (_, Some("none")) => Self::Off,
+            (Some(_), _) if is_forced(request) => Self::Unsaid,
+            (Some(budget), _) => Self::Manual { budget: budget.max(MIN_BUDGET) },
             // The lowest effort of other vendors.
-            (_, Some("minimal")) => Self::Adaptive { effort: Some("low") },
-            (_, effort) => Self::Adaptive { effort },
+            (None, Some("minimal")) if !dialect.no_effort => Self::Adaptive { effort: "low" },
+            (None, Some(effort)) if !dialect.no_effort => Self::Adaptive { effort },
+            (None, _) => Self::Unsaid,
         }
     }
 
@@ -57,7 +55,7 @@ impl<'a> Thinking<'a> {
     }
 
     pub(super) fn effort(self) -> Option<&'a str> {
-        if let Self::Adaptive { effort } = self { effort } else { None }
+        if let Self::Adaptive { effort } = self { Some(effort) } else { None }
     }
 
     /// Returns the `thinking` of a request. By default newer models show nothing of it.

@@ -103,18 +103,19 @@ mod unix {
     }
 
     pub(super) fn stop_at_prompt() {
-        let mode = tcgetattr(io::stdin());
-        if let Some(before) = &*before() {
-            let _ = execute!(io::stdout(), DisableBracketedPaste);
-            let _ = tcsetattr(io::stdin(), OptionalActions::Now, before);
-        }
+        let mode = tcgetattr(io::stdin()).ok().filter(|mode| !mode.local_modes.contains(LocalModes::ICANON));
+        let Some((editor, before)) = mode.zip(before().clone()) else {
+            // Lines are read without an editor.
+            let _ = kill_process(getpid(), Signal::STOP);
+            return;
+        };
+        let _ = execute!(io::stdout(), DisableBracketedPaste);
+        let _ = tcsetattr(io::stdin(), OptionalActions::Now, &before);
         let _ = kill_process(getpid(), Signal::STOP);
         // Another thread may receive the signal, and stop this one a little later.
         thread::sleep(PERIOD);
-        if let Ok(mode) = mode {
-            let _ = tcsetattr(io::stdin(), OptionalActions::Now, &mode);
-            let _ = execute!(io::stdout(), EnableBracketedPaste);
-        }
+        let _ = tcsetattr(io::stdin(), OptionalActions::Now, &editor);
+        let _ = execute!(io::stdout(), EnableBracketedPaste);
         let _ = kill_process(getpid(), Signal::WINCH);
     }
 

@@ -3,7 +3,7 @@
 use mainstem::spec::closest;
 
 /// The commands: what is typed, and what it does.
-pub(super) const COMMANDS: [(&str, &str); 11] = [
+pub(super) const COMMANDS: [(&str, &str); 12] = [
     ("/now", "during a turn, tell the agent TEXT: it reads it before its next step"),
     ("/agents", "list the children"),
     ("/tasks", "list background tasks"),
@@ -14,7 +14,8 @@ pub(super) const COMMANDS: [(&str, &str); 11] = [
     ("/cost", "show what the session has used"),
     ("/resume", "resume a turn without an answer"),
     ("/help", "show these commands"),
-    ("/quit", "end the chat, as /exit and Ctrl-D do"),
+    ("/quit", "end the chat, as Ctrl-D does"),
+    ("/exit", "end the chat, too"),
 ];
 
 /// A line of a chat.

@@ -8,7 +8,8 @@ use std::{
 };
 
 use rustyline::{
-    Cmd, Config, Context, Editor as Lines, EventHandler, Helper, KeyCode, KeyEvent, Modifiers,
+    Cmd, CompletionType, Config, Context, Editor as Lines, EventHandler, Helper, KeyCode, KeyEvent,
+    Modifiers,
     completion::{Completer, FilenameCompleter, Pair},
     error::ReadlineError,
     highlight::Highlighter,
@@ -105,6 +106,9 @@ fn lines() -> rustyline::Result<Lines<Keys, FileHistory>> {
         .history_ignore_dups(true)?
         .history_ignore_space(true)
         .auto_add_history(false)
+        // A menu below the line, with what each command does.
+        .completion_type(CompletionType::List)
+        .completion_show_all_if_ambiguous(true)
         // Esc alone must not take the next key.
         .keyseq_timeout(Some(ESCAPE))
         .build();
@@ -117,7 +121,8 @@ fn lines() -> rustyline::Result<Lines<Keys, FileHistory>> {
     Ok(lines)
 }
 
-/// Stops the process at once: what the library does by itself is a signal that the process handles.
+/// Stops the process at once: rustyline sends SIGTSTP, which this process handles, so that it would
+/// not stop.
 #[cfg(unix)]
 struct Stop;
 

@@ -13,7 +13,7 @@ use super::{Dialog, command::Command, session::ChatSession};
 use crate::{
     approval::{Taken, confirm},
     args::Format,
-    exit::{Exit, Fault, OrExit},
+    exit::{Exit, Fault, OrExit, in_one_line},
     host::{Advise, CANCEL_TIMEOUT, advised},
     print::print_reply,
     progress::{self, Progress},
@@ -57,7 +57,7 @@ impl Dialog<'_> {
         self.draft = self.approvals.close(&mut *turn.progress);
         if turn.is_stopping {
             // What was to follow may not be meant any longer; it can be edited, or deleted.
-            self.queued.retain(|line| line != "/quit");
+            self.queued.retain(|line| Command::of(line) != Command::Quit);
             let lines = self.queued.drain(..).chain([std::mem::take(&mut self.draft)]);
             self.draft = lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n");
         }
@@ -114,8 +114,13 @@ impl Dialog<'_> {
         }
     }
 
-    /// Tells the agent what is for this turn; other lines follow the turn.
+    /// Shows what changes nothing, and tells the agent what is for this turn; other lines follow
+    /// the turn.
     async fn meanwhile(&mut self, session: &ChatSession, turn: &mut Turn, line: String) {
+        if let Some(shown) = self.shown(session, &Command::of(&line)).await {
+            let shown = shown.unwrap_or_else(|error| format!("error: {}", in_one_line(&error)));
+            return shown.lines().for_each(|line| turn.progress.note(line));
+        }
         let Command::Now(text) = Command::of(&line) else {
             let hint = if self.queued.is_empty() { "; /now TEXT is read within it" } else { "" };
             turn.progress.note(&format!("after this turn: {line}{hint}"));

@@ -486,7 +486,10 @@ fn the_first_files_of_a_folder_are_created_and_work() {
     );
     assert!(again.stdout.contains("[dev-dependencies]"), "{again:?}");
     assert_eq!(std::fs::read_to_string(dir.path().join("mainstem.toml")).unwrap(), "max_turns = 3\n");
-    assert_eq!(run("init nowhere").code, Some(2));
+    let elsewhere = run("init new/fleet");
+    assert!(elsewhere.stdout.contains("next, in new/fleet: `mainstem agents list`"), "{elsewhere:?}");
+    assert!(dir.path().join("new/fleet/subagents/researcher.md").exists());
+    assert_eq!(run("init mainstem.toml").code, Some(2));
 
     // The example is tested with the others.
     let example = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/examples/first");

@@ -127,7 +127,7 @@ fn settings_say_when_conversations_are_compacted() {
         models.dedup();
         assert_eq!(models, expected, "{flags} {file}");
     };
-    let windows = "[context_windows]\nm = 3000\n";
+    let windows = "[context_windows]\nm = 6000\n";
     check("", "", &[]);
     check("", windows, &["m"]);
     check("--compact-at 0", windows, &[]);

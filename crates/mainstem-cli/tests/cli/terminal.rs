@@ -394,6 +394,11 @@ fn what_is_for_now_enters_the_turn_of_a_chat_and_the_rest_follows_it() {
     terminal.until("> ");
     terminal.type_in("Paint\r");
     terminal.until("I paint it red.");
+    // What changes nothing is shown at once.
+    terminal.type_in("/agents\r");
+    terminal.until("no agent was spawned yet");
+    terminal.type_in("/agnets\r");
+    terminal.until("did you mean /agents?");
     terminal.type_in("And then?\r");
     terminal.until("after this turn: And then?; /now TEXT is read within it");
     terminal.type_in("/now rather blue\r");
@@ -564,6 +569,11 @@ fn a_chat_has_an_editor_with_a_history() {
     terminal.until("> ");
     terminal.type_in("/he\t\r");
     terminal.until("/compact  shorten the conversation");
+    // A menu of what begins so.
+    terminal.type_in("/a\t");
+    terminal.until("/agents   list the children");
+    terminal.until("/attach   send FILE");
+    terminal.type_in("\u{15}");
     // A correction, and two lines of one turn.
     terminal.type_in("Helo\u{2}l\u{5}\u{1b}\rthere\r");
     terminal.until("You said \"Hello\\nthere\".");

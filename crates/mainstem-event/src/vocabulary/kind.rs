@@ -332,7 +332,7 @@ kinds! {
         /// Whether plan mode is on.
         active: bool = "active",
     }
-    /// Compaction replaced an agent's conversation.
+    /// Compaction replaced an agent's conversation, or data that a service did not accept left it.
     StateCheckpoint = "STATE_CHECKPOINT" #[non_exhaustive] {
         /// The agent; `root` for the root.
         agent_key: AgentKey = "agentKey",

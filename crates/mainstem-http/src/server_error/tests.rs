@@ -240,6 +240,25 @@ fn the_context_window_is_read_from_a_conversation_that_is_too_long() {
     check(&openai(huge), None);
 }
 
+/// Too many bytes differ from too many tokens: the data of a conversation leaves it for them.
+#[test]
+fn a_request_with_too_many_bytes_is_known() {
+    let check = |status: u16, body: &str, expected: (ErrorKind, bool)| {
+        let error = ServerError::of(status, body);
+        let error = error.refusal(&server(), StatusCode::from_u16(status).unwrap());
+        assert_eq!((error.kind(), error.is_too_large()), expected, "{body}");
+    };
+    let overflow = ErrorKind::ContextOverflow;
+    check(413, "<html>Request Entity Too Large</html>", (overflow, true));
+    check(413, r#"{"type":"error","error":{"type":"request_too_large","message":"m"}}"#, (overflow, true));
+    let gemini = "Request payload size exceeds the limit: 20971520 bytes.";
+    let gemini = format!(r#"{{"error":{{"code":400,"message":"{gemini}","status":"INVALID_ARGUMENT"}}}}"#);
+    check(400, &gemini, (overflow, true));
+    let groq = r#"{"error":{"message":"Request too large for model `m` on tokens per minute","type":"tokens","code":"rate_limit_exceeded"}}"#;
+    check(413, groq, (overflow, false));
+    check(400, r#"{"error":{"message":"m","code":"context_length_exceeded"}}"#, (overflow, false));
+}
+
 #[test]
 fn what_is_said_in_mid_answer_has_a_kind_too() {
     let check = |json: &str, expected: ErrorKind| {

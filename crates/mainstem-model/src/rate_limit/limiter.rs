@@ -235,7 +235,7 @@ impl Permit {
         self.update(|pace, now| pace.end(self.call, self.cost, usage, now));
     }
 
-    /// Ends a call that has failed.
+    /// Ends a call that the service has refused, or has failed to answer.
     pub(super) fn fail(mut self, usage: Option<Usage>) {
         if self.is_answered || usage.is_some() {
             return self.end(usage);

@@ -233,7 +233,7 @@ impl Pace {
         self.next_probe = now.checked_add(self.policy.max_wait);
     }
 
-    /// Notes that a call has failed before its response: it used no tokens.
+    /// Notes that the service answered a call with an error: it used no tokens.
     pub(super) fn failed(&mut self, call: u64, cost: Cost, now: Instant) {
         self.end(call, cost, None, now);
         self.take(now, |limit| Cost::default().of(limit) as f64 - cost.of(limit) as f64);

@@ -5,6 +5,7 @@ use std::{
     sync::{Arc, atomic::AtomicU32},
 };
 
+use mainstem_event::CallPurpose;
 use mainstem_message::{Message, StopReason};
 use mainstem_model::{ErrorKind, ModelError, ModelOptions, ModelRequest, ToolChoice, size_of};
 
@@ -14,8 +15,8 @@ use super::{
 };
 use crate::{AgentError, Answer, RunContext, agent::Parts, middleware::NextModel};
 
-/// The HTTP status for a request with too many bytes.
-const TOO_LARGE: u16 = 413;
+/// The tokens of a prompt from which its bytes a token are remembered for later turns.
+const TYPICAL: u64 = 1_000;
 
 /// To how many bytes the results of earlier calls are shortened.
 const RESULT: usize = 1_024;
@@ -44,7 +45,9 @@ impl<'a> Compactor<'a> {
         input: Vec<Arc<Message>>,
     ) -> Self {
         let token = agent.compaction.of_model(&*agent.model, |known| known.token);
-        let input = plan::with_request(history, input);
+        // A person who asks for a compaction has the answer to the last request.
+        let is_asked = cx.purpose() == Some(CallPurpose::Compaction);
+        let input = if is_asked { input } else { plan::with_request(history, input) };
         Self { agent, cx, input, estimate: Estimate::new(token), has_failed: false, least: 0, last: 0 }
     }
 
@@ -73,7 +76,7 @@ impl<'a> Compactor<'a> {
     /// its service, for good; returns `false` if that was not the error, or only the request that
     /// the turn works on has data.
     pub(crate) fn remove_data(&self, messages: &[Arc<Message>], error: &AgentError) -> bool {
-        let is_too_large = overflow(error).is_some_and(|error| error.status() == Some(TOO_LARGE));
+        let is_too_large = overflow(error).is_some_and(ModelError::is_too_large);
         let said = self.cx.messages().len();
         let lighter = if is_too_large { plan::with_less_data(messages, &self.input) } else { None };
         lighter.map(|lighter| self.cx.replace_conversation(lighter, said)).is_some()
@@ -94,7 +97,10 @@ impl<'a> Compactor<'a> {
         let tokens = answer.usage.map_or(0, |usage| usage.input_tokens);
         if !answer.is_repeated && tokens > 0 {
             let token = self.estimate.calibrate(size, tokens);
-            self.agent.compaction.of_model(&*self.agent.model, |known| known.token = Some(token));
+            // A short prompt says little about others: most of it may be the service's own.
+            if tokens >= TYPICAL {
+                self.agent.compaction.of_model(&*self.agent.model, |known| known.token = Some(token));
+            }
         }
     }
 

@@ -6,7 +6,7 @@ use mainstem_message::{ContentBlock, DataSource, Message, Role, ToolResult};
 use mainstem_model::size_of;
 
 use super::text;
-use crate::data::{blocks, blocks_mut};
+use crate::data::{MAX_LOADED, blocks, blocks_mut};
 
 /// What becomes of the messages before the latest ones.
 #[derive(Debug, Default, PartialEq)]
@@ -25,13 +25,26 @@ pub(super) fn size(messages: &[Arc<Message>]) -> usize {
 }
 
 /// Returns the input of a turn with the request that it works on: an input of reminders only, or
-/// none, continues the turn before it.
+/// none, continues the turn before it. Its request is all that the user has said since the answer
+/// before, also while the agent worked.
 pub(super) fn with_request(history: &[Arc<Message>], input: Vec<Arc<Message>>) -> Vec<Arc<Message>> {
     if !input.iter().all(|message| text::is_of_harness(message)) {
         return input;
     }
-    let is_request = |message: &&Arc<Message>| message.role == Role::User && !text::is_of_harness(message);
-    history.iter().rev().find(is_request).cloned().into_iter().chain(input).collect()
+    let is_answer = |message: &Message| {
+        let has_calls = message.content.iter().any(|block| matches!(block, ContentBlock::ToolCall(_)));
+        message.role == Role::Assistant && !has_calls
+    };
+    let mut request = Vec::new();
+    for message in history.iter().rev() {
+        if message.role == Role::User && !text::is_of_harness(message) {
+            request.push(message.clone());
+        } else if is_answer(message) && !request.is_empty() {
+            break;
+        }
+    }
+    request.reverse();
+    request.into_iter().chain(input).collect()
 }
 
 /// Returns the index of the first of the latest messages, which have up to `bytes` bytes. They
@@ -91,19 +104,23 @@ fn shorten(result: &mut ToolResult, bytes: usize) {
 pub(super) fn with_less_data(messages: &[Arc<Message>], input: &[Arc<Message>]) -> Option<Vec<Arc<Message>>> {
     let is_input = |message: &Arc<Message>| input.iter().any(|one| Arc::ptr_eq(one, message));
     let data = |message: &Arc<Message>| if is_input(message) { 0 } else { data_of(message) };
-    let all: u64 = messages.iter().map(data).sum();
-    let mut removed = 0;
+    let mut left: u64 = messages.iter().map(data).sum();
+    if left == 0 {
+        return None;
+    }
+    // What is beyond the limit was not sent.
+    let most = left.min(MAX_LOADED) / 2;
     let less = |message: &Arc<Message>| {
         let bytes = data(message);
-        if bytes == 0 || removed >= all.div_ceil(2) {
+        if bytes == 0 || left <= most {
             return message.clone();
         }
-        removed += bytes;
+        left -= bytes;
         let mut message = Message::clone(message);
         blocks_mut(&mut message.content).for_each(remove_data);
         Arc::new(message)
     };
-    (all > 0).then(|| messages.iter().map(less).collect())
+    Some(messages.iter().map(less).collect())
 }
 
 /// Returns the bytes of data that a request has of a message.

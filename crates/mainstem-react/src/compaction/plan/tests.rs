@@ -73,6 +73,9 @@ fn a_turn_that_is_continued_works_on_the_request_before_it() {
         &["third", "<system-reminder>\nGo on.\n</system-reminder>"],
     );
     check(&history, &[], &["second"]);
+    // An answer that was cut, and what was said to an agent that works.
+    check(&[&history[..3], &[agent("cut of")]].concat(), &[], &["second"]);
+    check(&[&history[..5], &[user("rather")], &history[3..]].concat(), &[], &["second", "rather"]);
     check(&history, &[reminder()], &["second", "<system-reminder>\nGo on.\n</system-reminder>"]);
     let left = [text::summary("Ann"), text::retained("how to"), text::state(&["a task".into()])];
     check(&[&history[2..3], &left[..]].concat(), &[], &["second"]);
