@@ -3,7 +3,6 @@
 use std::{env, sync::Arc};
 
 use mainstem::{
-    event::AgentEvent,
     journal::{Journal, SqliteJournal},
     message::{Message, StopReason},
     model::{ModelOptions, ModelRequest, ModelStream, scripted::Turn},
@@ -30,16 +29,6 @@ impl Model for Notes {
         let notes = facts.iter().map(|fact| format!("|{fact}|\n")).collect::<String>();
         let request = ModelRequest { messages: Vec::new(), ..request };
         ScriptedModel::new().agent(&*request.agent, [Turn::new().text(notes)]).stream(request)
-    }
-}
-
-async fn record(journal: &Arc<dyn Journal>) -> Vec<AgentEvent> {
-    let (mut all, mut next) = (Vec::new(), 1);
-    loop {
-        let page = journal.read(&"s".parse().unwrap(), next, 1000).await.unwrap();
-        let Some(last) = page.last() else { return all };
-        next = last.seq + 1;
-        all.extend(page);
     }
 }
 
@@ -81,7 +70,7 @@ async fn a_conversation_outgrows_a_real_context_and_goes_on() {
         }
         let history: String = session.history().iter().map(|message: &Arc<Message>| message.text()).collect();
         assert!(history.contains("|Box 0 has 0|"), "the first turn is known: {history}");
-        let events = record(&journal).await;
+        let events = journal.read(&"s".parse().unwrap(), 1, 100_000).await.unwrap();
         laws(&events).unwrap_or_else(|error| panic!("{error}"));
         refused = events.iter().filter(|event| is_refused(&event.kind)).count();
         let compactions =

@@ -111,8 +111,12 @@ impl fmt::Display for Spent {
     }
 }
 
-const NO_AGENTS: &str = "no agent was spawned yet";
-const NO_TASKS: &str = "there is no background task";
+/// What a command shows that changes nothing.
+enum Shown {
+    Note(String),
+    /// A list, and the note that replaces an empty one.
+    List(String, &'static str),
+}
 
 /// What becomes of the chat after a line.
 enum Then {
@@ -213,14 +217,8 @@ impl Dialog<'_> {
         match Command::of(line) {
             Command::Nothing => {}
             Command::Quit => return Ok(Then::Leave),
-            Command::Help => self.say(&help()),
-            Command::Unknown(why) => self.say(&why),
-            Command::Model("") => self.say(&session.model()),
-            Command::Agents => self.list(session.agents().await, NO_AGENTS)?,
-            Command::Tasks => self.list(session.tasks().await, NO_TASKS)?,
-            Command::Cost => self.list(session.cost(self.cost).await, "")?,
             Command::Attach(file) => self.attach(file),
-            Command::Model(name) => return Ok(self.change_model(session, name)),
+            Command::Model(name) if !name.is_empty() => return Ok(self.change_model(session, name)),
             Command::Plan(is_on) => {
                 self.args.plan = Some(is_on);
                 self.say(match is_on {
@@ -241,6 +239,13 @@ impl Dialog<'_> {
             }
             // Between turns there is none to enter.
             Command::Say(input) | Command::Now(input) => self.send(session, input).await?,
+            command => match self.shown(session, &command).await {
+                Ok(Some(Shown::List(list, _))) if !list.is_empty() => print(&list)?,
+                Ok(Some(Shown::List(_, note))) => self.say(note),
+                Ok(Some(Shown::Note(note))) => self.say(&note),
+                Ok(None) => {}
+                Err(error) => self.complain(&error),
+            },
         }
         Ok(Then::GoOn)
     }
@@ -337,31 +342,20 @@ impl Dialog<'_> {
         }
     }
 
-    /// Prints a list, or that it is empty.
-    fn list(&mut self, list: anyhow::Result<String>, empty: &str) -> Result<(), Fault> {
-        match list {
-            Ok(list) if list.is_empty() => self.say(empty),
-            Ok(list) => print(&list)?,
-            Err(error) => self.complain(&error),
-        }
-        Ok(())
-    }
-
     /// Returns what a command shows that changes nothing; `None` for other commands.
     ///
     /// # Errors
     /// The session can't be read.
-    async fn shown(&self, session: &ChatSession, command: &Command<'_>) -> Option<anyhow::Result<String>> {
-        let (list, empty) = match command {
-            Command::Help => (Ok(help()), ""),
-            Command::Unknown(why) => (Ok(why.clone()), ""),
-            Command::Model("") => (Ok(session.model()), ""),
-            Command::Agents => (session.agents().await, NO_AGENTS),
-            Command::Tasks => (session.tasks().await, NO_TASKS),
-            Command::Cost => (session.cost(self.cost).await, ""),
-            _ => return None,
-        };
-        Some(list.map(|list| if list.is_empty() { empty.to_owned() } else { list }))
+    async fn shown(&self, session: &ChatSession, command: &Command<'_>) -> anyhow::Result<Option<Shown>> {
+        Ok(Some(match command {
+            Command::Help => Shown::Note(help()),
+            Command::Unknown(why) => Shown::Note(why.clone()),
+            Command::Model("") => Shown::Note(session.model()),
+            Command::Agents => Shown::List(session.agents().await?, "no agent was spawned yet"),
+            Command::Tasks => Shown::List(session.tasks().await?, "no background tasks"),
+            Command::Cost => Shown::List(session.cost(self.cost).await?, ""),
+            _ => return Ok(None),
+        }))
     }
 
     /// Prints how to come back.

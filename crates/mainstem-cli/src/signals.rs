@@ -148,13 +148,18 @@ impl Continued {
 
     /// Waits until the process is continued.
     pub(crate) async fn next(&mut self) {
-        let restore = self.restore;
-        self.stopped(|| {
-            restore();
-            #[cfg(unix)]
-            let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP);
-        })
-        .await;
+        #[cfg(unix)]
+        {
+            use rustix::process::{Signal, getpid, kill_process};
+            let restore = self.restore;
+            let stop = || {
+                restore();
+                let _ = kill_process(getpid(), Signal::STOP);
+            };
+            self.stopped(stop).await;
+        }
+        #[cfg(not(unix))]
+        pending().await
     }
 
     /// Waits until the process is continued, while the line editor has the terminal.
@@ -165,8 +170,9 @@ impl Continued {
         pending().await
     }
 
+    /// Stops the process with `stop` when it is asked to, and waits until it is continued.
+    #[cfg(unix)]
     async fn stopped(&mut self, stop: impl Fn()) {
-        #[cfg(unix)]
         if let Some((stops, continues)) = &mut self.signals {
             loop {
                 tokio::select! {

@@ -31,7 +31,9 @@ pub(crate) use self::{
 ///
 /// The context window is that of [`ContextWindows`], or what the vendor names when it refuses a
 /// prompt as too long; such a prompt is compacted and sent once more. Of a model whose window is
-/// unknown, only a refused prompt is compacted.
+/// unknown, only a refused prompt is compacted. If a service refuses the bytes of a request, the
+/// older half of the data (images, documents, audio) leaves the conversation, as often as needed;
+/// that of the request in progress stays.
 #[derive(Clone)]
 pub struct Compaction {
     is_on: bool,

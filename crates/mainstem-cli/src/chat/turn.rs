@@ -9,7 +9,7 @@ use mainstem::{
 use mainstem_event::{AgentEvent, CancelReason, Clock, EventKind, Outcome, SendMode, SystemClock, fold};
 use tokio::time::timeout;
 
-use super::{Dialog, command::Command, session::ChatSession};
+use super::{Dialog, Shown, command::Command, session::ChatSession};
 use crate::{
     approval::{Taken, confirm},
     args::Format,
@@ -117,9 +117,14 @@ impl Dialog<'_> {
     /// Shows what changes nothing, and tells the agent what is for this turn; other lines follow
     /// the turn.
     async fn meanwhile(&mut self, session: &ChatSession, turn: &mut Turn, line: String) {
-        if let Some(shown) = self.shown(session, &Command::of(&line)).await {
-            let shown = shown.unwrap_or_else(|error| format!("error: {}", in_one_line(&error)));
-            return shown.lines().for_each(|line| turn.progress.note(line));
+        let shown = match self.shown(session, &Command::of(&line)).await {
+            Ok(None) => None,
+            Ok(Some(Shown::List(list, note))) if list.is_empty() => Some(note.to_owned()),
+            Ok(Some(Shown::List(text, _) | Shown::Note(text))) => Some(text),
+            Err(error) => Some(format!("error: {}", in_one_line(&error))),
+        };
+        if let Some(text) = shown {
+            return text.lines().for_each(|line| turn.progress.note(line));
         }
         let Command::Now(text) = Command::of(&line) else {
             let hint = if self.queued.is_empty() { "; /now TEXT is read within it" } else { "" };

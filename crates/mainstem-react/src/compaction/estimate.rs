@@ -61,12 +61,6 @@ pub(super) struct Estimate {
     tools: Option<(Arc<[ToolSpec]>, usize)>,
 }
 
-impl Default for Estimate {
-    fn default() -> Self {
-        Self { token: TOKEN, tools: None }
-    }
-}
-
 impl Estimate {
     /// Creates an estimate from the bytes of a token that the service last counted.
     pub(super) fn new(token: Option<f64>) -> Self {

@@ -18,7 +18,7 @@ fn request(overhead: usize, messages: usize) -> ModelRequest {
 #[test]
 fn the_service_says_how_many_bytes_a_token_has() {
     let check = |bytes: usize, tokens: u64, expected: usize| {
-        let mut estimate = Estimate::default();
+        let mut estimate = Estimate::new(None);
         estimate.calibrate(Size { messages: bytes, overhead: 0 }, tokens);
         assert_eq!(estimate.bytes(1_000), expected, "{bytes} bytes, {tokens} tokens");
     };
@@ -35,7 +35,7 @@ fn the_service_says_how_many_bytes_a_token_has() {
 #[test]
 fn a_prompt_is_too_long_if_its_messages_could_be_shorter() {
     let check = |overhead, messages, limit, expected: bool| {
-        let mut estimate = Estimate::default();
+        let mut estimate = Estimate::new(None);
         let size = estimate.size(&request(overhead, messages));
         assert_eq!(estimate.exceeds(size, limit), expected, "{size:?} {limit}");
     };
@@ -53,7 +53,7 @@ fn a_prompt_is_too_long_if_its_messages_could_be_shorter() {
 fn the_room_is_what_instructions_and_tools_leave() {
     let check = |cause, known, (overhead, messages), expected: [usize; 4]| {
         let compaction = Compaction::default().with_windows(ContextWindows::default());
-        let room = Estimate::default().room(&request(overhead, messages), cause, &compaction, known);
+        let room = Estimate::new(None).room(&request(overhead, messages), cause, &compaction, known);
         let [messages, latest, notes, piece] = expected;
         assert_eq!(room, Room { messages, latest, notes, piece }, "{cause:?} {known:?}");
     };
