@@ -3,6 +3,7 @@
 use std::{env, sync::Arc};
 
 use mainstem::{
+    event::AgentEvent,
     journal::{Journal, SqliteJournal},
     message::{Message, StopReason},
     model::{ModelOptions, ModelRequest, ModelStream, scripted::Turn},
@@ -29,6 +30,17 @@ impl Model for Notes {
         let notes = facts.iter().map(|fact| format!("|{fact}|\n")).collect::<String>();
         let request = ModelRequest { messages: Vec::new(), ..request };
         ScriptedModel::new().agent(&*request.agent, [Turn::new().text(notes)]).stream(request)
+    }
+}
+
+/// Returns all events of the session: a journal reads a page at a time.
+async fn record(journal: &Arc<dyn Journal>) -> Vec<AgentEvent> {
+    let (mut all, mut next) = (Vec::new(), 1);
+    loop {
+        let page = journal.read(&"s".parse().unwrap(), next, 1000).await.unwrap();
+        let Some(last) = page.last() else { return all };
+        next = last.seq + 1;
+        all.extend(page);
     }
 }
 
@@ -70,7 +82,7 @@ async fn a_conversation_outgrows_a_real_context_and_goes_on() {
         }
         let history: String = session.history().iter().map(|message: &Arc<Message>| message.text()).collect();
         assert!(history.contains("|Box 0 has 0|"), "the first turn is known: {history}");
-        let events = journal.read(&"s".parse().unwrap(), 1, 100_000).await.unwrap();
+        let events = record(&journal).await;
         laws(&events).unwrap_or_else(|error| panic!("{error}"));
         refused = events.iter().filter(|event| is_refused(&event.kind)).count();
         let compactions =
