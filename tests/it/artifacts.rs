@@ -111,6 +111,27 @@ async fn a_childs_result_is_in_its_own_place_and_its_reply_in_its_parents() {
     );
 }
 
+/// A child that fails leaves its artifacts, and its parent learns their names.
+#[tokio::test(start_paused = true)]
+async fn the_artifacts_of_a_child_that_fails_are_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let model = ScriptedModel::new()
+        .agent("main", [Turn::new().spawn("kid", "go"), Turn::new().text("It failed.")])
+        .agent("kid", [Turn::new().call("much", json!({})), Turn::new().text("It is").cut()]);
+    let much = says("much", || Ok(long()));
+    let kid = AgentSpec::new("kid", "K");
+    let harness = harness(model).with_workspace(dir.path()).with_file_tools(true);
+    let events = run(harness.with_tool(much).with_subagent(kid)).await;
+    let kid = events.iter().find_map(|event| event.source()).unwrap();
+    let (state, report) = results(&events, "agent_spawn").remove(0);
+    assert_eq!(state, ToolState::Error);
+    let (_, artifacts) = report.split_once("\nartifacts of its workspace: ").unwrap();
+    let (artifact, rest) = artifacts.split_once('\n').unwrap();
+    assert!(rest.starts_with("partial_reply:\nIt is\n"), "{report}");
+    let own = format!("agents/kid/_/{}/{}", events[0].session_id(), kid.session_id);
+    assert_eq!(std::fs::read_to_string(dir.path().join(own).join(artifact)).unwrap(), long());
+}
+
 #[tokio::test(start_paused = true)]
 async fn without_a_workspace_it_is_cut_and_that_is_said() {
     let model = ScriptedModel::new().agent(

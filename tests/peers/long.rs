@@ -53,7 +53,7 @@ fn is_refused(kind: &EventKind) -> bool {
 #[tokio::test]
 async fn a_conversation_outgrows_a_real_context_and_goes_on() {
     let Some(packages) = packages("llama.cpp") else { return };
-    let turns = if env::var_os("RUN_SLOW_TESTS").is_some() { 200 } else { 24 };
+    let turns = if env::var_os("RUN_SLOW_TESTS").is_some() { 500 } else { 24 };
     let peer = Peer::llama(&packages);
     let dir = tempfile::tempdir().unwrap();
     let mut refused = 0;

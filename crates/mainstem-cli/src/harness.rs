@@ -78,6 +78,7 @@ impl Requirements<'_> {
         let compaction = compaction(settings, &registry)?;
         let mut harness = harness
             .with_compaction(compaction)
+            .with_repetition_limits(settings.repetition.limits())
             .with_registry(registry)
             .with_model_options(settings.model_options()?)
             .with_plan_tools(self.plan)

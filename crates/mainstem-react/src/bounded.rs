@@ -1,7 +1,7 @@
 //! Results that are too long for a conversation: stored as artifacts, and replaced by their
 //! beginning and end.
 
-use mainstem_message::ContentBlock;
+use mainstem_message::{ContentBlock, ToolResult};
 use mainstem_tool::{MAX_RESULT_BYTES, ToolError, ToolOutput};
 
 use crate::RunContext;
@@ -17,6 +17,12 @@ const PREVIEW: Excerpt = Excerpt { head: 6 << 10, tail: 2 << 10 };
 
 /// As much as fits with a note, for a text that is not stored.
 const ALL_THERE_IS: Excerpt = Excerpt { head: 48 << 10, tail: 15 << 10 };
+
+/// How the note of a long result begins.
+const NOTE: &str = "[The result is too long: ";
+
+/// What stands before the path of an artifact in the note.
+const STORED: &str = "All of it is in the file ";
 
 impl RunContext {
     /// Returns a result as it is if its text is at most [`MAX_RESULT_BYTES`]. Otherwise the run's
@@ -64,16 +70,25 @@ fn preview(text: &str, kept: Option<Result<String, ToolError>>) -> String {
     let next = head.matches('\n').count() + 1 + usize::from(is_whole);
     let rest = match kept {
         Some(Ok(path)) => {
-            format!("All of it is in the file {path:?}; what is left out here begins in its line {next}.")
+            format!("{STORED}{path:?}; what is left out here begins in its line {next}.")
         }
         Some(Err(why)) => {
             format!("It could not be kept ({why}), so what is left out here is lost; ask for less at once.")
         }
         None => "What is left out here is not kept; ask for less at once.".to_owned(),
     };
-    format!(
-        "[The result is too long: {bytes} bytes in {lines} lines. {rest}]\n{head}\n[… {left_out} bytes left out …]\n{tail}"
-    )
+    format!("{NOTE}{bytes} bytes in {lines} lines. {rest}]\n{head}\n[… {left_out} bytes left out …]\n{tail}")
+}
+
+/// Returns the path of the artifact that has the whole text of a result, relative to the agent's
+/// workspace; `None` if the result was short enough for the conversation, or was not stored.
+///
+/// The path is read from the note in the result, which a tool can imitate: it names a file and
+/// gives no right to it.
+pub fn artifact_path(result: &ToolResult) -> Option<&str> {
+    let note = texts(&result.content).next()?.strip_prefix(NOTE)?.lines().next()?;
+    let (_, path) = note.split_once(STORED)?;
+    path.strip_prefix('"')?.split_once('"').map(|(path, _)| path)
 }
 
 /// Returns at most so many bytes from the beginning, to the end of a line if there is one near.

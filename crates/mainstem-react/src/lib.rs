@@ -34,6 +34,7 @@ mod turn;
 pub use agent::{Agent, AgentBuilder};
 pub use answer_limits::AnswerLimits;
 pub use ask::Answer;
+pub use bounded::artifact_path;
 pub use bracket::Bracket;
 pub use cancellation::Cancellation;
 pub use compaction::Compaction;

@@ -19,6 +19,7 @@ use mainstem::{
     model::{ModelOptions, OnCut, PromptCache},
     policy::{self, ContextWindows, Cost, Prices},
     provider::PROVIDERS,
+    react::RepetitionLimits,
     remote::Host,
     spec::{Effort, ServerTool},
     subagent::trust::server_does,
@@ -110,6 +111,10 @@ table! {
         /// Limits of the fleet.
         #[command(flatten)]
         limits: FleetLimits { project: narrows, trust: ByKey }
+
+        /// When an agent that repeats its tool calls, with the same results, is told and is ended.
+        #[arg(skip)]
+        repetition: Repetition { project: narrows, trust: ByKey }
 
         /// Rules that allow, ask about and deny calls of tools; those of all files apply.
         #[arg(skip)]
@@ -229,6 +234,25 @@ table! {
 }
 
 table! {
+    /// How often an agent may repeat itself.
+    pub(crate) struct Repetition {
+        /// After how many equal rounds of tool calls in a row an agent is told; 0 for never
+        /// [default: 3].
+        #[arg(skip)]
+        told: Option<Setting<u32>> { project: chooses, trust: NotNeeded }
+
+        /// After how many equal rounds of tool calls in a row an agent ends, with `no_progress`; 0
+        /// for never [default: 10].
+        #[arg(skip)]
+        ended: Option<Setting<u32>> { project: chooses, trust: NotNeeded }
+
+        /// The most rounds of a circle that is detected [default: 4].
+        #[arg(skip)]
+        longest: Option<Setting<usize>> { project: chooses, trust: NotNeeded }
+    }
+}
+
+table! {
     /// What a run may spend.
     pub(crate) struct Budget {
         /// Refuse model calls above N tokens, in and out, of all agents together. A call's tokens
@@ -323,6 +347,17 @@ impl Settings {
             max_children: value(&self.limits.max_children).map(NonZeroUsize::get),
             ..RunOptions::default()
         }
+    }
+}
+
+impl Repetition {
+    /// Returns the limits, with the defaults of those that are unset.
+    pub(crate) fn limits(&self) -> RepetitionLimits {
+        let mut limits = RepetitionLimits::new();
+        limits.told = value(&self.told).unwrap_or(limits.told);
+        limits.ended = value(&self.ended).unwrap_or(limits.ended);
+        limits.longest = value(&self.longest).unwrap_or(limits.longest);
+        limits
     }
 }
 

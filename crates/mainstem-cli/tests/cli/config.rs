@@ -50,6 +50,38 @@ fn urls_and_workspaces_are_named_with_who_said_them() {
     );
 }
 
+/// The numbers of `[repetition]` count, for children, too.
+#[test]
+fn an_agent_that_repeats_itself_ends_by_the_numbers_of_the_file() {
+    #[track_caller]
+    fn check(text: &str, calls: usize, hints: usize) {
+        let server = Server::start(|request| {
+            let asked = request["messages"].as_array().unwrap();
+            match asked[0]["content"].as_str().unwrap().contains("You are a subagent") {
+                true => vec![Step::Call(vec![("list_files", json!({}))])],
+                false if asked.len() > 2 => vec![Step::Text("It failed.")],
+                false => {
+                    vec![Step::Call(vec![("agent_spawn", json!({ "agent_id": "kid", "task": "Look." }))])]
+                }
+            }
+        });
+        let cli = mainstem("run --progress quiet --output ndjson Hi").env("OPENAI_BASE_URL", &server.url());
+        let cli = cli
+            .file("mainstem.toml", text)
+            .file("subagents/kid.md", "---\ndescription: A kid\nsteps: 14\n---\n");
+        let done = cli.run();
+        assert_eq!(done.code, Some(0), "{done:?}");
+        let told =
+            done.stdout.lines().filter(|line| line.contains("\"no_progress\"") && line.contains("HINT"));
+        let all = (server.requests().len() - 2, told.count());
+        assert_eq!(all, (calls, hints), "{text}: {done:?}");
+    }
+    check("", 10, 1);
+    check("[repetition]\ntold = 2\nended = 4\nlongest = 1", 4, 1);
+    // Its limit of steps, then an answer without tools.
+    check("[repetition]\ntold = 0\nended = 0", 15, 0);
+}
+
 #[test]
 fn broken_agents_are_pointed_out_and_left_out() {
     let server = Server::start(|_| vec![Step::Text("Hello.")]);

@@ -6,7 +6,7 @@ use mainstem::{
 };
 use mainstem_cassette::{Cassette, Mode};
 use mainstem_testing::{ModelServer, raw};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{Cli, Done, mainstem};
 
@@ -14,6 +14,16 @@ const KEY: &str = "a-key-that-is-secret";
 
 /// Runs the command while a server plays the script in every provider's API.
 fn against(model: ScriptedModel, providers: &[usize], cli: impl FnOnce(Cli) -> Cli, line: &str) -> Done {
+    recorded(model, providers, cli, line).0
+}
+
+/// The same, with the bodies of the requests.
+fn recorded(
+    model: ScriptedModel,
+    providers: &[usize],
+    cli: impl FnOnce(Cli) -> Cli,
+    line: &str,
+) -> (Done, Vec<Value>) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let server = runtime.block_on(ModelServer::start(model)).unwrap();
     let mut command = mainstem(line);
@@ -23,7 +33,7 @@ fn against(model: ScriptedModel, providers: &[usize], cli: impl FnOnce(Cli) -> C
     }
     let done = cli(command).run();
     assert!(!format!("{done:?}").contains("that-is-secret"), "{done:?}");
-    done
+    (done, server.requests())
 }
 
 #[test]
@@ -41,10 +51,46 @@ fn a_fleet_on_each_vendor_with_children_on_another() {
         let line = format!("run -m {provider}:lead --progress plain --output json go");
         let done = against(script(), &all, |cli| cli.file("subagents/kid.md", &kid), &line);
         assert_eq!(done.code, Some(0), "{provider}: {done:?}");
-        let result: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
+        let result: Value = serde_json::from_str(&done.stdout).unwrap();
         assert_eq!(result["reply"], "Both did it.", "{provider}");
         assert_eq!(result["agents"].as_array().map(Vec::len), Some(3), "{provider}: {result}");
     }
+}
+
+/// The tools of a vendor that a file turns on reach its API under its names; an agent's file has
+/// its own, also none.
+#[test]
+fn tools_of_a_vendor_reach_its_request() {
+    #[track_caller]
+    fn check(model: &str, provider: usize, tool: &str) {
+        let both = ["kid", "none"].map(|agent| json!({ "agent_id": agent, "task": "Do it." }));
+        let [kid, none] = both;
+        let lead = [Turn::new().call("agent_spawn", kid).call("agent_spawn", none), Turn::new().text("Yes.")];
+        let turn = || [Turn::new().text("Done.")];
+        let script = ScriptedModel::new().agent("lead", lead).agent("kid", turn()).agent("none", turn());
+        let files = |cli: Cli| {
+            let agent = |id: &str, tools: &str| {
+                let vendor = model.split_once(':').unwrap().0;
+                format!("---\ndescription: A {id}\nmodel: {vendor}:{id}\n{tools}---\nYou are the {id}.\n")
+            };
+            cli.file("mainstem.toml", "server_tools = ['web_search']")
+                .file("subagents/kid.md", &agent("kid", "server_tools: [code_execution]\n"))
+                .file("subagents/none.md", &agent("none", "server_tools: []\n"))
+        };
+        let line = format!("run --trust -m {model} --progress quiet go");
+        let (done, requests) = recorded(script, &[provider], files, &line);
+        assert_eq!((done.code, &*done.stdout), (Some(0), "Yes.\n"), "{model}: {done:?}");
+        let with =
+            |text: &str| requests.iter().filter(|body| body["tools"].to_string().contains(text)).count();
+        // The root asks twice, and each child once.
+        assert_eq!((requests.len(), with(tool)), (4, 2), "{model}: {requests:#?}");
+        let code = ["code_execution", "code_interpreter", "codeExecution"];
+        assert_eq!(code.map(with).iter().sum::<usize>(), 1, "{model}: {requests:#?}");
+    }
+    let number = |name: &str| PROVIDERS.iter().position(|provider| provider.name == name).unwrap();
+    check("anthropic:lead", number("anthropic"), "web_search_20250305");
+    check("responses:lead", number("responses"), "web_search");
+    check("gemini:lead", number("gemini"), "googleSearch");
 }
 
 #[test]
@@ -126,7 +172,7 @@ fn models_says_what_sets_a_vendor_up() {
     ");
     let file = "[providers.anthropic]\nbase_url = 'http://localhost:1'";
     let done = mainstem("models --trust --output json").file("mainstem.toml", file).run();
-    let models: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
+    let models: Value = serde_json::from_str(&done.stdout).unwrap();
     assert_eq!(models[1]["set_up_by"], "./mainstem.toml");
     assert_eq!(models[0]["set_up_by"], json!(null));
 }
@@ -150,7 +196,7 @@ fn the_models_of_providers_are_listed() {
     let table = "MODEL   CONTEXT  OUTPUT\ngroq:m  8192     -\n";
     assert_eq!((done.code, &*done.stdout), (Some(0), table), "{done:?}");
     let done = listing("models --online --output json");
-    let listed: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
+    let listed: Value = serde_json::from_str(&done.stdout).unwrap();
     assert_eq!(done.code, Some(4), "one fails: {done:?}");
     assert!(done.stderr.starts_with("error: ollama: 127.0.0.1:1 can't be reached"), "{done:?}");
     assert!(listed[0]["error"].is_string() && listed[0]["models"] == json!([]), "{listed}");
@@ -208,7 +254,7 @@ fn doctor_says_what_is_wrong_and_the_fix() {
         &["ok openai, responses: set up by OPENAI_API_KEY"],
     );
     let done = mainstem("doctor --output json").run();
-    let findings: Vec<serde_json::Value> = serde_json::from_str(&done.stdout).unwrap();
+    let findings: Vec<Value> = serde_json::from_str(&done.stdout).unwrap();
     assert_eq!(done.code, Some(3));
     assert_eq!(findings[0], json!({ "state": "ok", "text": "configuration: read" }));
     let model = findings.iter().find(|finding| finding["text"] == "model: none is configured").unwrap();

@@ -1,5 +1,7 @@
 //! Texts that are too long.
 
+use mainstem_message::ToolState;
+
 use super::*;
 
 #[test]
@@ -47,4 +49,27 @@ fn what_can_not_be_kept_is_shown_as_far_as_it_fits() {
         assert!(shown.contains(said), "{}", &shown[..300]);
         assert!((60 << 10..=MAX_RESULT_BYTES).contains(&shown.len()), "{}", shown.len());
     }
+}
+
+#[test]
+fn the_note_names_the_artifact() {
+    let check = |text: &str, expected: Option<&str>| {
+        let content = vec![ContentBlock::text(text)];
+        let name = "dig".to_owned();
+        let result = ToolResult { tool_call_id: "c".into(), name, content, state: ToolState::Success };
+        assert_eq!(artifact_path(&result), expected, "{text:.80}");
+    };
+    let long = "x\n".repeat(90_000);
+    let stored = |path: &str| preview(&long, Some(Ok(path.to_owned())));
+    check(&stored("artifacts/s/1.txt"), Some("artifacts/s/1.txt"));
+    check(&stored("artifacts/%%a/b%20.1.txt"), Some("artifacts/%%a/b%20.1.txt"));
+    check(&preview(&long, None), None);
+    check(&preview(&long, Some(Err(ToolError::new("disk full")))), None);
+    for text in
+        ["", "short", NOTE, STORED, "[The result is too long: 1 bytes\nAll of it is in the file \"a\""]
+    {
+        check(text, None);
+    }
+    check(&format!("{NOTE}1 bytes. {STORED}"), None);
+    check(&format!("{NOTE}1 bytes. {STORED}\"a"), None);
 }
