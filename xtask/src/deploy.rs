@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     thread::sleep,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result, ensure};
@@ -27,6 +27,10 @@ const INSTALL: &str =
 
 /// The bound of the released binary, in bytes.
 const MAX_BINARY: u64 = 25 << 20;
+
+/// The bound of the time in which the released binary tells its version: the best of [`STARTS`].
+const MAX_START: Duration = Duration::from_millis(10);
+const STARTS: u32 = 20;
 
 /// How often a container's health is asked, and how long between two.
 const PROBES: u32 = 100;
@@ -120,6 +124,14 @@ fn released(root: &Path) -> Result<PathBuf> {
     let size = fs::metadata(&binary)?.len();
     println!("mainstem: {:.1} MiB", size as f64 / f64::from(1 << 20));
     ensure!(size <= MAX_BINARY, "the released binary has {size} bytes, more than {MAX_BINARY}");
+    let mut best = Duration::MAX;
+    for _ in 0..STARTS {
+        let since = Instant::now();
+        output(program(root, &binary).arg("--version"))?;
+        best = best.min(since.elapsed());
+    }
+    println!("mainstem --version: {:.1} ms", best.as_secs_f64() * 1e3);
+    ensure!(best < MAX_START, "the released binary tells its version in {best:?}, more than {MAX_START:?}");
     Ok(binary)
 }
 

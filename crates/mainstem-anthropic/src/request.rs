@@ -35,6 +35,7 @@ pub(crate) fn body(model: &str, request: &ModelRequest, dialect: &Dialect) -> Re
     let breakpoint = breakpoint(request, dialect);
     let conversation = message::conversation(request, breakpoint)?;
     let thinking = Thinking::of(request, dialect);
+    thinking.check_room(request.options.max_output_tokens)?;
     let server_tools = request.options.known_server_tools(&SERVER_TOOLS)?;
     let body = Body { model, request, conversation, thinking, breakpoint, server_tools, dialect };
     serde_json::to_vec(&body).map_err(|error| error.to_string())

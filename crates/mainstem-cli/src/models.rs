@@ -1,6 +1,9 @@
 //! `mainstem models`: the providers of models.
 
-use mainstem::provider::{PROVIDERS, Provider};
+use mainstem::{
+    policy::known_models::DATE,
+    provider::{PROVIDERS, Provider},
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -33,7 +36,11 @@ pub(crate) fn run(args: &Models, source: &Source, terminal: Terminal) -> Result<
         Form::Json => json(&PROVIDERS.iter().map(|provider| object(provider, settings)).collect())?,
         Form::Text => {
             let table = table::text(HEADS, PROVIDERS.iter().map(|provider| row(provider, settings)));
-            print(&format!("{table}{NOTE}"))?;
+            let prices = format!(
+                "prices and context windows are those of {DATE}; `[prices]` and `[context_windows]` in\n\
+                 mainstem.toml have others\n"
+            );
+            print(&format!("{table}{NOTE}{prices}"))?;
         }
     }
     Ok(Exit::Reply)

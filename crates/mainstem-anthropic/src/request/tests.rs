@@ -235,14 +235,25 @@ fn a_form_of_thinking_that_is_refused_is_left_out() {
 
 #[test]
 fn a_thinking_budget_leaves_room_for_an_answer() {
-    let options = options(|options| {
-        (options.thinking_budget, options.max_output_tokens) = (Some(2048), Some(2048));
-    });
-    let request = ModelRequest { options, ..ask(vec![]) };
-    let error = body("m", &request, &Dialect::default()).unwrap_err();
+    let check = |budget: u32, most: u32, expected: Result<(), &str>| {
+        let options = options(|options| {
+            (options.thinking_budget, options.max_output_tokens) = (Some(budget), Some(most));
+        });
+        let request = ModelRequest { options, ..ask(vec![]) };
+        let body = body("m", &request, &Dialect::default());
+        assert_eq!(
+            body.map(drop).as_ref().map_err(|error| &**error),
+            expected.as_ref().map_err(|error| *error)
+        );
+    };
     let why =
         "thinking_budget must be below max_output_tokens, which counts thinking: 2048 is not below 2048";
-    assert_eq!(error, why);
+    check(2048, 2048, Err(why));
+    check(2048, 2049, Ok(()));
+    // The least that the API takes is more than the request has.
+    let why = "max_output_tokens must be above thinking_budget, which is at least 1024 at Anthropic: 800 is not above 1024";
+    check(500, 800, Err(why));
+    check(500, 1025, Ok(()));
 }
 
 #[test]

@@ -54,6 +54,17 @@ impl<'a> Thinking<'a> {
         if let Self::Manual { budget } = self { budget } else { 0 }
     }
 
+    /// Checks that a budget, which is raised to [`MIN_BUDGET`], leaves room for an answer.
+    pub(super) fn check_room(self, max_output_tokens: Option<u32>) -> Result<(), String> {
+        match (self, max_output_tokens) {
+            (Self::Manual { budget }, Some(most)) if budget >= most => Err(format!(
+                "max_output_tokens must be above thinking_budget, which is at least {MIN_BUDGET} at Anthropic: {most} is not \
+                 above {budget}"
+            )),
+            _ => Ok(()),
+        }
+    }
+
     pub(super) fn effort(self) -> Option<&'a str> {
         if let Self::Adaptive { effort } = self { Some(effort) } else { None }
     }

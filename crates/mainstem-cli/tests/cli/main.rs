@@ -19,6 +19,8 @@ mod exits;
 mod exports;
 mod faults;
 mod files;
+#[cfg(unix)]
+mod http2;
 mod jobs;
 #[cfg(unix)]
 mod kills;

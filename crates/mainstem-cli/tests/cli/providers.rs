@@ -169,6 +169,8 @@ fn models_says_what_sets_a_vendor_up() {
 
     openai: is OpenAI's Chat Completions API, which many other servers have, too;
     responses: is its Responses API, which keeps a model's reasoning between the calls of a turn
+    prices and context windows are those of 2026-11; `[prices]` and `[context_windows]` in
+    mainstem.toml have others
     ");
     let file = "[providers.anthropic]\nbase_url = 'http://localhost:1'";
     let done = mainstem("models --trust --output json").file("mainstem.toml", file).run();
