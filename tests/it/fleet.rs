@@ -407,7 +407,7 @@ async fn an_idle_child_can_be_sent_more_by_label() {
     0 main TOOL_RESULT_TEXT_DELTA "agent_key: agent:reviewer:1\nagent_id: reviewer\nsession_id: sub-1\nstatus: complet"… (call-3)
     0 main TOOL_RESULT_END agent_send success (call-3)
     0 main TOOL_RESULT_START agent_list {} (call-4)
-    0 main TOOL_RESULT_TEXT_DELTA "[{\"agent_key\":\"agent:reviewer:1\",\"agent_id\":\"reviewer\",\"label\":\"Rev\",\"depth\":1,\""… (call-4)
+    0 main TOOL_RESULT_TEXT_DELTA "[{\"agent_key\":\"agent:reviewer:1\",\"agent_id\":\"reviewer\",\"label\":\"Rev\",\"title\":\"Re"… (call-4)
     0 main TOOL_RESULT_END agent_list success (call-4)
     0 main MODEL_CALL_START scripted #3
     0 main TEXT_BLOCK_START

@@ -92,7 +92,7 @@ async fn lines_of_json_carry_the_source() {
     mainstem_testing::laws(&events).unwrap();
     let guide =
         lines.iter().find(|line| line.contains("TEXT_BLOCK_DELTA") && line.contains("guide")).unwrap();
-    insta::assert_snapshot!(guide, @r#"{"type":"TEXT_BLOCK_DELTA","seq":37,"id":"session-1.37","sessionId":"session-1","runId":"run-1","createdAt":"2026-01-01T00:00:00.007000Z","source":{"agentKey":"agent:guide:1","agentId":"guide","agentName":"guide","sessionId":"sub-3","parentSessionId":"sub-2","depth":2,"path":"session-1/rome/guide","turn":1,"parentToolCallId":"call-4","streamId":3},"replyId":"reply-4","blockId":"1.1","delta":"see "}"#);
+    insta::assert_snapshot!(guide, @r#"{"type":"TEXT_BLOCK_DELTA","seq":37,"id":"session-1.37","sessionId":"session-1","runId":"run-1","createdAt":"2026-01-01T00:00:00.007000Z","source":{"agentKey":"agent:guide:1","agentId":"guide","agentName":"guide","title":"g","sessionId":"sub-3","parentSessionId":"sub-2","depth":2,"path":"session-1/rome/guide","turn":1,"parentToolCallId":"call-4","streamId":3},"replyId":"reply-4","blockId":"1.1","delta":"see "}"#);
 }
 
 #[tokio::test(start_paused = true)]

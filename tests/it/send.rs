@@ -459,7 +459,7 @@ async fn a_closed_child_is_stopped_and_forgotten() {
     0 main TOOL_CALL_END agent_list (call-6)
     0 main MODEL_CALL_END tool_calls
     0 main TOOL_RESULT_START agent_list {} (call-6)
-    0 main TOOL_RESULT_TEXT_DELTA "[{\"agent_key\":\"agent:kid:1\",\"agent_id\":\"kid\",\"label\":null,\"depth\":1,\"status\":\"cl"… (call-6)
+    0 main TOOL_RESULT_TEXT_DELTA "[{\"agent_key\":\"agent:kid:1\",\"agent_id\":\"kid\",\"label\":null,\"title\":\"painter\",\"dep"… (call-6)
     0 main TOOL_RESULT_END agent_list success (call-6)
     0 main MODEL_CALL_START scripted #6
     0 main TEXT_BLOCK_START

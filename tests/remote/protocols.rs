@@ -142,6 +142,7 @@ fn below(parent: &str, kinds: impl IntoIterator<Item = EventKind>) -> Vec<Remote
         agent_id: "kid".into(),
         agent_name: None,
         label: None,
+        title: None,
         session_id: "sub-kid".parse().unwrap(),
         parent_session_id: parent.parse().unwrap(),
         depth: 7,

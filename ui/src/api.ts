@@ -1730,6 +1730,11 @@ export interface components {
             agentName?: string | null;
             /** @description The label that the spawn gave this instance, if any. */
             label?: string | null;
+            /**
+             * @description What to show beside its name: its label, else the first words of the task that it was
+             *     spawned with. Absent if it has neither, and in records of earlier versions.
+             */
+            title?: string | null;
             /** @description The child's own session, `sub-<uuid>`. */
             sessionId: components["schemas"]["SessionId"];
             /** @description The session of the agent that called it. */
@@ -2029,6 +2034,8 @@ export interface components {
             agent_id: string;
             /** @description The name that its parent gave it. */
             label?: string | null;
+            /** @description What to show beside its agent's name: see [`EventSource::title`](crate::EventSource::title). */
+            title?: string | null;
             /**
              * Format: uint16
              * @description Its depth; the root's is 0.

@@ -154,7 +154,7 @@ impl Fleet {
         self.open(of);
         let mut more = json!({});
         if let Some(source) = of.source() {
-            more = json!({ "agent_key": source.agent_key, "label": source.label, "tool_call_id": source.parent_tool_call_id });
+            more = json!({ "agent_key": source.agent_key, "label": source.label, "title": source.title, "tool_call_id": source.parent_tool_call_id });
         }
         self.send_of(of, "stream_start", more);
     }

@@ -38,6 +38,7 @@ pub(crate) fn source(path: &str) -> EventSource {
         agent_id: id.into(),
         agent_name: None,
         label: None,
+        title: None,
         session_id: SessionId::from_lossy(named("sub-", path)),
         parent_session_id: if parent.is_empty() {
             "s".parse().unwrap()

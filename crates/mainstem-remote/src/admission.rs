@@ -349,10 +349,9 @@ impl Admission {
 
 fn check_names(source: &EventSource, name: &str) -> Result<(), String> {
     let id = &*source.agent_id;
-    let is_short = [Some(id), Some(name), source.label.as_deref(), source.agent_name.as_deref()]
-        .into_iter()
-        .flatten()
-        .all(|name| name.len() <= MAX_NAME);
+    let optional = [&source.label, &source.title, &source.agent_name].into_iter().flatten();
+    let is_short =
+        [id, name].into_iter().chain(optional.map(|name| &**name)).all(|name| name.len() <= MAX_NAME);
     let is_segment = !id.is_empty() && !id.contains(|c: char| c == '/' || c.is_control());
     if is_short && is_segment { Ok(()) } else { Err("an agent's id or name is not valid".to_owned()) }
 }

@@ -306,12 +306,14 @@ fn differs(event: &str) -> RemoteError {
 /// A key or session of the remote could be one of this process, so both are derived from the turn
 /// and the session at the remote.
 fn placed(above: &RunContext, asked: Option<&ReplyId>, remote: EventSource) -> EventSource {
-    let EventSource { agent_id, agent_name, label, session_id, turn, parent_tool_call_id, .. } = remote;
+    let EventSource { agent_id, agent_name, label, title, session_id, turn, parent_tool_call_id, .. } =
+        remote;
     let derived = derived(asked.map_or("", ReplyId::as_str), session_id.as_str());
     EventSource {
         agent_key: AgentKey::from_lossy(format!("agent:{agent_id}:{derived}")),
         agent_name,
         label,
+        title,
         session_id: SessionId::from_lossy(format!("sub-{derived}")),
         parent_session_id: above.session_id().clone(),
         depth: above.depth() + 1,

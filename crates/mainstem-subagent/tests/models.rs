@@ -42,6 +42,7 @@ fn child(log: &Arc<SessionLog>) -> EventSink {
         agent_id: "child".into(),
         agent_name: None,
         label: None,
+        title: None,
         session_id: "sub".parse().unwrap(),
         parent_session_id: "s".parse().unwrap(),
         depth: 1,

@@ -123,6 +123,7 @@ impl Rig {
             agent_id: "kid".into(),
             agent_name: None,
             label: None,
+            title: None,
             session_id: SessionId::from_lossy("sub-1"),
             parent_session_id: SessionId::from_lossy("s"),
             depth: 1,

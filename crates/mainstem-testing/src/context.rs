@@ -84,6 +84,7 @@ pub fn child_context(parent: &ToolContext, agent_id: &str, session_id: &str) -> 
         agent_id: agent_id.into(),
         agent_name: None,
         label: None,
+        title: None,
         session_id: SessionId::from_lossy(session_id),
         parent_session_id: parent.session_id().clone(),
         depth: above.map_or(0, |above| above.depth) + 1,

@@ -166,9 +166,9 @@ impl ChatSession {
             return Ok(String::new());
         }
         let row = |child: &ChildSummary| {
-            let label = child.label.clone().unwrap_or_default();
+            let title = child.title.as_deref().unwrap_or_default().to_owned();
             let status = child.status.as_str().to_owned();
-            [child.agent_key.to_string(), label, status, child.turns.to_string()]
+            [child.agent_key.to_string(), title, status, child.turns.to_string()]
         };
         Ok(table::text(HEADS, children.iter().map(row)))
     }

@@ -137,7 +137,7 @@ impl State {
             EventKind::AgentEnd { outcome, .. }
                 if self.awaited.is_some() && event.agent_key() == self.awaited.as_ref() =>
             {
-                let name = event.source().and_then(|source| source.label.as_deref()).unwrap_or_default();
+                let name = event.source().and_then(|source| source.title.as_deref()).unwrap_or_default();
                 self.note = format!("{} {name} has ended: {}", event.agent_label(), outcome.as_str());
                 (self.awaited, self.rings) = (None, true);
             }

@@ -14,6 +14,7 @@ fn agent(path: &str) -> EventSource {
         agent_id: id.into(),
         agent_name: None,
         label: None,
+        title: None,
         session_id: named(path).parse().unwrap(),
         parent_session_id: named(parent).parse().unwrap(),
         depth: path.split('/').count() as u16,

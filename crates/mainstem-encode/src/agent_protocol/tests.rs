@@ -15,6 +15,7 @@ fn origin(is_below: bool) -> Arc<Origin> {
         agent_id: "kid".into(),
         agent_name: None,
         label: None,
+        title: None,
         session_id: "sub-kid".parse().unwrap(),
         parent_session_id: "s".parse().unwrap(),
         depth: 1,

@@ -126,7 +126,7 @@ impl Invocation {
         let metadata = json!({ "source": source, "task": self.task });
         let body = Body::SubagentStarted {
             name: self.name.as_deref().unwrap_or_default(),
-            description: source.label.as_deref(),
+            description: source.title.as_deref(),
             parent_subagent_run_id: self.parent.as_deref(),
             parent_tool_call_id: self.cause.as_deref(),
         };

@@ -20,7 +20,7 @@ use crate::Encoder;
 fn source(name: &str, parent: &str, turn: u32) -> EventSource {
     let parent_path = if parent == "s" { "s".to_owned() } else { format!("s/{parent}") };
     serde_json::from_value(json!({
-        "agentKey": format!("agent:{name}:1"), "agentId": name, "label": format!("the {name}"),
+        "agentKey": format!("agent:{name}:1"), "agentId": name, "title": format!("the {name}"),
         "sessionId": format!("sub-{name}"), "parentSessionId": if parent == "s" { "s".to_owned() } else { format!("sub-{parent}") },
         "depth": parent_path.matches('/').count() + 1, "path": format!("{parent_path}/{name}"),
         "turn": turn, "parentToolCallId": "c", "streamId": 1,

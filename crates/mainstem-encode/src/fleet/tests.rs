@@ -14,6 +14,7 @@ fn source() -> Arc<EventSource> {
         agent_id: "kid".into(),
         agent_name: None,
         label: Some("left".into()),
+        title: Some("left".into()),
         session_id: "sub-1".parse().unwrap(),
         parent_session_id: "s".parse().unwrap(),
         depth: 1,
@@ -76,7 +77,7 @@ fn a_turn_of_a_child_is_a_slot() {
         EventKind::agent_end(Outcome::Success, Rollup::default(), 30),
     ];
     insta::assert_snapshot!(encoded(&mut fleet, true, kinds), @r#"
-    stream_start {"agent_key":"agent:kid:1","label":"left","tool_call_id":"call-1","agent":"kid","stream_id":4,"depth":1}
+    stream_start {"agent_key":"agent:kid:1","label":"left","title":"left","tool_call_id":"call-1","agent":"kid","stream_id":4,"depth":1}
     agent_start {"agent":"kid","stream_id":4,"depth":1}
     text {"delta":"Hi","agent":"kid","stream_id":4,"depth":1}
     token_usage {"model":"m","input_tokens":3,"output_tokens":2,"cache_read_tokens":0,"cache_create_tokens":0,"agent":"kid","stream_id":4,"depth":1}

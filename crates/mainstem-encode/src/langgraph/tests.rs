@@ -22,6 +22,7 @@ fn event(seq: u64, agent: u8, kind: EventKind) -> AgentEvent {
             agent_id: "far".into(),
             agent_name: None,
             label: None,
+            title: None,
             session_id: session(agent),
             parent_session_id: session(if agent == 3 { 1 } else { 0 }),
             depth: if agent == 3 { 2 } else { 1 },

@@ -48,6 +48,9 @@ pub struct ChildSummary {
     pub agent_id: Arc<str>,
     /// The name that its parent gave it.
     pub label: Option<String>,
+    /// What to show beside its agent's name: see [`EventSource::title`](crate::EventSource::title).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<Arc<str>>,
     /// Its depth; the root's is 0.
     pub depth: u16,
     /// Its state.

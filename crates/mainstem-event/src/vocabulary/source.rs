@@ -24,6 +24,10 @@ pub struct EventSource {
     /// The label that the spawn gave this instance, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<Arc<str>>,
+    /// What to show beside its name: its label, else the first words of the task that it was
+    /// spawned with. Absent if it has neither, and in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<Arc<str>>,
     /// The child's own session, `sub-<uuid>`.
     pub session_id: SessionId,
     /// The session of the agent that called it.
@@ -45,7 +49,40 @@ pub struct EventSource {
     pub stream_id: u64,
 }
 
+/// The most characters of a task in a title.
+const MAX_TITLE: usize = 24;
+
 impl EventSource {
+    /// Returns the [`title`](Self::title) of an instance with this label and task: the words of the
+    /// task that fit 24 characters, of which a single long word is cut.
+    ///
+    /// ```
+    /// use mainstem_event::EventSource;
+    ///
+    /// let task = "Review the parser, then the tests";
+    /// assert_eq!(EventSource::title_of(None, task).as_deref(), Some("Review the parser, then"));
+    /// assert_eq!(EventSource::title_of(Some("left"), task).as_deref(), Some("left"));
+    /// assert_eq!(EventSource::title_of(None, " "), None);
+    /// ```
+    pub fn title_of(label: Option<&str>, task: &str) -> Option<Arc<str>> {
+        if let Some(label) = label {
+            return Some(label.into());
+        }
+        let mut title = String::new();
+        for word in task.split_whitespace() {
+            let space = usize::from(!title.is_empty());
+            if title.chars().count() + space + word.chars().count() > MAX_TITLE {
+                if title.is_empty() {
+                    title.extend(word.chars().take(MAX_TITLE));
+                }
+                break;
+            }
+            title.push_str(&" "[..space]);
+            title.push_str(word);
+        }
+        (!title.is_empty()).then(|| title.into())
+    }
+
     /// Returns `true` if this is `path` or below it; whole segments are compared.
     pub fn is_under(&self, path: &str) -> bool {
         self.path.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))

@@ -39,6 +39,7 @@ fn source() -> EventSource {
         agent_id: "kid".into(),
         agent_name: None,
         label: None,
+        title: None,
         session_id: "sub-1".parse().unwrap(),
         parent_session_id: "s".parse().unwrap(),
         depth: 1,

@@ -20,6 +20,7 @@ fn below(parent: &str, id: &str, call: Option<&str>) -> Arc<EventSource> {
         agent_id: "a".into(),
         agent_name: None,
         label: None,
+        title: None,
         session_id: session(id),
         parent_session_id: session(parent),
         depth: 1,

@@ -249,6 +249,7 @@ impl TaskFold {
             agent_id: agent_id.into(),
             agent_name: None,
             label: None,
+            title: None,
             session_id: SessionId::from_lossy(format!("sub-{key}")),
             parent_session_id: self.session.clone(),
             depth: 1,

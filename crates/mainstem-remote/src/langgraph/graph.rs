@@ -348,6 +348,7 @@ impl Graph {
             agent_id: name.clone(),
             agent_name: None,
             label: None,
+            title: None,
             session_id: SessionId::from_lossy(format!("graph-{at}")),
             parent_session_id: above
                 .map_or_else(|| self.turn.session.clone(), |above| above.session_id.clone()),

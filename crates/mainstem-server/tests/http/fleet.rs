@@ -57,7 +57,7 @@ async fn a_request_streams_its_fleet_in_slots() {
     stream_start {"agent":"main","stream_id":0,"depth":0}
     text {"delta":"→ delegating: agent_spawn\n","withheld":"I ask a kid.","agent":"main","stream_id":0,"depth":0}
     token_usage {"model":"scripted","input_tokens":1,"output_tokens":11,"cache_read_tokens":0,"cache_create_tokens":0,"agent":"main","stream_id":0,"depth":0}
-    stream_start {"agent_key":"…","label":null,"tool_call_id":"…","agent":"kid","stream_id":1,"depth":1}
+    stream_start {"agent_key":"…","label":null,"title":"look","tool_call_id":"…","agent":"kid","stream_id":1,"depth":1}
     agent_start {"agent":"kid","stream_id":1,"depth":1}
     text {"delta":"Seen.","agent":"kid","stream_id":1,"depth":1}
     token_usage {"model":"scripted","input_tokens":1,"output_tokens":2,"cache_read_tokens":0,"cache_create_tokens":0,"agent":"kid","stream_id":1,"depth":1}

@@ -136,7 +136,7 @@ impl Drafts {
         description: &str,
     ) -> Result<Result<(String, Parsed), ToolOutput>, ToolError> {
         unlisted::admit(cx)?;
-        let mut source = new_source(cx, self.drafter.id(), Some(self.drafter.name()), None);
+        let mut source = new_source(cx, self.drafter.id(), Some(self.drafter.name()), None, name);
         let (mut said, mut task) = (Vec::<Arc<Message>>::new(), task(name, description));
         loop {
             let (outcome, messages) = unlisted::run(&self.drafter, cx, &source, said.clone(), task).await?;

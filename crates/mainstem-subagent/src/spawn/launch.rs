@@ -83,7 +83,7 @@ impl Member {
             });
         }
         let CatalogEntry { spec, agent, .. } = &lineage.entry;
-        let source = new_source(cx, &spec.id, agent.local().map(Agent::name), label.as_deref());
+        let source = new_source(cx, &spec.id, agent.local().map(Agent::name), label.as_deref(), &task);
         let spawn = self.account.reserve(Amount::spawn)?;
         if let Some(label) = &label {
             roster.claim(label, &source.agent_key)?;
@@ -188,11 +188,13 @@ pub(crate) fn new_source(
     agent_id: &str,
     name: Option<&Arc<str>>,
     label: Option<&str>,
+    task: &str,
 ) -> EventSource {
     let agent_id: Arc<str> = agent_id.into();
     EventSource {
         agent_key: AgentKey::from_lossy(cx.new_id(&format!("agent:{agent_id}:"))),
         agent_name: Some(name.unwrap_or(&agent_id).clone()),
+        title: EventSource::title_of(label, task),
         label: label.map(Arc::from),
         session_id: SessionId::from_lossy(cx.new_id("sub-")),
         parent_session_id: cx.session_id().clone(),

@@ -192,7 +192,7 @@ impl Tool for AgentTool {
 /// Runs a child of an agent without a fleet.
 async fn call_alone(agent: &Agent, cx: &RunContext, task: String) -> Result<Report, SpawnError> {
     unlisted::admit(cx)?;
-    let source = new_source(cx, agent.id(), Some(agent.name()), None);
+    let source = new_source(cx, agent.id(), Some(agent.name()), None, &task);
     let (outcome, said) = unlisted::run(agent, cx, &source, Vec::new(), task).await?;
     Ok(Report::new(&source, &outcome, &said).without_sending())
 }

@@ -45,6 +45,7 @@ fn child(parent: &EventSink, name: &str) -> EventSink {
         agent_id: name.into(),
         agent_name: None,
         label: None,
+        title: None,
         session_id: format!("sub-{name}").parse().unwrap(),
         parent_session_id: origin.session_id.clone(),
         depth: 1,

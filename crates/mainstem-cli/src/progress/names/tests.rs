@@ -1,6 +1,6 @@
 //! Names of twins, with and without labels.
 
-use mainstem::message::{Message, Role};
+use mainstem::message::Role;
 use mainstem_event::{Origin, Timestamp};
 
 use super::*;
@@ -11,6 +11,7 @@ fn source(id: &str, session: &str, parent: &str, path: &str) -> EventSource {
         agent_id: id.into(),
         agent_name: None,
         label: None,
+        title: None,
         session_id: session.parse().unwrap(),
         parent_session_id: parent.parse().unwrap(),
         depth: 1,
@@ -25,14 +26,18 @@ fn source(id: &str, session: &str, parent: &str, path: &str) -> EventSource {
 /// Returns the names of all agents after the last event.
 fn check(starts: &[(EventSource, &str)], expected: &[&str]) {
     let mut names = Names::default();
-    for (source, task) in starts {
+    let titled = |(source, task): &(EventSource, &str)| {
+        let title = EventSource::title_of(source.label.as_deref(), task);
+        EventSource { title, ..source.clone() }
+    };
+    let starts: Vec<_> = starts.iter().map(titled).collect();
+    for source in &starts {
         let origin =
             Origin { source: Some(source.clone().into()), ..Origin::session("s".parse().unwrap(), None) };
-        let input = vec![Arc::new(Message::user(*task))];
-        let kind = EventKind::agent_start(&*source.agent_id, Role::Assistant, input);
+        let kind = EventKind::agent_start(&*source.agent_id, Role::Assistant, Vec::new());
         names.event(&AgentEvent::new(1, Timestamp::default(), origin.into(), kind));
     }
-    let shown: Vec<_> = starts.iter().map(|(source, _)| names.of(Some(source))).collect();
+    let shown: Vec<_> = starts.iter().map(|source| names.of(Some(source))).collect();
     let shown: Vec<_> = shown.iter().map(|name| format!("{} {}", name.id, name.about)).collect();
     assert_eq!(shown, expected);
 }

@@ -83,6 +83,7 @@ impl Lines {
             (None, EventKind::AgentStart { name, .. }) => name,
             _ => event.agent_label(),
         };
+        // Without a label, its number tells it apart, and its first line has its task.
         let label = source.and_then(|source| source.label.as_ref());
         let name = label.map_or_else(|| name.to_owned(), |label| format!("{name} {label}"));
         self.agents.push(AgentState::new(session, self.glyphs.line(&name)));

@@ -15,6 +15,7 @@ fn of(path: &str) -> AgentEvent {
             agent_id: id.into(),
             agent_name: None,
             label: None,
+            title: None,
             session_id: "sub".parse().unwrap(),
             parent_session_id: "s".parse().unwrap(),
             depth: path.matches('/').count() as u16,

@@ -266,6 +266,7 @@ impl AgentState {
             agent_key: source.agent_key.clone(),
             agent_id: source.agent_id.clone(),
             label: source.label.as_deref().map(str::to_owned),
+            title: source.title.clone(),
             depth: source.depth,
             status,
             task_id: source.task_id.clone(),

@@ -17,6 +17,7 @@ fn child(session: &str) -> RunContext {
         agent_id: "kid".into(),
         agent_name: None,
         label: None,
+        title: None,
         session_id: session.parse().unwrap(),
         parent_session_id: "s".parse().unwrap(),
         depth: 1,

@@ -77,6 +77,7 @@ impl Child {
             agent_key: source.agent_key.clone(),
             agent_id: source.agent_id.clone(),
             label: self.label().map(str::to_owned),
+            title: self.record.source.title.clone(),
             depth: source.depth,
             status: self.status(),
             task_id: self.task.clone(),

@@ -15,6 +15,7 @@ fn source(path: &str, stream_id: u64) -> EventSource {
         agent_id: "worker".into(),
         agent_name: None,
         label: None,
+        title: None,
         session_id: session(name),
         parent_session_id: session(parent.rsplit('/').next().unwrap_or_default()),
         depth: path.split('/').count() as u16,

@@ -115,7 +115,7 @@ impl Session {
         let seat = match key {
             Some(key) => roster.resume(key, cx.now(), None).unwrap(),
             None => {
-                let source = new_source(cx, "far", None, Some("ann"));
+                let source = new_source(cx, "far", None, Some("ann"), "go");
                 roster.enter(self.lineage.clone(), source.clone(), Carried::default(), cx.now());
                 Seat { lineage: self.lineage.clone(), source, history: Vec::new() }
             }

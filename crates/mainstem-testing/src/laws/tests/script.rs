@@ -128,6 +128,7 @@ impl Script {
             agent_id: agent.into(),
             agent_name: None,
             label: None,
+            title: None,
             session_id: format!("sub-{who}").parse().unwrap(),
             parent_session_id: above.map_or_else(|| "s".parse().unwrap(), |above| above.session_id.clone()),
             depth: above.map_or(1, |above| above.depth + 1),

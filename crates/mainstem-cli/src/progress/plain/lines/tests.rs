@@ -14,6 +14,7 @@ fn event(of: Option<&str>, kind: EventKind) -> AgentEvent {
             agent_id: id.into(),
             agent_name: None,
             label: None,
+            title: None,
             session_id: format!("sub-{id}").parse().unwrap(),
             parent_session_id: "s".parse().unwrap(),
             depth: 1,

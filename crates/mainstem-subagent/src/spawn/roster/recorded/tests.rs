@@ -32,6 +32,7 @@ fn child(name: &str, turn: u32) -> EventSource {
         agent_id: "kid".into(),
         agent_name: None,
         label: Some(name.into()),
+        title: None,
         session_id: format!("sub-{name}").parse().unwrap(),
         parent_session_id: "s".parse().unwrap(),
         depth: 1,
