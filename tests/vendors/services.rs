@@ -24,8 +24,8 @@ fn request() -> ModelRequest {
     let messages =
         [Message::user("go"), called, Message::new(Role::Tool, vec![ContentBlock::ToolResult(result)])];
     let mut options = ModelOptions::new();
-    (options.max_output_tokens, options.seed) = (Some(100), Some(7));
-    (options.effort, options.thinking_budget) = (Some("low".to_owned()), Some(50));
+    (options.max_output_tokens, options.seed) = (Some(4_096), Some(7));
+    (options.effort, options.thinking_budget) = (Some("low".to_owned()), Some(2_048));
     let (messages, options) = (messages.into_iter().map(Arc::new).collect(), Arc::new(options));
     ModelRequest { system: Some("Be brief.".into()), messages, options, ..ModelRequest::default() }
 }
