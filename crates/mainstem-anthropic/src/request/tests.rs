@@ -240,11 +240,8 @@ fn a_thinking_budget_leaves_room_for_an_answer() {
             (options.thinking_budget, options.max_output_tokens) = (Some(budget), Some(most));
         });
         let request = ModelRequest { options, ..ask(vec![]) };
-        let body = body("m", &request, &Dialect::default());
-        assert_eq!(
-            body.map(drop).as_ref().map_err(|error| &**error),
-            expected.as_ref().map_err(|error| *error)
-        );
+        let made = body("m", &request, &Dialect::default()).map(drop);
+        assert_eq!(made, expected.map_err(str::to_owned));
     };
     let why =
         "thinking_budget must be below max_output_tokens, which counts thinking: 2048 is not below 2048";

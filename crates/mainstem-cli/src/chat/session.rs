@@ -27,7 +27,7 @@ use crate::{
     trusted::canonical,
 };
 
-const HEADS: [&str; 4] = ["AGENT", "LABEL", "STATUS", "TURNS"];
+const HEADS: [&str; 4] = ["AGENT", "TITLE", "STATUS", "TURNS"];
 
 pub(super) struct ChatSession {
     pub(super) session: Arc<dyn AnySession>,

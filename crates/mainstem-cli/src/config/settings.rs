@@ -246,7 +246,7 @@ table! {
         #[arg(skip)]
         ended: Option<Setting<u32>> { project: chooses, trust: NotNeeded }
 
-        /// The most rounds of a circle that is detected [default: 4].
+        /// The most rounds of a circle that is detected; 0 turns both off [default: 4].
         #[arg(skip)]
         longest: Option<Setting<usize>> { project: chooses, trust: NotNeeded }
     }
