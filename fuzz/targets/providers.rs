@@ -28,13 +28,7 @@ impl Provider {
     fn new(name: &str, media_type: &'static str) -> Self {
         let (row, server) = (provider(name).unwrap(), Server::start());
         let var = |name: &str| (name == row.base_url).then(|| server.url.clone());
-        let model = || {
-            row.bare_model(
-                "m",
-                &Setup { var: &var, headers: &[], rates: mainstem::model::RatePolicy::default() },
-            )
-            .unwrap()
-        };
+        let model = || row.bare_model("m", &Setup::new(&var)).unwrap();
         let (model, refused) = (model(), model());
         Self { model, refused, server, media_type }
     }

@@ -30,9 +30,7 @@ fn model(vendor: &Provider, cassette: &Cassette, name: &str) -> Arc<dyn Model> {
         name if name == vendor.key => Some(KEY.to_owned()),
         _ => None,
     };
-    vendor
-        .model(name, &Setup { var: &var, headers: &[], rates: mainstem::model::RatePolicy::default() })
-        .unwrap()
+    vendor.model(name, &Setup::new(&var)).unwrap()
 }
 
 /// Returns the end of the vendor's base URL.

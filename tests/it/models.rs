@@ -44,7 +44,7 @@ async fn a_fallback_is_an_event() {
     insta::assert_snapshot!(timeline(run).await, @r#"
        0 main AGENT_START main "go"
        0 main MODEL_CALL_START first #1
-    5000 main MODEL_FALLBACK first → second (timeout: first said nothing for 5s)
+    5000 main MODEL_FALLBACK first → second (timeout: first sent nothing for 5s)
     5000 main TEXT_BLOCK_START
     5000 main TEXT_BLOCK_DELTA "I can."
     5000 main TEXT_BLOCK_END

@@ -23,9 +23,7 @@ fn model(vendor: &Provider, name: &str, root: &str) -> Arc<dyn Model> {
         name if name == vendor.key => Some("a-key-that-is-secret".to_owned()),
         _ => None,
     };
-    vendor
-        .model(name, &Setup { var: &var, headers: &[], rates: mainstem::model::RatePolicy::default() })
-        .unwrap()
+    vendor.model(name, &Setup::new(&var)).unwrap()
 }
 
 fn builder(model: impl Model) -> HarnessBuilder {

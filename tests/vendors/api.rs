@@ -8,7 +8,7 @@ use std::{fmt, sync::Arc};
 use futures_util::StreamExt;
 use mainstem::{
     message::Message,
-    model::{Model, ModelError, ModelRequest, RatePolicy, scripted::Turn},
+    model::{Model, ModelError, ModelRequest, scripted::Turn},
     prelude::ScriptedModel,
     provider::{self, Setup},
 };
@@ -64,7 +64,7 @@ fn bare(row: &provider::Provider, root: &str) -> Arc<dyn Model> {
         name if name == row.key => Some("k".to_owned()),
         _ => None,
     };
-    row.bare_model("main", &Setup { var: &var, headers: &[], rates: RatePolicy::default() }).unwrap()
+    row.bare_model("main", &Setup::new(&var)).unwrap()
 }
 
 /// Returns the head and the frames in which a server answers a request.

@@ -30,9 +30,7 @@ pub(crate) fn at(vendor: &Provider, url: String, name: &str) -> Arc<dyn Model> {
         name if name == vendor.key => Some("a-key-that-is-secret".to_owned()),
         _ => None,
     };
-    vendor
-        .model(name, &Setup { var: &var, headers: &[], rates: mainstem::model::RatePolicy::default() })
-        .unwrap()
+    vendor.model(name, &Setup::new(&var)).unwrap()
 }
 
 /// What the root is: every agent of a run asks with the model's name, which is what the script goes

@@ -1,9 +1,6 @@
 //! The lists of models of all providers, as their documentation shows them.
 
-use mainstem::{
-    model::RatePolicy,
-    provider::{Setup, provider},
-};
+use mainstem::provider::{Setup, provider};
 use mainstem_testing::raw::{Server, whole};
 
 const JSON: &str = "content-type: application/json\r\n";
@@ -17,7 +14,7 @@ async fn check(name: &str, pages: &[&str], paths: &[&str], expected: Result<&[&s
         name if name == row.key => Some("a-key-that-is-secret".to_owned()),
         _ => None,
     };
-    let listed = row.models(&Setup { var: &var, headers: &[], rates: RatePolicy::default() }).await;
+    let listed = row.models(&Setup::new(&var)).await;
     let shown = |number: Option<u64>| number.map_or_else(|| "-".to_owned(), |number| number.to_string());
     let lines = listed.map(|models| {
         let line = |model: &mainstem::http::ListedModel| {

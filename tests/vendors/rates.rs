@@ -28,7 +28,7 @@ fn model(row: &str, server: &ModelServer, rates: RatePolicy) -> Arc<dyn Model> {
         name if name == row.key => Some("k".to_owned()),
         _ => None,
     };
-    row.model("main", &Setup { var: &var, headers: &[], rates }).unwrap()
+    row.model("main", &Setup { rates, ..Setup::new(&var) }).unwrap()
 }
 
 async fn run(model: Arc<dyn Model>) -> Vec<AgentEvent> {

@@ -6,7 +6,7 @@ use std::{fmt::Write as _, sync::Arc};
 use futures_util::StreamExt;
 use mainstem::{
     message::{ContentBlock, Message, ToolCall, ToolResult, ToolState},
-    model::{ErrorKind, ModelError, ModelOptions, ModelRegistry, ModelRequest, RatePolicy, ResolveError},
+    model::{ErrorKind, ModelError, ModelOptions, ModelRegistry, ModelRequest, ResolveError},
     prelude::*,
     provider::{PROVIDERS, Provider, Setup},
 };
@@ -38,8 +38,7 @@ async fn sent(row: &Provider, path: &str) -> (String, Value) {
         name if name == row.key => Some("k-1234".to_owned()),
         _ => None,
     };
-    let model =
-        row.bare_model("m", &Setup { var: &var, headers: &[], rates: RatePolicy::default() }).unwrap();
+    let model = row.bare_model("m", &Setup::new(&var)).unwrap();
     assert!(model.stream(request()).next().await.unwrap().is_err());
     let request = server.request().await;
     let (head, body) = request.split_once("\r\n\r\n").unwrap();
@@ -60,10 +59,7 @@ async fn each_provider_has_its_paths_and_credentials() {
     for row in PROVIDERS {
         let (without, _) = sent(row, "").await;
         let (below, _) = sent(row, "/proxy/v1").await;
-        let traced = row.bare_model(
-            "m",
-            &Setup { var: &|_| Some("http://h".to_owned()), headers: &[], rates: RatePolicy::default() },
-        );
+        let traced = row.bare_model("m", &Setup::new(&|_| Some("http://h".to_owned())));
         let traced = traced.unwrap().provider().unwrap().to_owned();
         let below = addressed(&below);
         let below = below.split(' ').next().unwrap();
@@ -90,9 +86,7 @@ async fn each_provider_has_its_names_of_fields() {
 fn a_provider_is_set_up_by_a_key_or_an_address() {
     let missing = |row: &Provider, set: &[&str]| {
         let var = |name: &str| set.contains(&name).then(|| "http://h".to_owned());
-        row.bare_model("m", &Setup { var: &var, headers: &[], rates: RatePolicy::default() })
-            .err()
-            .map(|error| error.to_string())
+        row.bare_model("m", &Setup::new(&var)).err().map(|error| error.to_string())
     };
     let mut text = String::new();
     for row in PROVIDERS {

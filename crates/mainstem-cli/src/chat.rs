@@ -106,8 +106,12 @@ impl Spent {
 impl fmt::Display for Spent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let turns = if self.turns == 1 { "turn" } else { "turns" };
-        let least = if self.is_more { "at least " } else { "" };
-        write!(f, "{} {turns}, {least}{}", self.turns, progress::cost(self.cost))
+        write!(f, "{} {turns}, ", self.turns)?;
+        match (self.cost, self.is_more) {
+            (0, true) => f.write_str("unknown cost"),
+            (cost, true) => write!(f, "at least {}", progress::cost(cost)),
+            (cost, false) => f.write_str(&progress::cost(cost)),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The choice of the model, and how it is configured.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
 use anyhow::{Context, anyhow, bail};
 use mainstem::{
@@ -11,7 +11,7 @@ use mainstem::{
 };
 
 use crate::{
-    config::{Access, Setting, Settings, VariableName, keys::ways, var},
+    config::{Access, Setting, Settings, VariableName, keys::ways, value, var},
     demo,
 };
 
@@ -140,6 +140,8 @@ pub(crate) struct Configured {
     headers: Vec<(String, String)>,
     /// Limits of the rate of calls.
     rates: RatePolicy,
+    /// The longest time without a byte of an answer.
+    idle_timeout: Option<Duration>,
     var: fn(&str) -> Option<String>,
 }
 
@@ -149,7 +151,7 @@ impl Configured {
         access: Access,
         var: fn(&str) -> Option<String>,
     ) -> anyhow::Result<Self> {
-        let rates = access.rates();
+        let (rates, idle_timeout) = (access.rates(), value(&access.idle_timeout));
         let Access { base_url, api_key_env, headers, .. } = access;
         let key = match api_key_env {
             Some(Setting { value: VariableName(value), origin }) if var(&value).is_none() => {
@@ -157,7 +159,8 @@ impl Configured {
             }
             named => named.map_or_else(|| provider.key.to_owned(), |name| name.value.0),
         };
-        let mut configured = Self { provider, base_url: None, key, headers: Vec::new(), rates, var };
+        let mut configured =
+            Self { provider, base_url: None, key, headers: Vec::new(), rates, idle_timeout, var };
         if let Some(Setting { value, origin }) = base_url {
             configured.base_url = Some(value);
             configured.check().context(origin)?;
@@ -193,11 +196,17 @@ impl Configured {
     /// A setting is missing, or the list can't be had.
     pub(crate) async fn models(&self) -> Result<Vec<ListedModel>, ModelError> {
         let var = |name: &str| self.lookup(name);
-        self.provider.models(&Setup { var: &var, headers: &self.headers, rates: self.rates }).await
+        self.provider.models(&self.setup(&var)).await
     }
 
     fn set_up(&self, name: &str, var: &dyn Fn(&str) -> Option<String>) -> Result<Arc<dyn Model>, ModelError> {
-        self.provider.model(name, &Setup { var, headers: &self.headers, rates: self.rates })
+        self.provider.model(name, &self.setup(var))
+    }
+
+    fn setup<'a>(&'a self, var: &'a dyn Fn(&str) -> Option<String>) -> Setup<'a> {
+        let default = Setup::new(var);
+        let idle_timeout = self.idle_timeout.unwrap_or(default.idle_timeout);
+        Setup { headers: &self.headers, rates: self.rates, idle_timeout, ..default }
     }
 
     fn lookup(&self, name: &str) -> Option<String> {

@@ -2,8 +2,6 @@
 
 mod stdout;
 
-use std::collections::HashMap;
-
 use bytes::Bytes;
 use mainstem::{
     encode::{Encoder, Sse},
@@ -13,7 +11,7 @@ use mainstem_event::{AgentEvent, Diagnostics, FleetState, Outcome, fleet::AgentS
 use serde::Serialize;
 
 pub(crate) use self::stdout::Stdout;
-use crate::{args::Format, sanitize, terminal::Terminal};
+use crate::{args::Format, run::Texts, sanitize, terminal::Terminal};
 
 /// The output format. Control sequences are removed from text and escaped in JSON, also for a pipe,
 /// because its output is often shown in a terminal.
@@ -33,7 +31,9 @@ pub(crate) struct Ending<'a> {
     pub(crate) cost: Option<u64>,
     pub(crate) fleet: &'a FleetState,
     /// The latest reply of each agent.
-    pub(crate) replies: &'a HashMap<Option<AgentKey>, String>,
+    pub(crate) replies: &'a Texts,
+    /// What the agents without a reply have said last.
+    pub(crate) partial: &'a Texts,
     /// Present with `--diagnostics`.
     pub(crate) diagnostics: Option<Diagnostics>,
 }
@@ -85,6 +85,8 @@ struct Summary<'a> {
     session_id: Option<&'a str>,
     outcome: Outcome,
     reply: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    partial_reply: Option<&'a str>,
     error: Option<&'a mainstem::message::Failure>,
     usage: mainstem::message::Usage,
     /// The usage of all agents that ended before the run.
@@ -100,22 +102,28 @@ struct Agent<'a> {
     #[serde(flatten)]
     state: &'a AgentState,
     reply: Option<&'a str>,
+    #[serde(rename = "partialReply", skip_serializing_if = "Option::is_none")]
+    partial: Option<&'a str>,
 }
 
 impl<'a> Summary<'a> {
     fn new(ending: &'a Ending<'a>) -> Self {
-        let Ending { run_id, outcome, fleet, replies, .. } = *ending;
-        let reply = |state: &AgentState| replies.get(&state.key().cloned()).map(String::as_str);
-        let agents = fleet.agents.iter().map(|state| Agent { state, reply: reply(state) }).collect();
+        let Ending { run_id, outcome, fleet, replies, partial, .. } = *ending;
+        let agents = fleet.agents.iter().map(|state| Agent {
+            state,
+            reply: text(replies, state.key()),
+            partial: text(partial, state.key()),
+        });
         Self {
             run_id,
             session_id: fleet.session_id.as_ref().map(|id| id.as_str()),
             outcome,
             reply: ending.reply.map(Message::text),
+            partial_reply: text(partial, None).filter(|_| ending.reply.is_none()),
             error: ending.error.as_ref(),
             usage: fleet.usage,
             cost_micros: ending.cost,
-            agents,
+            agents: agents.collect(),
             diagnostics: ending.diagnostics.as_ref(),
         }
     }
@@ -124,6 +132,11 @@ impl<'a> Summary<'a> {
         // Strings, numbers and lists always serialize.
         serde_json::to_string(self).unwrap_or_default()
     }
+}
+
+/// Returns the text of an agent.
+fn text<'a>(texts: &'a Texts, agent: Option<&AgentKey>) -> Option<&'a str> {
+    texts.get(&agent.cloned()).map(String::as_str)
 }
 
 #[cfg(test)]

@@ -26,6 +26,7 @@ use mainstem::{
 };
 use tokio::runtime::Runtime;
 
+pub(crate) use self::recorder::Texts;
 use self::{
     drive::{Drive, Sinks, Warnings},
     recorder::Recorder,
@@ -249,7 +250,7 @@ fn sinks(
     let mode = args.progress.mode();
     let title = if args.resume { args.session.as_ref().map_or("", SessionId::as_str) } else { prompt };
     Ok(Sinks {
-        recorder: Recorder::new(record, args.diagnostics),
+        recorder: Recorder::new(record, args),
         output: Output::new(args.output, terminal),
         stdout: Stdout::start(io::stdout()).or_exit(Exit::Failed)?,
         progress: match args.verbose {

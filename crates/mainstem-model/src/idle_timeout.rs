@@ -111,7 +111,7 @@ impl Stream for Watched {
             }
             Poll::Pending => self.poll_silence(cx).map(|()| {
                 self.stream = None;
-                let message = format!("{} said nothing for {:?}", self.name, self.limit);
+                let message = format!("{} sent nothing for {:?}", self.name, self.limit);
                 Some(Err(ModelError::new(ErrorKind::Timeout, message)))
             }),
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mainstem_model::{ErrorKind, Model, ModelError, ModelRegistry, RatePolicy};
+use mainstem_model::{ErrorKind, Model, ModelError, ModelRegistry};
 
 use crate::{
     Error,
@@ -32,7 +32,7 @@ pub fn registry_from_env() -> ModelRegistry {
 }
 
 fn from_env(provider: &Provider, name: &str) -> Result<Arc<dyn Model>, ModelError> {
-    let model = provider.model(name, &Setup { var: &var, headers: &[], rates: RatePolicy::default() });
+    let model = provider.model(name, &Setup::new(&var));
     // Every error here is a configuration error.
     model.map_err(|error| ModelError::new(ErrorKind::InvalidRequest, error.to_string()))
 }

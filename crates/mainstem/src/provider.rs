@@ -67,6 +67,17 @@ pub struct Setup<'a> {
     /// Limits of the rate of calls, besides those that the service reports. All models of one name
     /// and key in this process share what the service allows; the latest policy is in effect.
     pub rates: RatePolicy,
+    /// The longest time without a byte of an answer, after which its call fails and is repeated.
+    pub idle_timeout: Duration,
+}
+
+impl<'a> Setup<'a> {
+    /// Creates a setup without headers and limits of one's own, and with an idle timeout of five
+    /// minutes: a model that thinks, or a local one that reads a long prompt, can send nothing for
+    /// some minutes.
+    pub fn new(var: &'a dyn Fn(&str) -> Option<String>) -> Self {
+        Self { var, headers: &[], rates: RatePolicy::default(), idle_timeout: Duration::from_secs(300) }
+    }
 }
 
 impl Provider {
@@ -78,7 +89,7 @@ impl Provider {
     /// If a setting is missing or invalid.
     pub fn model(&self, name: &str, setup: &Setup<'_>) -> Result<Arc<dyn Model>, ModelError> {
         let (model, account) = (self.make)(self, name, setup)?;
-        let breaker = Breaker::new(IdleTimeout::new(model, IDLE));
+        let breaker = Breaker::new(IdleTimeout::new(model, setup.idle_timeout));
         let limiter = LIMITERS.get(account, name, setup.rates);
         Ok(Arc::new(Retry::new(Continuation::new(RateLimited::new(breaker, limiter)))))
     }
@@ -214,9 +225,6 @@ const RESPONSES_ONLY: &[&str] = &[
 
 /// The limiters of all models of this process: services count by key, not by session.
 static LIMITERS: LazyLock<RateLimiters> = LazyLock::new(RateLimiters::default);
-
-/// The longest silence of a model before its call fails.
-const IDLE: Duration = Duration::from_secs(120);
 
 impl fmt::Debug for Provider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

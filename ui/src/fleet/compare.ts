@@ -100,7 +100,7 @@ function childrenAt({ fleet }: View, place: number | undefined): readonly number
 const nameAt = (view: View, place: number | undefined) => (place === undefined ? undefined : nameOf(view.fleet.agents[place]!));
 
 /**
- * Pairs siblings by name and label, in order; then those whose label is another one by their id.
+ * Pairs siblings by name and title, in order; then those whose title is another one by their id.
  */
 function paired(a: View, inA: readonly number[], b: View, inB: readonly number[]): Pair[] {
   const free = new Set(inB);

@@ -133,8 +133,11 @@ export function childrenOf(fleet: FleetState): Children {
 export const sessionOf = (fleet: FleetState, agent: AgentState): string =>
   agent.source?.sessionId ?? fleet.sessionId ?? "";
 
-export const nameOf = (agent: AgentState): string =>
-  agent.source?.label ? `${agent.name} · ${agent.source.label}` : agent.name;
+/** The name of an agent with its title; events of earlier versions have a label at most. */
+export function nameOf({ name, source }: AgentState): string {
+  const title = source?.title ?? source?.label;
+  return title ? `${name} · ${title}` : name;
+}
 
 export const placeOf = (fleet: FleetState, key: Key): number =>
   fleet.agents.findIndex((agent) => agentKey(agent) === key);

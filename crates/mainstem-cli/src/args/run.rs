@@ -142,7 +142,7 @@ pub(crate) enum Format {
     /// The final reply.
     #[default]
     Text,
-    /// One object: how the run ended, the reply, the cost, every agent.
+    /// One object: how the run ended, the reply or its part, the cost, every agent.
     Json,
     /// Every event as it happens, one JSON object a line.
     Ndjson,

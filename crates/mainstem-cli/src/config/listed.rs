@@ -170,6 +170,7 @@ impl List for Access {
         self.requests_per_minute.list(&at("requests_per_minute"), all);
         self.tokens_per_minute.list(&at("tokens_per_minute"), all);
         self.calls.list(&at("calls"), all);
+        self.idle_timeout.list(&at("idle_timeout"), all);
     }
 }
 

@@ -1,6 +1,6 @@
 //! How models' providers are reached: `[providers.NAME]`.
 
-use std::{borrow::Borrow, collections::BTreeMap, fmt, num::NonZeroU32};
+use std::{borrow::Borrow, collections::BTreeMap, fmt, num::NonZeroU32, time::Duration};
 
 use mainstem::{
     model::RatePolicy,
@@ -14,6 +14,7 @@ use super::{
     Setting, entries,
     setting::{Value, value},
     table::{Layered, Location, Var},
+    text::time,
 };
 
 /// Providers by name.
@@ -35,6 +36,9 @@ pub(crate) struct Access {
     pub(crate) tokens_per_minute: Option<Setting<NonZeroU32>>,
     /// The maximum number of calls at the same time.
     pub(crate) calls: Option<Setting<NonZeroU32>>,
+    /// The longest time without a byte of an answer.
+    #[serde(deserialize_with = "idle_timeout")]
+    pub(crate) idle_timeout: Option<Setting<Duration>>,
     /// Never set: it is refused with the reason.
     pub(crate) api_key: Option<Refused>,
 }
@@ -48,6 +52,7 @@ impl Layered for Access {
             requests_per_minute: self.requests_per_minute.or(below.requests_per_minute),
             tokens_per_minute: self.tokens_per_minute.or(below.tokens_per_minute),
             calls: self.calls.or(below.calls),
+            idle_timeout: self.idle_timeout.or(below.idle_timeout),
             api_key: self.api_key.or(below.api_key),
         }
     }
@@ -59,6 +64,7 @@ impl Layered for Access {
         for limit in [&mut self.requests_per_minute, &mut self.tokens_per_minute, &mut self.calls] {
             limit.locate(file);
         }
+        self.idle_timeout.locate(file);
     }
 }
 
@@ -160,6 +166,15 @@ impl<'de> Deserialize<'de> for Refused {
              `api_key_env`",
         ))
     }
+}
+
+/// Reads a time that is longer than none.
+fn idle_timeout<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Setting<Duration>>, D::Error> {
+    let setting = time(deserializer)?;
+    if value(&setting) == Some(Duration::ZERO) {
+        return Err(D::Error::custom("must be longer than 0s"));
+    }
+    Ok(setting)
 }
 
 /// Reads headers, of which none may hold a key in plain.

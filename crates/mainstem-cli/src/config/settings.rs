@@ -191,7 +191,8 @@ table! {
 
         /// How each provider's models are reached: `base_url`, `api_key_env` (the name of a
         /// variable) and `headers`. Limits of its calls, besides those that it reports:
-        /// `requests_per_minute`, `tokens_per_minute`, and `calls` at the same time.
+        /// `requests_per_minute`, `tokens_per_minute`, and `calls` at the same time. A call whose
+        /// answer has no byte for `idle_timeout` fails and is repeated; `"5m"` by default.
         #[arg(skip)]
         providers: Providers {
             env: base_urls,

@@ -44,6 +44,11 @@ fn errors_name_the_place_and_no_secret() {
         "[providers.openai.headers]\nAuthorization = 'Bearer sk-1'",
         "2:17: keys are not allowed in a file: write `${MY_KEY}` for the value of Authorization",
     );
+    check("[providers.openai]\nidle_timeout = '0s'", "2:16: must be longer than 0s");
+    check(
+        "[providers.openai]\nidle_timeout = 0",
+        "2:16: expected a time, such as \"90s\" or a number of seconds",
+    );
     check("[serve]\ninput_roles = ['user', 'sytem']", "2:24: unknown value `sytem`; did you mean `system`?");
     check("[serve]\ninput_role = []", "2:1: unknown key `input_role`; did you mean `input_roles`?");
     check("model = 'x", "1:11: invalid literal string, expected `'`");

@@ -36,7 +36,8 @@ fn a_stream_of_frames_has_a_beginning() {
 fn the_end_has_the_reply() {
     let mut fleet = FleetState::default();
     fleet.apply(&event());
-    let replies = HashMap::from([(None, "Red".to_owned())]);
+    let replies = Texts::from([(None, "Red".to_owned())]);
+    let partial = Texts::from([(None, "Re".to_owned())]);
     let reply = Message::assistant("Red: \u{1b}[31m");
     let mut ending = Ending {
         run_id: "run-1",
@@ -46,6 +47,7 @@ fn the_end_has_the_reply() {
         cost: Some(7),
         fleet: &fleet,
         replies: &replies,
+        partial: &partial,
         diagnostics: None,
     };
     let ends = [Format::Text, Format::Ndjson, Format::Sse]
@@ -60,6 +62,7 @@ fn the_end_has_the_reply() {
     assert_eq!(json["agents"][0]["reply"], "Red");
     let expected = serde_json::json!({
         "runId": "run-1", "sessionId": "s", "outcome": "error", "reply": null,
+        "partialReply": "Re",
         "error": { "code": "auth", "message": "no" }, "usage": json["usage"],
         "costMicros": 7, "agents": json["agents"],
     });

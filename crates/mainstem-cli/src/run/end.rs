@@ -133,6 +133,7 @@ impl Drive {
             cost: ended.and_then(|ended| ended.usage?.inclusive_cost),
             fleet: &recorder.fleet,
             replies: &recorder.replies,
+            partial: &recorder.partial_replies(),
             diagnostics: recorder.diagnostics.clone(),
         })
     }

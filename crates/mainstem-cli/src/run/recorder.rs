@@ -6,8 +6,13 @@ use std::{
     io::{self, LineWriter, Write},
 };
 
-use mainstem::message::AgentKey;
+use mainstem::{event::fold::Transcript, message::AgentKey};
 use mainstem_event::{AgentEvent, Diagnostics, EventKind, FleetState, Outcome};
+
+use crate::args;
+
+/// Texts by agent.
+pub(crate) type Texts = HashMap<Option<AgentKey>, String>;
 
 /// Applies every event of the run, once.
 #[derive(Debug, Default)]
@@ -18,15 +23,21 @@ pub(super) struct Recorder {
     /// The ids of children that failed.
     pub(super) failed: Vec<String>,
     /// The latest reply of each agent.
-    pub(super) replies: HashMap<Option<AgentKey>, String>,
+    pub(super) replies: Texts,
+    /// The latest turn of each agent that has no reply yet, for `--output json`.
+    unreplied: Option<HashMap<Option<AgentKey>, Transcript>>,
     /// The figures of `--diagnostics`, if requested.
     pub(super) diagnostics: Option<Diagnostics>,
 }
 
 impl Recorder {
-    pub(super) fn new(record: Option<File>, has_diagnostics: bool) -> Self {
-        let diagnostics = has_diagnostics.then(Diagnostics::default);
-        Self { record: record.map(LineWriter::new), diagnostics, ..Self::default() }
+    pub(super) fn new(record: Option<File>, args: &args::Run) -> Self {
+        Self {
+            record: record.map(LineWriter::new),
+            diagnostics: args.diagnostics.then(Diagnostics::default),
+            unreplied: (args.output == args::Format::Json).then(HashMap::new),
+            ..Self::default()
+        }
     }
 
     /// Applies an event that the run has handed out.
@@ -55,11 +66,34 @@ impl Recorder {
         if let EventKind::AgentResult { result } = &event.kind {
             self.replies.insert(event.agent_key().cloned(), result.text());
         }
+        self.unreplied(event);
         if let Some(record) = &mut self.record
             && let Err(error) = writeln!(record, "{}", event.to_json())
         {
             (self.record, self.trouble) = (None, Some(error));
         }
+    }
+
+    fn unreplied(&mut self, event: &AgentEvent) {
+        let Some(turns) = &mut self.unreplied else { return };
+        let agent = event.agent_key().cloned();
+        match (&event.kind, event.reply_id()) {
+            (EventKind::AgentStart { .. }, Some(reply)) => {
+                turns.insert(agent, Transcript::new(reply.clone()));
+            }
+            (EventKind::AgentResult { .. }, _) => {
+                turns.remove(&agent);
+            }
+            (kind, _) => turns.get_mut(&agent).into_iter().for_each(|turn| turn.apply(kind)),
+        }
+    }
+
+    /// Returns the last answer, or its part, of each agent whose latest turn has no reply.
+    pub(super) fn partial_replies(&self) -> Texts {
+        let turns = self.unreplied.iter().flatten();
+        let text = |turn: &Transcript| turn.last_answer().map(|answer| answer.text());
+        let partial = turns.filter_map(|(agent, turn)| Some((agent.clone(), text(turn)?)));
+        partial.filter(|(_, text)| !text.is_empty()).collect()
     }
 
     /// Returns why the record can't be written, once.

@@ -214,6 +214,19 @@ fn a_timeout_is_124() {
     );
 }
 
+/// What the agents have said is not lost with a run that fails.
+#[test]
+fn the_object_of_a_run_that_fails_has_what_was_said() {
+    let steps = vec![Step::Text("Half of "), Step::Text("it"), Step::Garbage];
+    let done = against(steps, "--output json --on-cut fail");
+    assert_eq!(done.code, Some(1), "{done:?}");
+    let json: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
+    assert_eq!((&json["reply"], &json["partialReply"]), (&json!(null), &json!("Half of it")));
+    assert_eq!(json["agents"][0]["partialReply"], "Half of it");
+    let whole = against(vec![Step::Text("All of it")], "--output json");
+    assert!(!whole.stdout.contains("partialReply"), "{whole:?}");
+}
+
 #[test]
 fn the_demo_can_be_kept_from_spawning() {
     let deepest = |limits: &str, file: &str| {

@@ -1,5 +1,7 @@
 //! Every provider's API, from the command line: a fleet on each, `models`, `doctor`.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use mainstem::{
     model::{ModelError, ScriptedModel, scripted::Turn},
     provider::{PROVIDERS, Provider},
@@ -8,7 +10,10 @@ use mainstem_cassette::{Cassette, Mode};
 use mainstem_testing::{ModelServer, raw};
 use serde_json::{Value, json};
 
-use crate::support::{Cli, Done, mainstem};
+use crate::{
+    server::{Server, Step},
+    support::{Cli, Done, mainstem},
+};
 
 const KEY: &str = "a-key-that-is-secret";
 
@@ -55,6 +60,23 @@ fn a_fleet_on_each_vendor_with_children_on_another() {
         assert_eq!(result["reply"], "Both did it.", "{provider}");
         assert_eq!(result["agents"].as_array().map(Vec::len), Some(3), "{provider}: {result}");
     }
+}
+
+/// A call whose answer never comes is repeated after the time that a file sets.
+#[test]
+fn a_silent_answer_is_repeated_after_its_idle_timeout() {
+    let calls = AtomicUsize::new(0);
+    let server = Server::start(move |_| match calls.fetch_add(1, Ordering::SeqCst) {
+        0 => vec![Step::Text("Once "), Step::Hang],
+        _ => vec![Step::Text("Once upon a time.")],
+    });
+    let done = mainstem("run --config mainstem.toml -m openai:m --progress plain go")
+        .env("OPENAI_BASE_URL", &server.url())
+        .env("OPENAI_API_KEY", KEY)
+        .file("mainstem.toml", "[providers.openai]\nidle_timeout = '1s'")
+        .run();
+    assert_eq!((done.code, done.stdout.trim()), (Some(0), "Once upon a time."), "{done:?}");
+    assert!(done.stderr.contains("sent nothing for 1s"), "{}", done.stderr);
 }
 
 /// The tools of a vendor that a file turns on reach its API under its names; an agent's file has

@@ -24,7 +24,7 @@ async fn silence_ends_the_call() {
     let error = stream.next().await.unwrap().unwrap_err();
     assert_eq!(
         (error.kind(), error.to_string()),
-        (ErrorKind::Timeout, "scripted said nothing for 10s".into())
+        (ErrorKind::Timeout, "scripted sent nothing for 10s".into())
     );
     assert_eq!(before.elapsed(), 22 * SECOND);
     assert!(stream.next().await.is_none());
