@@ -12,6 +12,12 @@ use crate::{
     Transcript, WaitQuery,
 };
 
+/// The cookie in which a browser stores its token: `EventSource` sends no headers of its own.
+pub const COOKIE: &str = "mainstem_token";
+
+/// The header with which a token that is of no tenant, the operator's, sends a request as a tenant.
+pub const TENANT_HEADER: &str = "Mainstem-Tenant";
+
 /// Declares the endpoints, and the list of all of them.
 macro_rules! endpoints {
     ($($(#[$doc:meta])* $name:ident,)*) => {

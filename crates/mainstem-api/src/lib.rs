@@ -6,7 +6,8 @@
 //! * The requests and responses as types: [`NewRun`], [`RunView`], [`SessionView`], [`EventQuery`]
 //!   and others.
 //! * [`Problem`]: why a request was refused, with a stable [`Code`].
-//! * [`Endpoint`]: the paths of a server, from which [`openapi`] makes the OpenAPI document.
+//! * [`Endpoint`]: the paths of a server, from which `openapi` makes the OpenAPI document (feature
+//!   `openapi`).
 //! * [`StreamForm`]: the forms in which a server streams events.
 //!
 //! The crate knows no runtime, no HTTP library and no agent.
@@ -18,6 +19,7 @@ mod host;
 mod job;
 mod link;
 mod live;
+#[cfg(feature = "openapi")]
 mod openapi;
 mod operation;
 mod page;
@@ -30,13 +32,14 @@ mod task;
 pub use agent::{
     AgentView, Agents, Approval, Approved, CancelledAgent, Login, ModelView, NewMessage, NewToolResult,
 };
-pub use endpoint::Endpoint;
+pub use endpoint::{COOKIE, Endpoint, TENANT_HEADER};
 pub use error::Error;
 pub use host::{AnyRun, AnySession, Begun, Events, Host};
 pub use job::{JobQuery, JobRunView, JobState, JobView, NewJob};
 pub use link::{LinkView, NewLink, NewLinkView};
 pub use live::{LiveFrame, LiveQuery, ServerView, Use};
-pub use openapi::{COOKIE, TENANT_HEADER, openapi};
+#[cfg(feature = "openapi")]
+pub use openapi::openapi;
 pub use operation::{Method, Operation};
 pub use page::{MAX_LIMIT, Page, RunQuery, SessionQuery};
 pub use problem::{Code, Problem};

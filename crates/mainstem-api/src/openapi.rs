@@ -3,13 +3,7 @@
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use crate::{Endpoint, Problem};
-
-/// The cookie in which a browser stores its token: `EventSource` sends no headers of its own.
-pub const COOKIE: &str = "mainstem_token";
-
-/// The header with which a token that is of no tenant, the operator's, sends a request as a tenant.
-pub const TENANT_HEADER: &str = "Mainstem-Tenant";
+use crate::{COOKIE, Endpoint, Problem};
 
 /// Returns the document. `prefix` is the path under which the endpoints are nested; it may be
 /// empty.

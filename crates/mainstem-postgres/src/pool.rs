@@ -5,6 +5,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 use deadpool_postgres::{
     Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime, Timeouts,
 };
+use futures_util::stream::poll_fn;
 use rustls::{
     ClientConfig, RootCertStore,
     crypto::ring,
@@ -12,7 +13,7 @@ use rustls::{
 };
 use rustls_platform_verifier::BuilderVerifierExt as _;
 use tokio::time::{error::Elapsed, timeout};
-use tokio_postgres::{Client, Connection, NoTls, Socket};
+use tokio_postgres::Client;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::{
@@ -39,13 +40,13 @@ const READ_ONLY: &str = "SET default_transaction_read_only = on";
 #[derive(Clone)]
 pub(crate) struct Connector {
     settings: Settings,
-    tls: Option<MakeRustlsConnect>,
+    /// Also for connections without TLS, which don't use it.
+    tls: MakeRustlsConnect,
 }
 
 impl Connector {
     pub(crate) fn new(settings: Settings) -> Result<Self, Error> {
-        let tls = settings.may_use_tls().then(|| tls(settings.roots.as_deref())).transpose()?;
-        Ok(Self { settings, tls })
+        Ok(Self { tls: tls(&settings)?, settings })
     }
 
     pub(crate) fn settings(&self) -> &Settings {
@@ -55,11 +56,7 @@ impl Connector {
     /// Creates a pool; it connects when it is used, on the runtime of its user.
     pub(crate) fn pool(&self, connections: usize) -> Result<Pool, Error> {
         let recycle = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-        let config = self.settings.config.clone();
-        let manager = match &self.tls {
-            Some(tls) => Manager::from_config(config, tls.clone(), recycle),
-            None => Manager::from_config(config, NoTls, recycle),
-        };
+        let manager = Manager::from_config(self.settings.config.clone(), self.tls.clone(), recycle);
         let settings =
             if self.settings.only_reads { format!("{SESSION}; {READ_ONLY}") } else { SESSION.into() };
         let settings: Arc<str> = settings.into();
@@ -74,30 +71,19 @@ impl Connector {
     }
 
     /// Connects once, without a pool. `with` gets the client and what must be polled for it.
-    pub(crate) async fn connect<T>(&self, with: impl AsyncFnOnce(Client, AnyConnection) -> T) -> Result<T> {
-        let config = &self.settings.config;
-        let (client, connection): (_, AnyConnection) = match &self.tls {
-            Some(tls) => boxed(timeout(WAIT, config.connect(tls.clone())).await.map_err(late)??),
-            None => boxed(timeout(WAIT, config.connect(NoTls)).await.map_err(late)??),
-        };
-        Ok(with(client, connection).await)
+    pub(crate) async fn connect<T>(&self, with: impl AsyncFnOnce(Client, Messages) -> T) -> Result<T> {
+        let connecting = self.settings.config.connect(self.tls.clone());
+        let (client, mut connection) = timeout(WAIT, connecting).await.map_err(late)??;
+        let messages = poll_fn(move |cx| connection.poll_message(cx));
+        Ok(with(client, Box::pin(messages)).await)
     }
 }
 
-/// A connection of either kind, as messages from the server.
-pub(crate) type AnyConnection = futures_util::stream::BoxStream<
+/// A connection, as messages from the server.
+pub(crate) type Messages = futures_util::stream::BoxStream<
     'static,
     std::result::Result<tokio_postgres::AsyncMessage, tokio_postgres::Error>,
 >;
-
-fn boxed<S>(connected: (Client, Connection<Socket, S>)) -> (Client, AnyConnection)
-where
-    S: tokio_postgres::tls::TlsStream + Unpin + Send + 'static,
-{
-    let (client, mut connection) = connected;
-    let messages = futures_util::stream::poll_fn(move |cx| connection.poll_message(cx));
-    (client, Box::pin(messages))
-}
 
 pub(crate) fn late(_: Elapsed) -> Failure {
     Failure::transient("the database does not answer")
@@ -108,11 +94,12 @@ pub(crate) async fn get(pool: &Pool) -> Result<Object> {
     Ok(pool.get().await?)
 }
 
-fn tls(roots: Option<&Path>) -> Result<MakeRustlsConnect, Error> {
+fn tls(settings: &Settings) -> Result<MakeRustlsConnect, Error> {
     let failed = |error: rustls::Error| Error::Tls(error.to_string());
     let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
     let builder = builder.with_safe_default_protocol_versions().map_err(failed)?;
-    let builder = match roots {
+    let builder = match &settings.roots {
+        _ if !settings.may_use_tls() => builder.with_root_certificates(RootCertStore::empty()),
         Some(file) => {
             let why = |why: String| Error::Tls(format!("sslrootcert={}: {why}", file.display()));
             builder.with_root_certificates(certificates(file).map_err(why)?)

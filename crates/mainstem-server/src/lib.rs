@@ -33,6 +33,7 @@ mod login;
 mod metrics;
 mod observe;
 mod outage;
+mod packed;
 #[cfg(feature = "page")]
 mod page;
 mod prefix;

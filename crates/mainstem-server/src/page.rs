@@ -3,7 +3,7 @@
 
 mod document;
 
-use std::{io::Write as _, sync::LazyLock};
+use std::sync::LazyLock;
 
 use axum::{
     Router,
@@ -13,21 +13,21 @@ use axum::{
     routing::get,
 };
 use bytes::Bytes;
-use flate2::{Compression, write::GzEncoder};
 use sha2::{Digest as _, Sha256};
 
 pub use self::document::PageDocument;
+use crate::packed::{Packed, packed};
 
 const INDEX: &str = include_str!("../page/index.html");
-const SCRIPT: &str = include_str!("../page/page/page.js");
-const STYLE: &str = include_str!("../page/page/page.css");
+const SCRIPT: Packed = packed!("page.js");
+const STYLE: Packed = packed!("page.css");
 
 /// The other files: a path, a media type, and the content.
-const FILES: [(&str, &str, &str); 4] = [
+const FILES: [(&str, &str, Packed); 4] = [
     ("/page/page.js", "text/javascript; charset=utf-8", SCRIPT),
     ("/page/page.css", "text/css; charset=utf-8", STYLE),
-    ("/page/icon.svg", "image/svg+xml", include_str!("../page/page/icon.svg")),
-    ("/page/licences.md", "text/plain; charset=utf-8", include_str!("../page/page/licences.md")),
+    ("/page/icon.svg", "image/svg+xml", packed!("icon.svg")),
+    ("/page/licences.md", "text/plain; charset=utf-8", packed!("licences.md")),
 ];
 
 /// Only files of this server run and are loaded, data of images aside; a string can't become
@@ -48,13 +48,11 @@ const HEADERS: [(HeaderName, HeaderValue); 5] = [
 struct File {
     media_type: &'static str,
     text: Bytes,
-    gzip: Bytes,
+    gzip: Option<Bytes>,
     etag: String,
 }
 
-/// Compressed once, because that takes much longer than sending it.
-static SENT: LazyLock<[File; FILES.len()]> =
-    LazyLock::new(|| FILES.map(|(_, media_type, text)| File::new(media_type, text.into())));
+static SENT: LazyLock<Vec<File>> = LazyLock::new(|| FILES.iter().map(File::packed).collect());
 
 /// Returns the routes of the page.
 pub(crate) fn routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
@@ -65,7 +63,7 @@ pub(crate) fn routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
 }
 
 async fn index(OriginalUri(uri): OriginalUri, headers: HeaderMap) -> Response {
-    File::new("text/html; charset=utf-8", linked(INDEX, uri.path()).into()).respond(&headers)
+    File::new("text/html; charset=utf-8", linked(INDEX, uri.path()).into(), None).respond(&headers)
 }
 
 /// Returns the page with links that are right at this path. Relative to `/agents` they begin with
@@ -76,12 +74,16 @@ fn linked(index: &str, path: &str) -> String {
 }
 
 impl File {
-    fn new(media_type: &'static str, text: Bytes) -> Self {
+    fn packed((_, media_type, file): &(&str, &'static str, Packed)) -> Self {
+        Self::new(media_type, file.text().into(), Some(file.gzip()))
+    }
+
+    fn new(media_type: &'static str, text: Bytes, gzip: Option<Bytes>) -> Self {
         let hash = Sha256::digest(&text);
         // Weak, because both encodings have it.
         let etag =
             format!("W/\"{}\"", hash[..12].iter().map(|byte| format!("{byte:02x}")).collect::<String>());
-        Self { media_type, gzip: gzip(&text), text, etag }
+        Self { media_type, text, gzip, etag }
     }
 
     fn respond(&self, headers: &HeaderMap) -> Response {
@@ -93,19 +95,12 @@ impl File {
             return (StatusCode::NOT_MODIFIED, HEADERS, etag).into_response();
         }
         let content_type = [(header::CONTENT_TYPE, self.media_type)];
-        if has(header::ACCEPT_ENCODING, "gzip") {
+        if let Some(gzip) = self.gzip.clone().filter(|_| has(header::ACCEPT_ENCODING, "gzip")) {
             let encoding = [(header::CONTENT_ENCODING, "gzip")];
-            return (HEADERS, etag, content_type, encoding, self.gzip.clone()).into_response();
+            return (HEADERS, etag, content_type, encoding, gzip).into_response();
         }
         (HEADERS, etag, content_type, self.text.clone()).into_response()
     }
-}
-
-fn gzip(text: &[u8]) -> Bytes {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-    // Neither fails: it is written to memory.
-    let _ = encoder.write_all(text);
-    encoder.finish().unwrap_or_default().into()
 }
 
 #[cfg(test)]

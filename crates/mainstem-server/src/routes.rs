@@ -11,14 +11,14 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{MethodFilter, MethodRouter, on},
 };
-use mainstem_api::{Code, Endpoint, MAX_DATA, Method, openapi};
+use mainstem_api::{Code, Endpoint, MAX_DATA, Method};
 use serde_json::Value;
 
 #[cfg(feature = "page")]
 use crate::page;
 use crate::{
     agents, app::App, body::MAX_UNKNOWN, caller::TakesBody, catalog, data, events, jobs, links, live, login,
-    metrics, prefix::Prefix, problem::Problem, runs, server, sessions, tasks,
+    metrics, packed::packed, prefix::Prefix, problem::Problem, runs, server, sessions, tasks,
 };
 
 /// Returns all routes.
@@ -110,15 +110,13 @@ async fn without_query(request: Request, next: Next) -> Response {
     next.run(request).await
 }
 
-/// A placeholder for the prefix in the document.
-const MARK: &str = "<prefix>";
+/// Where the document has the prefix.
+const PREFIX: &str = "\"url\": \"/\"";
 
-/// The document before and after the prefix. Generated once, because that takes a thousand times as
-/// long as sending it.
+/// The document before and after the prefix, as `cargo xtask schema` has written it.
 static DOCUMENT: LazyLock<(String, String)> = LazyLock::new(|| {
-    let document = openapi(MARK).to_string();
-    let mark = Value::from(MARK).to_string();
-    let parts = document.split_once(&mark).map(|(before, after)| (before.to_owned(), after.to_owned()));
+    let document = packed!("openapi.json").text();
+    let parts = document.split_once(PREFIX).map(|(before, after)| (before.to_owned(), after.to_owned()));
     parts.unwrap_or((document, String::new()))
 });
 
@@ -126,5 +124,5 @@ static DOCUMENT: LazyLock<(String, String)> = LazyLock::new(|| {
 async fn document(prefix: Prefix) -> Response {
     let (before, after) = &*DOCUMENT;
     let url = Value::from(if prefix.0.is_empty() { "/" } else { &*prefix.0 });
-    ([(header::CONTENT_TYPE, "application/json")], format!("{before}{url}{after}")).into_response()
+    ([(header::CONTENT_TYPE, "application/json")], format!("{before}\"url\": {url}{after}")).into_response()
 }

@@ -1,5 +1,7 @@
 //! The commands of the book, and what it says that they print.
 
+mod shell;
+
 use std::{fs, path::Path};
 
 /// Runs the blocks of each page whose lines begin with `$`, in a folder of the page's own.

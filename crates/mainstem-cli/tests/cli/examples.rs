@@ -24,7 +24,7 @@ fn within(name: &str, line: &str, files: &[(&str, &str)]) -> Cli {
     files.iter().fold(cli, |cli, (path, text)| cli.file(path, text))
 }
 
-fn copy(from: &Path, to: &Path) {
+pub(crate) fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();

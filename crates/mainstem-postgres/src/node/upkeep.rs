@@ -11,7 +11,7 @@ use super::{LOG_INTERVAL, PAUSE, PROGRAM, Shared};
 use crate::{
     error::{Failure, Result},
     notices::CHANNEL,
-    pool::{AnyConnection, Connector, late},
+    pool::{Connector, Messages, late},
     relay, sql,
 };
 
@@ -40,7 +40,7 @@ pub(super) async fn listen_and_renew(shared: &Shared, connector: &Connector) -> 
     }
 }
 
-async fn hear(shared: &Shared, mut messages: AnyConnection) -> Result<Infallible> {
+async fn hear(shared: &Shared, mut messages: Messages) -> Result<Infallible> {
     while let Some(message) = messages.next().await {
         if let AsyncMessage::Notification(notice) = message? {
             match (notice.channel(), notice.payload()) {

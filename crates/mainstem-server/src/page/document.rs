@@ -46,12 +46,13 @@ impl<W: Write> PageDocument<W> {
 <meta name=\"color-scheme\" content=\"light dark\">
 <title>Mainstem</title>
 <link rel=\"icon\" href=\"data:,\">
-<style id=\"page-style\" data-hash=\"{style}\">{STYLE}</style>
+<style id=\"page-style\" data-hash=\"{style}\">{}</style>
 </head>
 <body>
 <div id=\"page\"></div>
 <noscript>This page needs JavaScript.</noscript>
-<script type=\"application/x-ndjson\" id=\"record\">"
+<script type=\"application/x-ndjson\" id=\"record\">",
+            STYLE.text()
         )?;
         Ok(Self(out))
     }
@@ -72,10 +73,11 @@ impl<W: Write> PageDocument<W> {
         let hash = hash_of("page-script");
         write!(
             self.0,
-            "</script>\n<script type=\"module\" id=\"page-script\" data-hash=\"{hash}\">{SCRIPT}</script>
+            "</script>\n<script type=\"module\" id=\"page-script\" data-hash=\"{hash}\">{}</script>
 </body>
 </html>
-"
+",
+            SCRIPT.text()
         )?;
         self.0.flush()?;
         Ok(self.0)
@@ -108,7 +110,11 @@ mod tests {
     fn a_document_has_the_page_and_its_hashes() {
         for (id, content) in [("page-script", SCRIPT), ("page-style", STYLE)] {
             let hash = hash_of(id);
-            assert_eq!(hash, format!("sha256-{}", BASE64_STANDARD.encode(Sha256::digest(content))), "{id}");
+            assert_eq!(
+                hash,
+                format!("sha256-{}", BASE64_STANDARD.encode(Sha256::digest(content.text()))),
+                "{id}"
+            );
         }
     }
 

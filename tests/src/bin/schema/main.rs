@@ -1,5 +1,5 @@
 //! Writes what is generated from the code into the directory given: `docs/events.md`,
-//! `docs/limits.md`, `docs/schema/*.json`, and the keys of agents' files. `cargo xtask schema` runs
+//! `docs/limits.md`, `docs/schema/*.json`, the server's copy of `openapi.json`, and the keys of agents' files. `cargo xtask schema` runs
 //! it.
 
 mod limits;
@@ -23,7 +23,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     fs::create_dir_all(&spec)?;
     fs::write(spec.join("KEYS.md"), Key::table())?;
     let openapi = serde_json::to_string_pretty(&mainstem::api::openapi(""))? + "\n";
-    fs::write(docs.join("schema").join("openapi.json"), openapi)?;
+    fs::write(docs.join("schema").join("openapi.json"), &openapi)?;
+    // A server contains it.
+    let server = Path::new(&root).join("crates/mainstem-server");
+    fs::create_dir_all(&server)?;
+    fs::write(server.join("openapi.json"), openapi)?;
     write::<AgentEvent>(&docs, "agent_event")?;
     write::<Event>(&docs, "event_v1")?;
     write::<FleetState>(&docs, "fleet_state")?;
