@@ -1,6 +1,6 @@
 //! Writes what is generated from the code into the directory given: `docs/events.md`,
-//! `docs/limits.md`, `docs/schema/*.json`, the server's copy of `openapi.json`, and the keys of agents' files. `cargo xtask schema` runs
-//! it.
+//! `docs/limits.md`, `docs/schema/*.json`, the server's copy of `openapi.json`, and the keys of
+//! agents' files. `cargo xtask schema` runs it.
 
 mod limits;
 

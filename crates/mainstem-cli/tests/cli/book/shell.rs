@@ -38,6 +38,7 @@ const PAGES: [Page; 12] = [
             ("/srv/service", "$HERE/service"),
             // It changes the machine.
             ("crontab -e", ": crontab"),
+            ("{{#include ../../examples/triage/nightly.sh}}", "$HERE/service/nightly.sh"),
         ],
     },
     // With `RUN_SLOW_TESTS`, cargo does all that the page says.
@@ -63,12 +64,18 @@ const PAGES: [Page; 12] = [
     // `cargo xtask deploy` does the steps of the image.
     Page { name: "operating.md", before: "", words: &[("docker ", ": docker ")] },
     Page { name: "page.md", before: "", words: &[] },
-    Page { name: "permissions.md", before: "", words: &[(" DIR", " ."), ("--trust …", "--trust Hello")] },
+    Page {
+        name: "permissions.md",
+        before: "echo 'shell = true' > mainstem.toml",
+        words: &[(" DIR", " ."), ("--trust …", "--trust Hello")],
+    },
     // Another vendor's program.
     Page { name: "protocols.md", before: "", words: &[("claude ", ": claude ")] },
     Page {
         name: "serving.md",
-        before: "mainstem serve -m demo; mainstem run --session my-session --server http://127.0.0.1:$PORT Hello",
+        before: "export MAINSTEM_TOKEN=secret-of-some-length; echo $MAINSTEM_TOKEN > tokens
+            mainstem serve --journal fleet.db --token-file tokens
+            mainstem run --session my-session --server http://127.0.0.1:$PORT Hello",
         words: &[("7878", "$PORT")],
     },
     Page { name: "sessions.md", before: "", words: &[("--resume  ", "--resume && exit 1 ")] },
@@ -87,13 +94,14 @@ repository() {
   git -C "$1" -c user.name=a -c user.email=a@b commit -q --allow-empty -m "Begin"
 }
 mainstem() {
-  case "$1" in
+  case "${1-}" in
     serve)
-      kill $(cat $HERE/server) 2> /dev/null && wait $(cat $HERE/server) || true
-      command mainstem "$@" --listen 127.0.0.1:$PORT &
+      if test -e $HERE/server; then kill $(cat $HERE/server) 2> /dev/null || true; sleep 1; fi
+      command mainstem "$@" --bind 127.0.0.1:$PORT &
       echo $! | tee $HERE/server >> $HERE/pids
       until command mainstem health http://127.0.0.1:$PORT > /dev/null 2>&1; do kill -0 $!; sleep 0.1; done ;;
     worker) command mainstem "$@" & echo $! >> $HERE/pids; sleep 1; kill -0 $! ;;
+    "") printf '/exit\r' | script -qec mainstem /dev/null > screen ;;
     watch) printf q | script -qec "mainstem $*" /dev/null > screen ;;
     attach) command mainstem "$@" --once ;;
     *) command mainstem "$@" ;;
@@ -165,6 +173,7 @@ fn typed(block: &str) -> String {
     typed.collect::<Vec<_>>().join("\n")
 }
 
+#[expect(clippy::print_stderr, reason = "the times of the first page are read")]
 fn run(page: &Page, commands: &[String], is_literal: bool, database: &Postgres) {
     let model = Server::start(|_| vec![Step::Text(r#"{ "merge": true, "faults": [] }"#)]);
     let folder = tempfile::tempdir().unwrap();
@@ -193,7 +202,7 @@ fn run(page: &Page, commands: &[String], is_literal: bool, database: &Postgres) 
     }
     let done = bash.output().unwrap();
     let (stdout, stderr) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
-    println!("{}\n{stdout}", page.name);
+    eprintln!("{}\n{stdout}", page.name);
     assert!(done.status.success(), "{}: {}\n{script}\n{stderr}", page.name, done.status);
 }
 
