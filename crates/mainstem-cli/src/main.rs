@@ -47,6 +47,7 @@ mod table;
 mod tasks;
 mod telemetry;
 mod terminal;
+mod told;
 mod tools;
 mod trust;
 mod trusted;

@@ -176,7 +176,7 @@ fn refuse_flags_of_servers(args: &args::Run) -> anyhow::Result<()> {
 
 fn drive(args: &args::Run, plan: Plan, terminal: Terminal, runtime: &Runtime) -> Result<Exit, Fault> {
     let Plan { session, run, prompt, harness, notes, allowed } = plan;
-    let mut sinks = sinks(args, terminal, &prompt, Warnings::new(harness.clone(), &notes), allowed)?;
+    let mut sinks = sinks(args, terminal, &prompt, Warnings::new(harness.clone()), allowed)?;
     notes.iter().for_each(|note| sinks.progress.note(note));
     runtime.block_on(async {
         let begun = session.run(run).await.map_err(|error| refused(args, error))?;

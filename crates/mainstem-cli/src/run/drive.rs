@@ -354,9 +354,9 @@ impl Drive {
 }
 
 impl Warnings {
-    /// Creates the warnings, of which `shown` are not shown again.
-    pub(super) fn new(harness: Option<Harness>, shown: &[String]) -> Self {
-        Self { harness, shown: shown.iter().cloned().collect() }
+    /// Creates the warnings, without those of now, which were shown.
+    pub(super) fn new(harness: Option<Harness>) -> Self {
+        Self { shown: harness.iter().flat_map(harness::found).collect(), harness }
     }
 
     fn news(&mut self) -> impl Iterator<Item = String> {

@@ -9,9 +9,11 @@ use crate::{
     config::{Config, Setting, var},
     demo,
     exit::{Exit, Fault, OrExit},
-    harness::{self, Requirements, check_agent},
+    harness::{self, Requirements, check_agent, workspace},
     model, store,
     terminal::Terminal,
+    told,
+    trusted::canonical,
 };
 
 /// A harness and its prompt.
@@ -44,7 +46,7 @@ pub(super) fn setup(args: &args::Run, config: &Config, terminal: Terminal) -> Re
         ..Requirements::default()
     };
     let harness = requirements.build(config, &model)?;
-    notes.extend(harness::found(&harness));
+    notes.extend(told::news(&harness, &canonical(&workspace(&config.settings).value)));
     notes.extend(args.only_agent.as_deref().and_then(|id| unknown_agent_note(&harness, id)));
     if let Some(id) = &args.agent {
         check_agent(&harness, id).or_exit(Exit::Usage)?;

@@ -251,6 +251,28 @@ fn new_touches_nothing_that_is_there() {
     assert_eq!(mainstem("agents new ../tester --description x").run().code, Some(2));
 }
 
+/// A run shows the notes on files of other products once; what else is found, each time.
+#[test]
+fn notes_on_files_of_other_products_are_shown_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = || {
+        let cli = mainstem("run --foreign -m openai:m hi").within(folder.path());
+        let cli = cli.env("HOME", folder.path().to_str().unwrap());
+        cli.env("OPENAI_BASE_URL", "http://127.0.0.1:9").env("OPENAI_API_KEY", "k").run().stderr
+    };
+    let critic = "---\ndescription: A critic\ntools: Read, Bash\ncolor: red\n---\nYou criticise.\n";
+    std::fs::create_dir_all(folder.path().join(".claude/agents")).unwrap();
+    std::fs::write(folder.path().join(".claude/agents/critic.md"), critic).unwrap();
+    let (first, second) = (run(), run());
+    let check = |said: &str, foreign: bool| {
+        assert_eq!(said.contains("names of Claude Code's tools"), foreign, "{said}");
+        assert_eq!(said.contains("are shown once; `mainstem agents validate --foreign`"), foreign, "{said}");
+        assert!(said.contains("lists tool \"shell\", which is off"), "{said}");
+    };
+    check(&first, true);
+    check(&second, false);
+}
+
 #[test]
 fn validate_points_out_everything() {
     let broken = |arguments: &str| {
