@@ -15,3 +15,4 @@ mod resume;
 mod secrets;
 mod server_tools;
 mod services;
+mod unreadable;

@@ -11,7 +11,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 use mainstem::{api::Begun, message::Message};
 use rustyline::completion::unescape;
 
@@ -246,7 +246,7 @@ impl Dialog<'_> {
             command => match self.shown(session, &command).await {
                 Ok(Some(Shown::List(list, _))) if !list.is_empty() => print(&list)?,
                 Ok(Some(Shown::List(_, note))) => self.say(note),
-                Ok(Some(Shown::Note(note))) => self.say(&note),
+                Ok(Some(Shown::Note(note))) => progress::say(&note, self.terminal),
                 Ok(None) => {}
                 Err(error) => self.complain(&error),
             },
@@ -353,7 +353,7 @@ impl Dialog<'_> {
     async fn shown(&self, session: &ChatSession, command: &Command<'_>) -> anyhow::Result<Option<Shown>> {
         Ok(Some(match command {
             Command::Help => Shown::Note(help()),
-            Command::Unknown(why) => Shown::Note(why.clone()),
+            Command::Unknown(why) => bail!("{why}"),
             Command::Model("") => Shown::Note(session.model()),
             Command::Agents => Shown::List(session.agents().await?, "no agent was spawned yet"),
             Command::Tasks => Shown::List(session.tasks().await?, "no background tasks"),

@@ -5,7 +5,7 @@ mod stdout;
 use bytes::Bytes;
 use mainstem::{
     encode::{Encoder, Sse},
-    message::{AgentKey, Message},
+    message::{AgentKey, StopReason},
 };
 use mainstem_event::{AgentEvent, Diagnostics, FleetState, Outcome, fleet::AgentState};
 use serde::Serialize;
@@ -25,7 +25,9 @@ pub(crate) struct Output {
 pub(crate) struct Ending<'a> {
     pub(crate) run_id: &'a str,
     pub(crate) outcome: Outcome,
-    pub(crate) reply: Option<&'a Message>,
+    pub(crate) reply: Option<String>,
+    /// Why the last answer of the root ended.
+    pub(crate) stop: Option<StopReason>,
     pub(crate) error: Option<mainstem::message::Failure>,
     /// In millionths of a dollar, if all prices are known.
     pub(crate) cost: Option<u64>,
@@ -60,7 +62,7 @@ impl Output {
     /// Returns the text of the run's end.
     pub(crate) fn end(self, ending: &Ending<'_>) -> Option<Bytes> {
         match self.format {
-            Format::Text => ending.reply.map(|reply| self.terminal.reply(&reply.text()).into()),
+            Format::Text => ending.reply.as_deref().map(|reply| self.terminal.reply(reply).into()),
             Format::Json => Some(json(&Summary::new(ending).to_json())),
             Format::Ndjson => None,
             Format::Sse => Some(encoder().end()),
@@ -84,7 +86,8 @@ struct Summary<'a> {
     run_id: &'a str,
     session_id: Option<&'a str>,
     outcome: Outcome,
-    reply: Option<String>,
+    reply: Option<&'a str>,
+    stop_reason: Option<&'a StopReason>,
     #[serde(skip_serializing_if = "Option::is_none")]
     partial_reply: Option<&'a str>,
     error: Option<&'a mainstem::message::Failure>,
@@ -118,7 +121,8 @@ impl<'a> Summary<'a> {
             run_id,
             session_id: fleet.session_id.as_ref().map(|id| id.as_str()),
             outcome,
-            reply: ending.reply.map(Message::text),
+            reply: ending.reply.as_deref(),
+            stop_reason: ending.stop.as_ref(),
             partial_reply: text(partial, None).filter(|_| ending.reply.is_none()),
             error: ending.error.as_ref(),
             usage: fleet.usage,

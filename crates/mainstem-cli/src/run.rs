@@ -1,5 +1,6 @@
 //! `mainstem run`: sets a run up, drives it to its end, and reports how it ended.
 
+mod cut;
 mod drive;
 mod end;
 mod filter;
@@ -28,6 +29,7 @@ use tokio::runtime::Runtime;
 
 pub(crate) use self::recorder::Texts;
 use self::{
+    cut::cut_reply,
     drive::{Drive, Sinks, Warnings},
     recorder::Recorder,
     setup::Setup,
@@ -179,11 +181,13 @@ fn drive(args: &args::Run, plan: Plan, terminal: Terminal, runtime: &Runtime) ->
     let mut sinks = sinks(args, terminal, &prompt, Warnings::new(harness.clone()), allowed)?;
     notes.iter().for_each(|note| sinks.progress.note(note));
     runtime.block_on(async {
+        let cut = if args.resume { cut_reply(&*session).await } else { None };
         let begun = session.run(run).await.map_err(|error| refused(args, error))?;
         if args.queue && begun.run.view().await.is_ok_and(|run| run.status == RunState::Queued) {
             sinks.progress.note("the run is queued; it begins when the active run of the session has ended");
         }
         let mut drive = Drive::new(args, sinks, session, begun);
+        drive.cut = cut;
         drive.until_end().await;
         let is_patient = drive.is_patient();
         let wants_table = args.diagnostics && args.output != Format::Json;

@@ -136,6 +136,12 @@ impl ServerError {
             || self.message.contains(PAYLOAD_TOO_LARGE)
     }
 
+    /// Returns `true` if the service can't read an image or a document.
+    fn is_about_data(&self) -> bool {
+        self.words.iter().any(|word| IMAGE_ERRORS.contains(&&**word))
+            || self.status == Some(400) && UNREADABLE.iter().any(|text| self.message.contains(text))
+    }
+
     /// Returns `true` if a quota or credit is used up. Anthropic has no code for exhausted credit
     /// among its errors of status 400; a daily quota of Google's is not waited for.
     fn is_exhausted(&self) -> bool {
@@ -179,7 +185,7 @@ impl ServerError {
             Some(_) => ModelError::new(ErrorKind::InvalidRequest, what),
             None => ModelError::new(kind, what),
         };
-        let error = error.with_too_large(self.is_too_large());
+        let error = error.with_too_large(self.is_too_large()).with_about_data(self.is_about_data());
         let error = self.retry_after.into_iter().fold(error, ModelError::with_retry_after);
         let window = self.context_window.or_else(|| self.named_window()).filter(|_| self.is_overflow());
         window.into_iter().fold(error, ModelError::with_context_window)
@@ -228,6 +234,36 @@ fn retry_delay(detail: &Value) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok()
 }
 
+/// Codes of OpenAI's errors for images that can't be read.
+const IMAGE_ERRORS: [&str; 13] = [
+    "invalid_image",
+    "invalid_image_format",
+    "invalid_base64_image",
+    "invalid_image_url",
+    "image_too_large",
+    "image_too_small",
+    "image_parse_error",
+    "invalid_image_mode",
+    "image_file_too_large",
+    "unsupported_image_media_type",
+    "empty_image_file",
+    "failed_to_download_image",
+    "image_file_not_found",
+];
+
+/// What errors of status 400 say about data that can't be read: Anthropic's, Gemini's, those of
+/// OpenAI without a code, and llama.cpp's.
+const UNREADABLE: [&str; 8] = [
+    "Could not process image",
+    "Could not process PDF",
+    "The PDF specified was not valid",
+    "image exceeds",
+    "image dimensions exceed",
+    "Unable to process input image",
+    "unsupported image",
+    "Failed to load image",
+];
+
 /// Returns the kind for a code or type, for errors without an HTTP status.
 fn kind_of(word: &str) -> Option<ErrorKind> {
     Some(match word {
@@ -246,20 +282,8 @@ fn kind_of(word: &str) -> Option<ErrorKind> {
         | "data_residency_mismatch"
         | "bio_policy"
         | "misalignment_policy_violation"
-        | "invalid_image"
-        | "invalid_image_format"
-        | "invalid_base64_image"
-        | "invalid_image_url"
-        | "image_too_large"
-        | "image_too_small"
-        | "image_parse_error"
-        | "image_content_policy_violation"
-        | "invalid_image_mode"
-        | "image_file_too_large"
-        | "unsupported_image_media_type"
-        | "empty_image_file"
-        | "failed_to_download_image"
-        | "image_file_not_found" => ErrorKind::InvalidRequest,
+        | "image_content_policy_violation" => ErrorKind::InvalidRequest,
+        word if IMAGE_ERRORS.contains(&word) => ErrorKind::InvalidRequest,
         "model_not_found" | "not_found_error" | "NotFoundError" | "NOT_FOUND" => ErrorKind::NotFound,
         "timeout" | "timeout_error" | "vector_store_timeout" | "DEADLINE_EXCEEDED" => ErrorKind::Timeout,
         _ => return None,

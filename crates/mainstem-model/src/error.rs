@@ -28,6 +28,7 @@ pub struct ModelError {
     context_window: Option<NonZeroU32>,
     is_repeated: bool,
     is_too_large: bool,
+    is_about_data: bool,
     source: Option<Arc<dyn Error + Send + Sync>>,
 }
 
@@ -92,6 +93,7 @@ impl ModelError {
             context_window: None,
             is_repeated: false,
             is_too_large: false,
+            is_about_data: false,
             source: None,
         }
     }
@@ -106,6 +108,18 @@ impl ModelError {
     /// fewer tokens alone do not help.
     pub fn is_too_large(&self) -> bool {
         self.is_too_large
+    }
+
+    /// Sets whether the service can't read data of the conversation.
+    #[must_use]
+    pub fn with_about_data(self, is_about_data: bool) -> Self {
+        Self { is_about_data, ..self }
+    }
+
+    /// Returns `true` if the service can't read an image, a document or audio of the conversation:
+    /// without it, it could answer.
+    pub fn is_about_data(&self) -> bool {
+        self.is_about_data
     }
 
     /// Returns the failure for an HTTP status.

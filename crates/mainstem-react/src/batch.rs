@@ -97,7 +97,11 @@ async fn run_call(agent: &Parts, cx: &RunContext, call: &ToolCall) {
 
 async fn execute(agent: &Parts, cx: &RunContext, call: &ToolCall) -> Result<ToolOutput, ToolError> {
     let arguments = call.parsed_arguments().map_err(|error| {
-        ToolError::new(format!("the arguments of {} are not JSON: {error}; send them again", call.name))
+        let advice = match error.is_eof() {
+            true => "if your answer reached its length limit, write less in one call; else send them again",
+            false => "send them again",
+        };
+        ToolError::new(format!("the arguments of {} are not JSON: {error}; {advice}", call.name))
     })?;
     let pending = PendingCall { id: call.id.clone(), name: call.name.as_str().into(), arguments };
     NextTool { agent, rest: &agent.middleware }.run(cx, pending).await

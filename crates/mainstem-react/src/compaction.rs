@@ -17,7 +17,7 @@ use mainstem_model::{Model, ModelError, ModelOptions};
 use mainstem_policy::ContextWindows;
 
 pub(crate) use self::{
-    compactor::Compactor,
+    compactor::{Compactor, is_about_data},
     estimate::{Cause, Size},
 };
 

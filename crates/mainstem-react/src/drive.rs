@@ -22,7 +22,7 @@ use crate::{
     ask::recorded,
     batch,
     bracket::Bracket,
-    compaction::{Cause, Compactor, Size},
+    compaction::{Cause, Compactor, Size, is_about_data},
     error::panic_message,
     middleware::NextModel,
     repetition::{Repetition, Verdict},
@@ -220,7 +220,8 @@ impl<'a> Work<'a> {
         Ok(answer)
     }
 
-    /// Calls the model with less, after its service has refused the prompt as too long.
+    /// Calls the model with less, after its service has refused the prompt as too long, or can't
+    /// read data of it.
     async fn ask_with_less(&mut self, refusal: AgentError) -> Result<Answer, AgentError> {
         let mut error = refusal;
         while self.compactor.remove_data(&self.request().messages, &error) {
@@ -229,7 +230,7 @@ impl<'a> Work<'a> {
                 answer => return answer,
             }
         }
-        if !self.compactor.compact(&self.request(), Cause::Refused).await? {
+        if is_about_data(&error) || !self.compactor.compact(&self.request(), Cause::Refused).await? {
             return Err(error);
         }
         self.next().run(self.cx, self.request()).await

@@ -38,11 +38,11 @@ fn the_end_has_the_reply() {
     fleet.apply(&event());
     let replies = Texts::from([(None, "Red".to_owned())]);
     let partial = Texts::from([(None, "Re".to_owned())]);
-    let reply = Message::assistant("Red: \u{1b}[31m");
     let mut ending = Ending {
         run_id: "run-1",
         outcome: Outcome::Success,
-        reply: Some(&reply),
+        reply: Some("Red: \u{1b}[31m".to_owned()),
+        stop: Some(StopReason::Stop),
         error: None,
         cost: Some(7),
         fleet: &fleet,
@@ -61,7 +61,7 @@ fn the_end_has_the_reply() {
     assert_eq!(json["agents"][0]["name"], "main");
     assert_eq!(json["agents"][0]["reply"], "Red");
     let expected = serde_json::json!({
-        "runId": "run-1", "sessionId": "s", "outcome": "error", "reply": null,
+        "runId": "run-1", "sessionId": "s", "outcome": "error", "reply": null, "stopReason": "stop",
         "partialReply": "Re",
         "error": { "code": "auth", "message": "no" }, "usage": json["usage"],
         "costMicros": 7, "agents": json["agents"],

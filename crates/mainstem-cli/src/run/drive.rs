@@ -76,6 +76,8 @@ pub(super) struct Drive {
     session: Arc<dyn AnySession>,
     pub(super) run: Arc<dyn AnyRun>,
     pub(super) recorder: Rc<RefCell<Recorder>>,
+    /// What was said before the turn was cut that the run resumes.
+    pub(super) cut: Option<String>,
     pub(super) output: Output,
     pub(super) stdout: Stdout,
     pub(super) progress: PutAside,
@@ -147,6 +149,7 @@ impl Drive {
             session,
             run: begun.run,
             recorder,
+            cut: None,
             output,
             stdout,
             progress,

@@ -4,7 +4,10 @@ use std::{future::pending, io, time::Duration};
 
 use anyhow::anyhow;
 use bytes::Bytes;
-use mainstem::api::RunView;
+use mainstem::{
+    api::RunView,
+    message::{Message, StopReason},
+};
 use mainstem_event::{CancelReason, Outcome};
 use tokio::time::sleep;
 
@@ -14,6 +17,7 @@ use crate::{
     exit::{self, Exit, Fault},
     host::advised,
     output::Ending,
+    progress::Progress as _,
     signals::Signal,
 };
 
@@ -116,7 +120,13 @@ impl Drive {
         if let Some(stop) = self.stop.take() {
             return stop.exit(args);
         }
-        let failed = &self.recorder.borrow().failed;
+        let recorder = self.recorder.borrow();
+        let is_success = ended.as_ref().is_some_and(|ended| ended.status.outcome() == Some(Outcome::Success));
+        if is_success && recorder.stop == Some(StopReason::Length) {
+            let note = "warning: the answer reached the limit of its length; it may be incomplete";
+            self.progress.note(note);
+        }
+        let failed = &recorder.failed;
         let exit = exit::of_end(ended.as_ref(), args.strict_children && !failed.is_empty());
         // Its message is complete; the causes behind it repeat it.
         exit::with_message(exit, ended.and_then(|ended| Some(ended.error?.message)), failed)
@@ -125,10 +135,13 @@ impl Drive {
     fn last_piece(&self, ended: Option<&RunView>) -> Option<Bytes> {
         let recorder = self.recorder.borrow();
         let outcome = ended.and_then(|ended| ended.status.outcome()).unwrap_or(Outcome::Cancelled);
+        let reply = ended.and_then(|ended| ended.message.as_ref()).map(Message::text);
+        let before = self.cut.as_deref().unwrap_or_default();
         self.output.end(&Ending {
             run_id: self.run.id().as_str(),
             outcome: if matches!(self.stop, Some(Stop::Timeout)) { Outcome::Timeout } else { outcome },
-            reply: ended.and_then(|ended| ended.message.as_ref()),
+            reply: reply.map(|reply| format!("{before}{reply}")),
+            stop: recorder.stop.clone(),
             error: ended.and_then(|ended| ended.error.clone()),
             cost: ended.and_then(|ended| ended.usage?.inclusive_cost),
             fleet: &recorder.fleet,

@@ -6,7 +6,10 @@ use std::{
     io::{self, LineWriter, Write},
 };
 
-use mainstem::{event::fold::Transcript, message::AgentKey};
+use mainstem::{
+    event::fold::Transcript,
+    message::{AgentKey, StopReason},
+};
 use mainstem_event::{AgentEvent, Diagnostics, EventKind, FleetState, Outcome};
 
 use crate::args;
@@ -24,6 +27,8 @@ pub(super) struct Recorder {
     pub(super) failed: Vec<String>,
     /// The latest reply of each agent.
     pub(super) replies: Texts,
+    /// Why the last answer of the root ended.
+    pub(super) stop: Option<StopReason>,
     /// The latest turn of each agent that has no reply yet, for `--output json`.
     unreplied: Option<HashMap<Option<AgentKey>, Transcript>>,
     /// The figures of `--diagnostics`, if requested.
@@ -65,6 +70,11 @@ impl Recorder {
         }
         if let EventKind::AgentResult { result } = &event.kind {
             self.replies.insert(event.agent_key().cloned(), result.text());
+        }
+        if let EventKind::ModelCallEnd { stop_reason, .. } = &event.kind
+            && event.is_root()
+        {
+            self.stop = Some(stop_reason.clone());
         }
         self.unreplied(event);
         if let Some(record) = &mut self.record

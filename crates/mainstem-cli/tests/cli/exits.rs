@@ -227,6 +227,17 @@ fn the_object_of_a_run_that_fails_has_what_was_said() {
     assert!(!whole.stdout.contains("partialReply"), "{whole:?}");
 }
 
+/// An answer that ended for its length is none that is complete.
+#[test]
+fn an_answer_that_reached_its_limit_is_a_warning() {
+    let done = against(vec![Step::Text("Half of it"), Step::End("length")], "--max-output-tokens 500");
+    check(&done, 0, "warning: the answer reached the limit of its length; it may be incomplete");
+    let steps = vec![Step::Text("Half of it"), Step::End("length")];
+    let done = against(steps, "--max-output-tokens 500 --output json");
+    let json: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
+    assert_eq!((&json["stopReason"], &json["reply"]), (&json!("length"), &json!("Half of it")));
+}
+
 #[test]
 fn the_demo_can_be_kept_from_spawning() {
     let deepest = |limits: &str, file: &str| {

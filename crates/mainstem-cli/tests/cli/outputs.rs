@@ -28,7 +28,9 @@ fn json_is_one_object() {
     let done = demo("--output json").run();
     let json: Value = serde_json::from_str(&done.stdout).unwrap();
     let keys: Vec<_> = json.as_object().unwrap().keys().collect();
-    assert_eq!(keys, ["runId", "sessionId", "outcome", "reply", "error", "usage", "costMicros", "agents"]);
+    let expected =
+        ["runId", "sessionId", "outcome", "reply", "stopReason", "error", "usage", "costMicros", "agents"];
+    assert_eq!(keys, expected);
     assert_eq!(json["outcome"], "success");
     assert!(json["reply"].as_str().unwrap().starts_with("Don't merge"));
     let names: Vec<_> = json["agents"].as_array().unwrap().iter().map(|agent| &agent["name"]).collect();

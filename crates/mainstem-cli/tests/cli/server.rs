@@ -24,6 +24,8 @@ pub(crate) enum Step {
     Call(Vec<(&'static str, Value)>),
     /// Sends something that is no JSON.
     Garbage,
+    /// Ends the answer for this reason.
+    End(&'static str),
     /// Waits until the gate is opened.
     Gate,
     /// Waits until the client is gone, and notes when.
@@ -119,6 +121,7 @@ impl State {
             b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n",
         )?;
         let is_call = steps.iter().any(|step| matches!(step, Step::Call(_)));
+        let mut end = if is_call { "tool_calls" } else { "stop" };
         for step in steps {
             match step {
                 Step::Text(text) => event(stream, &chunk(&json!({ "content": text }), None))?,
@@ -126,6 +129,7 @@ impl State {
                     event(stream, &chunk(&json!({ "tool_calls": tool_calls(&calls) }), None))?
                 }
                 Step::Garbage => event(stream, "{garbage")?,
+                Step::End(reason) => end = reason,
                 Step::Gate => {
                     let opened = self.opened.wait_while(self.gate.lock().unwrap(), |open| !*open).unwrap();
                     drop(opened);
@@ -139,7 +143,7 @@ impl State {
                 Step::Refuse(..) => unreachable!("it stands alone"),
             }
         }
-        event(stream, &chunk(&json!({}), Some(if is_call { "tool_calls" } else { "stop" })))?;
+        event(stream, &chunk(&json!({}), Some(end)))?;
         event(
             stream,
             r#"{"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}}"#,

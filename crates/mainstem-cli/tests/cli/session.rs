@@ -1,7 +1,11 @@
 //! Sessions that go on in another process: what was said is known there, also when the first was
 //! killed.
 
-use std::{path::Path, time::Duration};
+use std::{
+    path::Path,
+    sync::atomic::{AtomicUsize, Ordering},
+    time::Duration,
+};
 
 use mainstem::{
     journal::{Journal, JournalError, SqliteJournal},
@@ -275,6 +279,22 @@ fn a_killed_turn_is_taken_up_and_its_finished_child_is_not_asked_again() {
     let again = begin("--resume").run();
     let expected = "error: --resume: --session s: the latest turn of the session has its answer\n";
     assert_eq!((again.code, &*again.stderr), (Some(2), expected));
+}
+
+/// The reply of a resumed turn has the part that was said before the cut.
+#[test]
+fn a_resumed_answer_is_whole() {
+    let calls = AtomicUsize::new(0);
+    let server = Server::start(move |_| match calls.fetch_add(1, Ordering::SeqCst) {
+        0 => vec![Step::Text("The first half, "), Step::Garbage],
+        _ => vec![Step::Text("and the rest.")],
+    });
+    let dir = tempfile::tempdir().unwrap();
+    let journal = dir.path().join("journal.db");
+    let cut = run(&server, &journal, "Tell me.").arg("--on-cut").arg("fail").run();
+    assert_eq!((cut.code, &*cut.stdout), (Some(1), ""), "{cut:?}");
+    let next = run(&server, &journal, "--resume").run();
+    assert_eq!((next.code, &*next.stdout), (Some(0), "The first half, and the rest.\n"), "{next:?}");
 }
 
 #[test]

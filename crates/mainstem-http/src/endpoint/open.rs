@@ -1,6 +1,11 @@
 //! Opens the response to a request.
 
-use mainstem_model::{ModelError, ModelRequest, message::RateLimits};
+use std::sync::Arc;
+
+use mainstem_model::{
+    ModelError, ModelRequest,
+    message::{ContentBlock, RateLimits},
+};
 
 use crate::{
     Api, Dialect, Endpoint,
@@ -18,7 +23,10 @@ pub(super) async fn open<A: Api>(
     let Endpoint { model, server, http, api, .. } = &endpoint;
     let mut dialect = endpoint.dialect();
     loop {
-        let body = api.body(model, &request, &dialect).map_err(|what| server.unsupported(&what))?;
+        let body = api.body(model, &request, &dialect).map_err(|what| {
+            let is_about_data = api.body(model, &without_data(request.clone()), &dialect).is_ok();
+            server.unsupported(&what).with_about_data(is_about_data)
+        })?;
         let refusal = match send(http, server, body).await? {
             Ok(response) => {
                 let limits = rate_limits(response.headers());
@@ -33,6 +41,21 @@ pub(super) async fn open<A: Api>(
         endpoint.remember_dialect(adapted.lasting());
         dialect = adapted;
     }
+}
+
+/// Returns the request without the data of its messages, and of results within them.
+fn without_data(mut request: ModelRequest) -> ModelRequest {
+    let is_text = |block: &ContentBlock| !matches!(block, ContentBlock::Data { .. });
+    for message in &mut request.messages {
+        let message = Arc::make_mut(message);
+        message.content.retain(is_text);
+        for block in &mut message.content {
+            if let ContentBlock::ToolResult(result) = block {
+                result.content.retain(is_text);
+            }
+        }
+    }
+    request
 }
 
 fn into_error<A: Api>(endpoint: &Endpoint<A>, mut refusal: Refusal) -> ModelError {

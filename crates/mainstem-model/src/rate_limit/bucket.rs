@@ -73,12 +73,21 @@ impl Quota {
     }
 
     pub(super) fn take(&mut self, amount: f64, now: Instant) {
-        let least = -10.0 * self.per_minute as f64;
-        (self.level, self.at) = ((self.level(now) - amount).max(least), now);
+        (self.level, self.at) = (self.level(now) - amount, now);
+    }
+
+    /// Forgets what would take more than ten minutes to fill; not before it is known what a call
+    /// has used, because its estimate is given back then.
+    pub(super) fn settle(&mut self) {
+        self.level = self.level.max(self.least());
+    }
+
+    fn least(&self) -> f64 {
+        -10.0 * self.per_minute as f64
     }
 
     pub(super) fn available_at(&self, need: u64, now: Instant) -> Instant {
-        let missing = (need.min(self.per_minute) as f64 - self.level(now)).max(0.0);
+        let missing = (need.min(self.per_minute) as f64 - self.level(now).max(self.least())).max(0.0);
         now + MINUTE.mul_f64(missing / self.per_minute.max(1) as f64)
     }
 }

@@ -235,15 +235,15 @@ impl Pace {
 
     /// Notes that the service answered a call with an error: it used no tokens.
     pub(super) fn failed(&mut self, call: u64, cost: Cost, now: Instant) {
-        self.end(call, cost, None, now);
         self.take(now, |limit| Cost::default().of(limit) as f64 - cost.of(limit) as f64);
+        self.end(call, cost, None, now);
     }
 
     /// Notes that a call has ended, and what it used. If that is unknown, the estimate stays.
     pub(super) fn end(&mut self, call: u64, cost: Cost, usage: Option<Usage>, now: Instant) {
         self.forget(call);
         self.calls = self.calls.saturating_sub(1);
-        let Some(usage) = usage.filter(|usage| usage.total_tokens() > 0) else { return };
+        let Some(usage) = usage.filter(|usage| usage.total_tokens() > 0) else { return self.settle() };
         let output = usage.output_tokens.min(LARGEST_OUTPUT);
         self.typical_output = (self.typical_output * 7 + output) / 8;
         if usage.input_tokens > 0 {
@@ -252,6 +252,14 @@ impl Pace {
         }
         let used = Cost { input: usage.input_tokens, output: usage.output_tokens };
         self.take(now, |limit| used.of(limit) as f64 - cost.of(limit) as f64);
+        self.settle();
+    }
+
+    /// The estimates of other calls are still to be corrected.
+    fn settle(&mut self) {
+        if self.calls == 0 {
+            self.quotas.values_mut().for_each(Quota::settle);
+        }
     }
 
     fn forget(&mut self, call: u64) {

@@ -69,16 +69,22 @@ impl<'a> Compactor<'a> {
         if let Some(refusal) = overflow(error) {
             compaction.learn(&*self.agent.model, refusal);
         }
-        compaction.is_on && overflow(error).is_some()
+        compaction.is_on && (overflow(error).is_some() || is_about_data(error))
     }
 
     /// Removes the older half of the data of a conversation whose request had too many bytes for
-    /// its service, for good; returns `false` if that was not the error, or only the request that
-    /// the turn works on has data.
+    /// its service, or data that it can't read, for good; returns `false` if that was not the
+    /// error, or only the request that the turn works on has data.
     pub(crate) fn remove_data(&self, messages: &[Arc<Message>], error: &AgentError) -> bool {
-        let is_too_large = overflow(error).is_some_and(ModelError::is_too_large);
+        let why = match error.model_error() {
+            Some(error) if error.is_too_large() => "to save space",
+            Some(error) if error.is_about_data() => {
+                "because the model can't read some data of earlier messages"
+            }
+            _ => return false,
+        };
         let said = self.cx.messages().len();
-        let lighter = if is_too_large { plan::with_less_data(messages, &self.input) } else { None };
+        let lighter = plan::with_less_data(messages, &self.input, why);
         lighter.map(|lighter| self.cx.replace_conversation(lighter, said)).is_some()
     }
 
@@ -237,6 +243,11 @@ fn is_of_summary(error: &AgentError) -> bool {
 }
 
 /// Returns the model's error if it is that a prompt is too long.
+/// Returns `true` if the model can't read data, whose removal helps.
+pub(crate) fn is_about_data(error: &AgentError) -> bool {
+    error.model_error().is_some_and(ModelError::is_about_data)
+}
+
 fn overflow(error: &AgentError) -> Option<&ModelError> {
     error.model_error().filter(|error| error.kind() == ErrorKind::ContextOverflow)
 }

@@ -96,12 +96,16 @@ fn shorten(result: &mut ToolResult, bytes: usize) {
         result.content.retain(|block| block.as_text().is_none());
         result.content.insert(0, ContentBlock::text(text));
     }
-    result.content.iter_mut().for_each(remove_data);
+    result.content.iter_mut().for_each(|block| remove_data(block, SPACE));
 }
 
 /// Returns the messages without the older half of their data, in bytes; `None` if only the messages
 /// of `input` have any, which keep it.
-pub(super) fn with_less_data(messages: &[Arc<Message>], input: &[Arc<Message>]) -> Option<Vec<Arc<Message>>> {
+pub(super) fn with_less_data(
+    messages: &[Arc<Message>],
+    input: &[Arc<Message>],
+    why: &str,
+) -> Option<Vec<Arc<Message>>> {
     let is_input = |message: &Arc<Message>| input.iter().any(|one| Arc::ptr_eq(one, message));
     let data = |message: &Arc<Message>| if is_input(message) { 0 } else { data_of(message) };
     let mut left: u64 = messages.iter().map(data).sum();
@@ -117,7 +121,7 @@ pub(super) fn with_less_data(messages: &[Arc<Message>], input: &[Arc<Message>]) 
         }
         left -= bytes;
         let mut message = Message::clone(message);
-        blocks_mut(&mut message.content).for_each(remove_data);
+        blocks_mut(&mut message.content).for_each(|block| remove_data(block, why));
         Arc::new(message)
     };
     Some(messages.iter().map(less).collect())
@@ -128,14 +132,19 @@ fn data_of(message: &Message) -> u64 {
     let bytes = |block: &ContentBlock| match block {
         ContentBlock::Data { source: DataSource::Base64(digits), .. } => digits.len() as u64 / 4 * 3,
         ContentBlock::Data { source: DataSource::Stored(data), .. } => data.bytes,
+        // The service loads it.
+        ContentBlock::Data { .. } => 1,
         _ => 0,
     };
     blocks(&message.content).map(bytes).sum()
 }
 
-fn remove_data(block: &mut ContentBlock) {
+/// Why data is removed from what is compacted.
+const SPACE: &str = "to save space";
+
+fn remove_data(block: &mut ContentBlock, why: &str) {
     if let ContentBlock::Data { media_type, .. } = block {
-        *block = ContentBlock::text(format!("[{media_type} was removed to save space]"));
+        *block = ContentBlock::text(format!("[{media_type} was removed {why}]"));
     }
 }
 

@@ -15,12 +15,16 @@ pub(super) struct LineBuffer {
 impl LineBuffer {
     /// Adds text, and returns the lines that it completes.
     pub(super) fn push(&mut self, text: &str) -> Vec<String> {
-        self.line.push_str(text);
-        let mut lines = Vec::new();
-        while let Some(end) = line_end(&self.line) {
-            let rest = self.line.split_off(end);
-            lines.push(std::mem::replace(&mut self.line, rest));
+        let text = take(&mut self.line) + text;
+        let mut lines: Vec<_> = text.split_inclusive('\n').collect();
+        // The last may be incomplete; a long one is broken into rows.
+        let mut rest = lines.pop_if(|last| !last.ends_with('\n')).unwrap_or_default();
+        while let Some((row, behind)) = first_row(rest) {
+            lines.push(row);
+            rest = behind;
         }
+        let lines = lines.into_iter().map(str::to_owned).collect();
+        self.line = rest.to_owned();
         lines
     }
 
@@ -41,13 +45,38 @@ impl LineBuffer {
     }
 }
 
-/// Returns where the first line ends: behind its break, or behind the last word that fits.
-fn line_end(text: &str) -> Option<usize> {
-    if let Some(end) = text.find('\n') {
-        return Some(end + 1);
-    }
+/// Divides a text without breaks behind the last word that fits; `None` if all of it fits.
+fn first_row(text: &str) -> Option<(&str, &str)> {
     let (full, _) = text.char_indices().nth(WIDTH)?;
     let word = text[..full].rfind(' ').map(|space| space + 1);
     // A longer word stays whole, up to a limit.
-    word.or_else(|| (text.len() > 10 * WIDTH).then_some(full))
+    let end = word.or_else(|| (text.len() > 10 * WIDTH).then_some(full))?;
+    Some(text.split_at(end))
+}
+
+#[cfg(test)]
+mod tests {
+    //! Lines of short and of very long texts.
+
+    use super::*;
+
+    #[test]
+    fn a_text_is_divided_the_same_way_in_any_pieces() {
+        let text = format!("One.\n{}\nlast {}", "word ".repeat(60), "x".repeat(1_500));
+        let whole = LineBuffer::default().push(&text);
+        let mut buffer = LineBuffer::default();
+        let pieces: Vec<_> = text.split_inclusive(' ').flat_map(|piece| buffer.push(piece)).collect();
+        assert_eq!(whole[0], "One.\n");
+        assert_eq!(pieces.concat() + &buffer.end(), text);
+        assert!(whole.iter().all(|line| line.len() <= 10 * WIDTH), "{whole:?}");
+    }
+
+    /// Each line has its own text, and not the room of all that follows it.
+    #[test]
+    fn a_large_piece_takes_no_more_memory_than_its_text() {
+        let mut buffer = LineBuffer::default();
+        let lines = buffer.push(&"word ".repeat(200_000));
+        let room: usize = lines.iter().map(String::capacity).sum();
+        assert!((10_000..2_000_000).contains(&room) && buffer.end().capacity() < 10_000, "{room}");
+    }
 }
