@@ -10,6 +10,7 @@ use mainstem::{
     session::Run,
 };
 use mainstem_testing::{ModelServer, laws, render};
+use serde_json::json;
 
 /// Returns how a run ended.
 async fn end(run: Run) -> String {
@@ -18,17 +19,22 @@ async fn end(run: Run) -> String {
     events.last().unwrap().to_string()
 }
 
-fn audio() -> Message {
+/// The second answer calls a tool first: what follows a removal is a valid conversation.
+fn script() -> ScriptedModel {
+    let call = Turn::new().call("agent_list", json!({}));
+    ScriptedModel::new().agent("main", [Turn::new().text("Yes."), call, Turn::new().text("No.")])
+}
+
+fn data(media_type: &str) -> Message {
     let source = DataSource::Base64("Zm9v".to_owned());
-    let audio = ContentBlock::Data { media_type: "audio/flac".into(), source, opaque: Opaque::new() };
-    Message::new(Role::User, vec![ContentBlock::text("Listen."), audio])
+    let data = ContentBlock::Data { media_type: media_type.into(), source, opaque: Opaque::new() };
+    Message::new(Role::User, vec![ContentBlock::text("Here."), data])
 }
 
 #[tokio::test]
 async fn data_without_a_form_is_removed_once_it_is_of_an_earlier_turn() {
     for name in ["openai", "responses", "anthropic", "ollama"] {
-        let server =
-            ModelServer::start(ScriptedModel::new().agent("main", [Turn::new().text("Yes.")])).await.unwrap();
+        let server = ModelServer::start(script()).await.unwrap();
         let row = provider(name).unwrap();
         let var = |name: &str| match name {
             name if name == row.base_url => Some(server.root_url()),
@@ -37,13 +43,16 @@ async fn data_without_a_form_is_removed_once_it_is_of_an_earlier_turn() {
         };
         let model = row.bare_model("main", &Setup::new(&var)).unwrap();
         let session = Harness::builder("main", model).build().unwrap().new_session();
-        let first = end(session.run(audio()).unwrap()).await;
+        let zeroth = end(session.run(data("image/png")).unwrap()).await;
+        assert!(zeroth.contains("success"), "{name}: {zeroth}");
+        // While it is in the request itself, nothing else helps, and nothing else is removed.
+        let first = end(session.run(data("audio/flac")).unwrap()).await;
         assert!(first.contains("unsupported: "), "{name}: {first}");
-        assert_eq!(server.requests().len(), 0, "{name}");
+        assert_eq!(server.requests().len(), 1, "{name}");
         let second = end(session.run("Can you hear it?").unwrap()).await;
         assert!(second.contains("success"), "{name}: {second}");
-        let request = server.requests()[0].to_string();
-        let removed = "[audio/flac was removed because the model can't read some data of earlier messages]";
-        assert!(request.contains(removed), "{name}: {request}");
+        let request = server.requests()[1].to_string();
+        let removed = "[audio/flac was removed because this model could not read it]";
+        assert!(request.contains(removed) && request.contains("Zm9v"), "{name}: {request}");
     }
 }

@@ -43,7 +43,9 @@ use crate::{
     harness::workspace,
     host::{self, new_session},
     output::{Output, Stdout},
-    progress, signals, store, telemetry,
+    progress,
+    shown_notes::Findings,
+    signals, store, telemetry,
     terminal::Terminal,
     trust::{self, Reads},
     trusted::canonical,
@@ -58,6 +60,8 @@ struct Plan {
     harness: Option<Harness>,
     /// Notes to show before the run.
     notes: Vec<String>,
+    /// The findings among them.
+    found: Option<Findings>,
     allowed: Allowed,
 }
 
@@ -107,7 +111,7 @@ fn here(args: &args::Run, source: &Source, person: Person, runtime: &Runtime) ->
     let approval = approval(args, Some(&mut config), project, person).or_exit(Exit::Usage)?;
     let options = request::options(args, &config.settings.budget).or_exit(Exit::Usage)?;
     let options = approval.options(options);
-    let Setup { harness, prompt, mut notes, is_demo } = setup::setup(args, &config, terminal)?;
+    let Setup { harness, prompt, mut notes, found, is_demo } = setup::setup(args, &config, terminal)?;
     let session = match &args.session {
         None => harness.new_session(),
         Some(id) => {
@@ -126,6 +130,7 @@ fn here(args: &args::Run, source: &Source, person: Person, runtime: &Runtime) ->
         prompt,
         harness: Some(harness),
         notes,
+        found: Some(found),
         allowed: approval.into_allowed(),
     })
 }
@@ -148,6 +153,7 @@ fn on_server(args: &args::Run, server: &Server, person: Person) -> Result<Plan, 
         prompt,
         harness: None,
         notes: approval.warning().into_iter().collect(),
+        found: None,
         allowed: approval.into_allowed(),
     })
 }
@@ -177,11 +183,15 @@ fn refuse_flags_of_servers(args: &args::Run) -> anyhow::Result<()> {
 }
 
 fn drive(args: &args::Run, plan: Plan, terminal: Terminal, runtime: &Runtime) -> Result<Exit, Fault> {
-    let Plan { session, run, prompt, harness, notes, allowed } = plan;
-    let mut sinks = sinks(args, terminal, &prompt, Warnings::new(harness.clone()), allowed)?;
+    let Plan { session, run, prompt, harness, notes, found, allowed } = plan;
+    let all = found.as_ref().map(|found| found.all.clone()).unwrap_or_default();
+    let mut sinks = sinks(args, terminal, &prompt, Warnings::new(harness.clone(), all), allowed)?;
     notes.iter().for_each(|note| sinks.progress.note(note));
+    found.iter().for_each(Findings::record);
     runtime.block_on(async {
-        let cut = if args.resume { cut_reply(&*session).await } else { None };
+        // A reply with a schema is one whole value.
+        let may_go_on = args.resume && args.output_schema.is_none();
+        let cut = if may_go_on { cut_reply(&*session).await } else { None };
         let begun = session.run(run).await.map_err(|error| refused(args, error))?;
         if args.queue && begun.run.view().await.is_ok_and(|run| run.status == RunState::Queued) {
             sinks.progress.note("the run is queued; it begins when the active run of the session has ended");

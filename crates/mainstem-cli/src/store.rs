@@ -50,9 +50,20 @@ pub(crate) enum Access {
 pub(crate) fn open_for(access: Access, at: Option<&JournalAt>) -> anyhow::Result<Store> {
     match (access, at) {
         (Access::Read, Some(JournalAt::Database(url))) => database::read(url),
+        // Such as on a full disk, where SQLite has no room for its files.
+        (Access::Read, _) => open_existing(at).or_else(|error| open_to_read(at).map_err(|_| error)),
+        (Access::Change, _) => open_existing(at),
         (Access::Create, _) => open(at),
-        _ => open_existing(at),
     }
+}
+
+/// Opens a file that is not changed.
+fn open_to_read(at: Option<&JournalAt>) -> anyhow::Result<Store> {
+    let path = match at {
+        Some(JournalAt::File(path)) => path.clone(),
+        _ => default_path()?,
+    };
+    Ok(of_file(SqliteJournal::open_to_read(path)?))
 }
 
 /// Opens the user's journal, or an existing one, which is only read if it can't be written.

@@ -139,7 +139,8 @@ impl ServerError {
     /// Returns `true` if the service can't read an image or a document.
     fn is_about_data(&self) -> bool {
         self.words.iter().any(|word| IMAGE_ERRORS.contains(&&**word))
-            || self.status == Some(400) && UNREADABLE.iter().any(|text| self.message.contains(text))
+            || matches!(self.status, Some(400 | 404))
+                && UNREADABLE.iter().any(|text| self.message.contains(text))
     }
 
     /// Returns `true` if a quota or credit is used up. Anthropic has no code for exhausted credit
@@ -235,7 +236,7 @@ fn retry_delay(detail: &Value) -> Option<Duration> {
 }
 
 /// Codes of OpenAI's errors for images that can't be read.
-const IMAGE_ERRORS: [&str; 13] = [
+const IMAGE_ERRORS: [&str; 12] = [
     "invalid_image",
     "invalid_image_format",
     "invalid_base64_image",
@@ -247,13 +248,12 @@ const IMAGE_ERRORS: [&str; 13] = [
     "image_file_too_large",
     "unsupported_image_media_type",
     "empty_image_file",
-    "failed_to_download_image",
     "image_file_not_found",
 ];
 
-/// What errors of status 400 say about data that can't be read: Anthropic's, Gemini's, those of
-/// OpenAI without a code, and llama.cpp's.
-const UNREADABLE: [&str; 8] = [
+/// What errors of status 400 and 404 say about data that can't be read: Anthropic's, Gemini's,
+/// those of OpenAI without a code, OpenRouter's and llama.cpp's.
+const UNREADABLE: [&str; 10] = [
     "Could not process image",
     "Could not process PDF",
     "The PDF specified was not valid",
@@ -262,6 +262,8 @@ const UNREADABLE: [&str; 8] = [
     "Unable to process input image",
     "unsupported image",
     "Failed to load image",
+    "image_url is only supported by certain models",
+    "support image input",
 ];
 
 /// Returns the kind for a code or type, for errors without an HTTP status.
@@ -282,6 +284,7 @@ fn kind_of(word: &str) -> Option<ErrorKind> {
         | "data_residency_mismatch"
         | "bio_policy"
         | "misalignment_policy_violation"
+        | "failed_to_download_image"
         | "image_content_policy_violation" => ErrorKind::InvalidRequest,
         word if IMAGE_ERRORS.contains(&word) => ErrorKind::InvalidRequest,
         "model_not_found" | "not_found_error" | "NotFoundError" | "NOT_FOUND" => ErrorKind::NotFound,

@@ -208,6 +208,9 @@ impl<'a> Work<'a> {
         }
         let (request, size) = self.fitting_request().await?;
         let answer = match self.next().run(self.cx, request).await {
+            Err(error) if self.compactor.is_refused(&error) && is_about_data(&error) => {
+                self.ask_without_data(error).await?
+            }
             Err(error) if self.compactor.is_refused(&error) => self.ask_with_less(error).await?,
             answer => {
                 let answer = answer?;
@@ -220,8 +223,26 @@ impl<'a> Work<'a> {
         Ok(answer)
     }
 
-    /// Calls the model with less, after its service has refused the prompt as too long, or can't
-    /// read data of it.
+    /// Calls the model without data of earlier messages, which it can't read. They lose it for good
+    /// once that has helped.
+    async fn ask_without_data(&self, refusal: AgentError) -> Result<Answer, AgentError> {
+        let (request, said) = (self.request(), self.cx.messages().len());
+        let mut error = refusal;
+        for messages in self.compactor.without_data(&request.messages) {
+            let lighter = ModelRequest { messages: messages.clone(), ..request.clone() };
+            match self.next().run(self.cx, lighter).await {
+                Err(again) if is_about_data(&again) => error = again,
+                Err(other) => return Err(other),
+                Ok(answer) => {
+                    self.cx.replace_conversation(messages, said);
+                    return Ok(answer);
+                }
+            }
+        }
+        Err(error)
+    }
+
+    /// Calls the model with less, after its service has refused the prompt as too long.
     async fn ask_with_less(&mut self, refusal: AgentError) -> Result<Answer, AgentError> {
         let mut error = refusal;
         while self.compactor.remove_data(&self.request().messages, &error) {
@@ -230,7 +251,7 @@ impl<'a> Work<'a> {
                 answer => return answer,
             }
         }
-        if is_about_data(&error) || !self.compactor.compact(&self.request(), Cause::Refused).await? {
+        if !self.compactor.compact(&self.request(), Cause::Refused).await? {
             return Err(error);
         }
         self.next().run(self.cx, self.request()).await

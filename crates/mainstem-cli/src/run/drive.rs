@@ -357,9 +357,9 @@ impl Drive {
 }
 
 impl Warnings {
-    /// Creates the warnings, without those of now, which were shown.
-    pub(super) fn new(harness: Option<Harness>) -> Self {
-        Self { shown: harness.iter().flat_map(harness::found).collect(), harness }
+    /// Creates the warnings, without those that were found before the run.
+    pub(super) fn new(harness: Option<Harness>, found: Vec<String>) -> Self {
+        Self { harness, shown: found.into_iter().collect() }
     }
 
     fn news(&mut self) -> impl Iterator<Item = String> {

@@ -4,10 +4,7 @@ use std::{future::pending, io, time::Duration};
 
 use anyhow::anyhow;
 use bytes::Bytes;
-use mainstem::{
-    api::RunView,
-    message::{Message, StopReason},
-};
+use mainstem::{api::RunView, message::StopReason};
 use mainstem_event::{CancelReason, Outcome};
 use tokio::time::sleep;
 
@@ -133,14 +130,17 @@ impl Drive {
     }
 
     fn last_piece(&self, ended: Option<&RunView>) -> Option<Bytes> {
+        self.cut.iter().for_each(|cut| self.recorder.borrow_mut().put_before(cut));
         let recorder = self.recorder.borrow();
         let outcome = ended.and_then(|ended| ended.status.outcome()).unwrap_or(Outcome::Cancelled);
-        let reply = ended.and_then(|ended| ended.message.as_ref()).map(Message::text);
-        let before = self.cut.as_deref().unwrap_or_default();
+        let message = ended.and_then(|ended| ended.message.as_ref());
+        // The recorder's has what was said before a cut.
+        let said = recorder.replies.get(&None).filter(|_| self.cut.is_some());
+        let reply = message.map(|message| said.cloned().unwrap_or_else(|| message.text()));
         self.output.end(&Ending {
             run_id: self.run.id().as_str(),
             outcome: if matches!(self.stop, Some(Stop::Timeout)) { Outcome::Timeout } else { outcome },
-            reply: reply.map(|reply| format!("{before}{reply}")),
+            reply,
             stop: recorder.stop.clone(),
             error: ended.and_then(|ended| ended.error.clone()),
             cost: ended.and_then(|ended| ended.usage?.inclusive_cost),

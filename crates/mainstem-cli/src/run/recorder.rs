@@ -29,6 +29,8 @@ pub(super) struct Recorder {
     pub(super) replies: Texts,
     /// Why the last answer of the root ended.
     pub(super) stop: Option<StopReason>,
+    /// How many answers the root has given.
+    answers: usize,
     /// The latest turn of each agent that has no reply yet, for `--output json`.
     unreplied: Option<HashMap<Option<AgentKey>, Transcript>>,
     /// The figures of `--diagnostics`, if requested.
@@ -75,8 +77,9 @@ impl Recorder {
             && event.is_root()
         {
             self.stop = Some(stop_reason.clone());
+            self.answers += 1;
         }
-        self.unreplied(event);
+        self.update_unreplied(event);
         if let Some(record) = &mut self.record
             && let Err(error) = writeln!(record, "{}", event.to_json())
         {
@@ -84,7 +87,13 @@ impl Recorder {
         }
     }
 
-    fn unreplied(&mut self, event: &AgentEvent) {
+    /// Puts what was said before a cut in front of the root's reply, if that goes on behind it.
+    pub(super) fn put_before(&mut self, cut: &str) {
+        let root = self.replies.get_mut(&None).filter(|_| self.answers == 1);
+        root.into_iter().for_each(|reply| reply.insert_str(0, cut));
+    }
+
+    fn update_unreplied(&mut self, event: &AgentEvent) {
         let Some(turns) = &mut self.unreplied else { return };
         let agent = event.agent_key().cloned();
         match (&event.kind, event.reply_id()) {

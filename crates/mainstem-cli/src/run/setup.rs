@@ -10,9 +10,10 @@ use crate::{
     demo,
     exit::{Exit, Fault, OrExit},
     harness::{self, Requirements, check_agent, workspace},
-    model, store,
+    model,
+    shown_notes::Findings,
+    store,
     terminal::Terminal,
-    told,
     trusted::canonical,
 };
 
@@ -23,6 +24,8 @@ pub(super) struct Setup {
     pub(super) prompt: String,
     /// Notes to show before the run.
     pub(super) notes: Vec<String>,
+    /// The findings among them.
+    pub(super) found: Findings,
     /// Whether the model is the demo, whose tools change nothing.
     pub(super) is_demo: bool,
 }
@@ -46,13 +49,14 @@ pub(super) fn setup(args: &args::Run, config: &Config, terminal: Terminal) -> Re
         ..Requirements::default()
     };
     let harness = requirements.build(config, &model)?;
-    notes.extend(told::news(&harness, &canonical(&workspace(&config.settings).value)));
+    let found = Findings::of(&harness, &canonical(&workspace(&config.settings).value));
+    notes.extend(found.new.iter().cloned());
     notes.extend(args.only_agent.as_deref().and_then(|id| unknown_agent_note(&harness, id)));
     if let Some(id) = &args.agent {
         check_agent(&harness, id).or_exit(Exit::Usage)?;
     }
     let prompt = prompt(args, is_demo, terminal).or_exit(Exit::Usage)?;
-    Ok(Setup { harness, prompt, notes, is_demo })
+    Ok(Setup { harness, prompt, notes, found, is_demo })
 }
 
 /// Returns the model of the settings, or the demo if none is configured, with a note.

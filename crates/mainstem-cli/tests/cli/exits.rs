@@ -227,7 +227,7 @@ fn the_object_of_a_run_that_fails_has_what_was_said() {
     assert!(!whole.stdout.contains("partialReply"), "{whole:?}");
 }
 
-/// An answer that ended for its length is none that is complete.
+/// An answer that reached its length limit is incomplete.
 #[test]
 fn an_answer_that_reached_its_limit_is_a_warning() {
     let done = against(vec![Step::Text("Half of it"), Step::End("length")], "--max-output-tokens 500");

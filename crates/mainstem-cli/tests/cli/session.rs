@@ -281,6 +281,42 @@ fn a_killed_turn_is_taken_up_and_its_finished_child_is_not_asked_again() {
     assert_eq!((again.code, &*again.stderr), (Some(2), expected));
 }
 
+/// As on a full disk, where SQLite has no room for its files.
+#[test]
+fn a_journal_that_can_t_be_opened_for_writing_can_be_read() {
+    let server = Server::start(|_| vec![Step::Text("Hello.")]);
+    let dir = tempfile::tempdir().unwrap();
+    let journal = dir.path().join("journal.db");
+    assert_eq!(run(&server, &journal, "Hi").run().code, Some(0));
+    std::fs::create_dir(dir.path().join("journal.db-wal")).unwrap();
+    let on = |line: &str| mainstem(line).arg("--journal").arg(&journal).run();
+    let (list, shown, removed) = (on("sessions list"), on("sessions show s"), on("sessions rm s"));
+    assert!(list.code == Some(0) && list.stdout.contains("\ns "), "{list:?}");
+    assert!(shown.code == Some(0) && shown.stdout.ends_with("> Hi\n\nHello.\n"), "{shown:?}");
+    assert!(removed.code == Some(3) && removed.stderr.contains("journal.db"), "{removed:?}");
+}
+
+/// `sessions show` has what a model has said before it called a tool, and before it was cut off.
+#[test]
+fn a_session_shows_all_that_was_said() {
+    let calls = AtomicUsize::new(0);
+    let server = Server::start(move |_| match calls.fetch_add(1, Ordering::SeqCst) {
+        0 => vec![Step::Text("I look."), Step::Call(vec![("agent_list", json!({}))])],
+        1 => vec![Step::Text("None"), Step::Garbage],
+        _ => vec![Step::Text(" is here.")],
+    });
+    let dir = tempfile::tempdir().unwrap();
+    let journal = dir.path().join("journal.db");
+    let first = run(&server, &journal, "Who is here?").arg("--on-cut").arg("fail").run();
+    assert_eq!(first.code, Some(1), "{first:?}");
+    assert_eq!(run(&server, &journal, "--resume").run().code, Some(0));
+    let shown = mainstem("sessions show s --journal").arg(&journal).run().stdout;
+    let conversation = &shown[shown.find("> Who").unwrap()..];
+    let expected = "> Who is here?\n\nI look.\n  agent_list {}\n\nNone\n\n(cut off here)\n\nerror: ";
+    assert!(conversation.starts_with(expected), "{conversation}");
+    assert!(conversation.ends_with("\n\n is here.\n"), "{conversation}");
+}
+
 /// The reply of a resumed turn has the part that was said before the cut.
 #[test]
 fn a_resumed_answer_is_whole() {

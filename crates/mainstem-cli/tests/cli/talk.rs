@@ -64,7 +64,7 @@ fn a_chat_goes_on_from_turn_to_turn_and_from_process_to_process() {
     assert_eq!((first.code, &*first.stdout), (Some(1), "Hello.\n"), "{first:?}");
     assert!(first.stderr.starts_with("error: ") && first.stderr.contains("no such key"), "{first:?}");
     let second = chat("And now?\n/agents\n/nonsense\n");
-    // Nothing that a script says is lost without a word.
+    // An unknown command of a script is an error.
     let unknown = "error: unknown command /nonsense; /help lists the commands\n";
     assert_eq!((second.code, &*second.stdout, &*second.stderr), (Some(1), "Again.\n", unknown), "{second:?}");
     assert_eq!(said(server.requests().last().unwrap()), ["Hi", "Hello.", "Once more", "And now?"]);

@@ -17,6 +17,36 @@ fn check(status: u16, body: &str, expected: &str) {
     assert_eq!(format!("{code} {status}{retry}: {sentence}"), expected);
 }
 
+/// Data that a service can't read is known by each vendor's words; other refusals are not about it.
+#[test]
+fn data_that_a_service_can_t_read_is_recognised() {
+    let check = |status: u16, body: &str, expected: bool| {
+        let error = ServerError::of(status, body).refusal(&server(), StatusCode::from_u16(status).unwrap());
+        assert_eq!(error.is_about_data(), expected, "{body}");
+    };
+    let image =
+        "You uploaded an unsupported image. Please make sure your image has of one the following formats";
+    check(400, &format!(r#"{{"error":{{"message":"{image}","code":"invalid_image_format"}}}}"#), true);
+    check(
+        400,
+        r#"{"error":{"message":"Invalid content type. image_url is only supported by certain models."}}"#,
+        true,
+    );
+    check(404, r#"{"error":{"message":"No endpoints found that support image input","code":404}}"#, true);
+    let anthropic = |message: &str| {
+        format!(r#"{{"type":"error","error":{{"type":"invalid_request_error","message":"{message}"}}}}"#)
+    };
+    check(400, &anthropic("Could not process image"), true);
+    check(400, &anthropic("messages.0.content.1.image: image exceeds 5 MB maximum: 6 bytes > 5 bytes"), true);
+    check(400, &anthropic("max_tokens: Field required"), false);
+    let gemini =
+        r#"{"error":{"code":400,"message":"Unable to process input image.","status":"INVALID_ARGUMENT"}}"#;
+    check(400, gemini, true);
+    check(500, gemini, false);
+    // The image may be there the next time.
+    check(400, r#"{"error":{"message":"no","code":"failed_to_download_image"}}"#, false);
+}
+
 #[test]
 fn openai_and_those_who_follow_it() {
     check(

@@ -132,10 +132,21 @@ pub(super) fn open(path: &Path, max_bytes: Option<u64>) -> Result<Connection, Jo
     let verb = if path.exists() { "open" } else { "create" };
     create(path).map_err(JournalError::store(verb, path))?;
     let mut connection = open_again(path, None)?;
-    prepare(&mut connection, max_bytes).map_err(JournalError::store("open", path))?;
+    prepare(&mut connection, max_bytes).map_err(full).map_err(JournalError::store("open", path))?;
     check(&connection, path)?;
     complete(&mut connection).map_err(JournalError::store("write", path))?;
     Ok(connection)
+}
+
+/// Says what SQLite calls an I/O error with a number.
+fn full(error: rusqlite::Error) -> Box<dyn std::error::Error + Send + Sync> {
+    let code = error.sqlite_error().map(|error| error.extended_code);
+    match code {
+        Some(rusqlite::ffi::SQLITE_IOERR_SHMSIZE) => {
+            "there is no space for SQLite's files beside it; is the disk full?".into()
+        }
+        _ => error.into(),
+    }
 }
 
 /// Opens a file that this process only reads.
@@ -162,7 +173,7 @@ pub(super) fn open_to_read(path: &Path) -> Result<Connection, JournalError> {
 fn has_log(path: &Path) -> bool {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
-    std::fs::metadata(log).is_ok_and(|log| log.len() > 0)
+    std::fs::metadata(log).is_ok_and(|log| log.is_file() && log.len() > 0)
 }
 
 /// Returns the URI of a file that no process changes.

@@ -50,8 +50,7 @@ impl Reported {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Quota {
     per_minute: u64,
-    /// What was in the bucket at that time; below zero if calls used more than was estimated, but
-    /// not below what ten minutes add.
+    /// What was in the bucket at that time; below zero if calls took more than there was.
     level: f64,
     at: Instant,
 }
@@ -72,22 +71,15 @@ impl Quota {
         (self.level + filled * self.per_minute as f64).min(self.per_minute as f64)
     }
 
-    pub(super) fn take(&mut self, amount: f64, now: Instant) {
-        (self.level, self.at) = (self.level(now) - amount, now);
-    }
-
-    /// Forgets what would take more than ten minutes to fill; not before it is known what a call
-    /// has used, because its estimate is given back then.
-    pub(super) fn settle(&mut self) {
-        self.level = self.level.max(self.least());
-    }
-
-    fn least(&self) -> f64 {
-        -10.0 * self.per_minute as f64
+    /// Takes what a call needs, and gives back what it was thought to need. Each counts as what ten
+    /// minutes add at most: others wait no longer for one call.
+    pub(super) fn take(&mut self, amount: f64, given_back: f64, now: Instant) {
+        let most = 10.0 * self.per_minute as f64;
+        (self.level, self.at) = (self.level(now) - amount.min(most) + given_back.min(most), now);
     }
 
     pub(super) fn available_at(&self, need: u64, now: Instant) -> Instant {
-        let missing = (need.min(self.per_minute) as f64 - self.level(now).max(self.least())).max(0.0);
+        let missing = (need.min(self.per_minute) as f64 - self.level(now)).max(0.0);
         now + MINUTE.mul_f64(missing / self.per_minute.max(1) as f64)
     }
 }

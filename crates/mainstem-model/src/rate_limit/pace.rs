@@ -188,18 +188,23 @@ impl Pace {
             .map_or_else(|| Quota::full(per_minute, now), |quota| quota.with_rate(per_minute))
     }
 
-    /// Takes from the quotas; a negative amount gives back.
-    fn take(&mut self, now: Instant, amount: impl Fn(RateLimit) -> f64) {
+    /// Takes one cost from the quotas, and gives another back.
+    fn take(
+        &mut self,
+        now: Instant,
+        taken: impl Fn(RateLimit) -> u64,
+        given_back: impl Fn(RateLimit) -> u64,
+    ) {
         for (limit, per_minute) in self.policy.per_minute() {
             let mut quota = self.quota(limit, per_minute, now);
-            quota.take(amount(limit), now);
+            quota.take(taken(limit) as f64, given_back(limit) as f64, now);
             self.quotas.insert(limit, quota);
         }
     }
 
     /// Counts a call that is sent; returns its number.
     pub(super) fn send(&mut self, cost: Cost, now: Instant) -> u64 {
-        self.take(now, |limit| cost.of(limit) as f64);
+        self.take(now, |limit| cost.of(limit), |_| 0);
         (self.sent, self.calls) = (self.sent + 1, self.calls + 1);
         self.unanswered.push_back(Unanswered { call: self.sent, sent: now, cost });
         self.sent
@@ -226,7 +231,7 @@ impl Pace {
             (self.sent_before_refusal, self.refusals) = (self.sent, self.refusals.saturating_add(1));
         }
         self.forget(call);
-        self.take(now, |limit| -(cost.of(limit) as f64));
+        self.take(now, |_| 0, |limit| cost.of(limit));
         let least = PAUSE.saturating_mul(1 << self.refusals.clamp(1, 7) >> 1).min(MINUTE);
         let pause = wait.unwrap_or_default().max(least).min(LONGEST_RESET);
         self.paused_until = self.paused_until.max(Some(now + pause));
@@ -235,15 +240,15 @@ impl Pace {
 
     /// Notes that the service answered a call with an error: it used no tokens.
     pub(super) fn failed(&mut self, call: u64, cost: Cost, now: Instant) {
-        self.take(now, |limit| Cost::default().of(limit) as f64 - cost.of(limit) as f64);
         self.end(call, cost, None, now);
+        self.take(now, |limit| Cost::default().of(limit), |limit| cost.of(limit));
     }
 
     /// Notes that a call has ended, and what it used. If that is unknown, the estimate stays.
     pub(super) fn end(&mut self, call: u64, cost: Cost, usage: Option<Usage>, now: Instant) {
         self.forget(call);
         self.calls = self.calls.saturating_sub(1);
-        let Some(usage) = usage.filter(|usage| usage.total_tokens() > 0) else { return self.settle() };
+        let Some(usage) = usage.filter(|usage| usage.total_tokens() > 0) else { return };
         let output = usage.output_tokens.min(LARGEST_OUTPUT);
         self.typical_output = (self.typical_output * 7 + output) / 8;
         if usage.input_tokens > 0 {
@@ -251,15 +256,7 @@ impl Pace {
             self.uncached = (self.uncached * 7.0 + 1.0 - cached / usage.input_tokens as f64) / 8.0;
         }
         let used = Cost { input: usage.input_tokens, output: usage.output_tokens };
-        self.take(now, |limit| used.of(limit) as f64 - cost.of(limit) as f64);
-        self.settle();
-    }
-
-    /// The estimates of other calls are still to be corrected.
-    fn settle(&mut self) {
-        if self.calls == 0 {
-            self.quotas.values_mut().for_each(Quota::settle);
-        }
+        self.take(now, |limit| used.of(limit), |limit| cost.of(limit));
     }
 
     fn forget(&mut self, call: u64) {

@@ -15,6 +15,9 @@ use super::{
 };
 use crate::{AgentError, Answer, RunContext, agent::Parts, middleware::NextModel};
 
+/// How many messages lose their data one by one, each with a call of the model, before all do.
+const TRIES: usize = 4;
+
 /// The tokens of a prompt from which its bytes a token are remembered for later turns.
 const TYPICAL: u64 = 1_000;
 
@@ -62,8 +65,8 @@ impl<'a> Compactor<'a> {
             || size.messages >= self.last + SMALL && exceeds(most(window, &request.options))
     }
 
-    /// Returns `true` if a model call failed because its prompt is too long, and may be made again
-    /// once the conversation is compacted.
+    /// Returns `true` if a model call failed because its prompt is too long, or has data that the
+    /// model can't read, and may be made again once the conversation is shorter.
     pub(crate) fn is_refused(&self, error: &AgentError) -> bool {
         let compaction = &self.agent.compaction;
         if let Some(refusal) = overflow(error) {
@@ -73,19 +76,22 @@ impl<'a> Compactor<'a> {
     }
 
     /// Removes the older half of the data of a conversation whose request had too many bytes for
-    /// its service, or data that it can't read, for good; returns `false` if that was not the
-    /// error, or only the request that the turn works on has data.
+    /// its service, for good; returns `false` if that was not the error, or only the request that
+    /// the turn works on has data.
     pub(crate) fn remove_data(&self, messages: &[Arc<Message>], error: &AgentError) -> bool {
-        let why = match error.model_error() {
-            Some(error) if error.is_too_large() => "to save space",
-            Some(error) if error.is_about_data() => {
-                "because the model can't read some data of earlier messages"
-            }
-            _ => return false,
-        };
+        let is_too_large = overflow(error).is_some_and(ModelError::is_too_large);
         let said = self.cx.messages().len();
-        let lighter = plan::with_less_data(messages, &self.input, why);
+        let lighter = if is_too_large { plan::with_less_data(messages, &self.input) } else { None };
         lighter.map(|lighter| self.cx.replace_conversation(lighter, said)).is_some()
+    }
+
+    /// Returns a conversation without the data of its latest message that has some and is not of
+    /// the request that the turn works on, without that of the latest two, and so on, and without
+    /// that of all.
+    pub(crate) fn without_data(&self, messages: &[Arc<Message>]) -> Vec<Vec<Arc<Message>>> {
+        let all = plan::with_data(messages, &self.input);
+        let latest = (1..=all.len()).filter(|count| *count <= TRIES || *count == all.len());
+        latest.map(|count| plan::without_data(messages, &all[all.len() - count..])).collect()
     }
 
     fn window(&self) -> Option<u64> {
@@ -242,12 +248,12 @@ fn is_of_summary(error: &AgentError) -> bool {
     )
 }
 
-/// Returns the model's error if it is that a prompt is too long.
-/// Returns `true` if the model can't read data, whose removal helps.
+/// Returns `true` if the model can't read data of the conversation.
 pub(crate) fn is_about_data(error: &AgentError) -> bool {
     error.model_error().is_some_and(ModelError::is_about_data)
 }
 
+/// Returns the model's error if it is that a prompt is too long.
 fn overflow(error: &AgentError) -> Option<&ModelError> {
     error.model_error().filter(|error| error.kind() == ErrorKind::ContextOverflow)
 }

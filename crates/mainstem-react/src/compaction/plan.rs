@@ -101,11 +101,7 @@ fn shorten(result: &mut ToolResult, bytes: usize) {
 
 /// Returns the messages without the older half of their data, in bytes; `None` if only the messages
 /// of `input` have any, which keep it.
-pub(super) fn with_less_data(
-    messages: &[Arc<Message>],
-    input: &[Arc<Message>],
-    why: &str,
-) -> Option<Vec<Arc<Message>>> {
+pub(super) fn with_less_data(messages: &[Arc<Message>], input: &[Arc<Message>]) -> Option<Vec<Arc<Message>>> {
     let is_input = |message: &Arc<Message>| input.iter().any(|one| Arc::ptr_eq(one, message));
     let data = |message: &Arc<Message>| if is_input(message) { 0 } else { data_of(message) };
     let mut left: u64 = messages.iter().map(data).sum();
@@ -121,7 +117,7 @@ pub(super) fn with_less_data(
         }
         left -= bytes;
         let mut message = Message::clone(message);
-        blocks_mut(&mut message.content).for_each(|block| remove_data(block, why));
+        blocks_mut(&mut message.content).for_each(|block| remove_data(block, SPACE));
         Arc::new(message)
     };
     Some(messages.iter().map(less).collect())
@@ -132,11 +128,28 @@ fn data_of(message: &Message) -> u64 {
     let bytes = |block: &ContentBlock| match block {
         ContentBlock::Data { source: DataSource::Base64(digits), .. } => digits.len() as u64 / 4 * 3,
         ContentBlock::Data { source: DataSource::Stored(data), .. } => data.bytes,
-        // The service loads it.
-        ContentBlock::Data { .. } => 1,
         _ => 0,
     };
     blocks(&message.content).map(bytes).sum()
+}
+
+/// Returns the places of the messages with data, those of `input` aside.
+pub(super) fn with_data(messages: &[Arc<Message>], input: &[Arc<Message>]) -> Vec<usize> {
+    let is_input = |message: &Arc<Message>| input.iter().any(|one| Arc::ptr_eq(one, message));
+    let has_data =
+        |message: &Message| blocks(&message.content).any(|block| matches!(block, ContentBlock::Data { .. }));
+    let places = messages.iter().enumerate().filter(|(_, message)| has_data(message) && !is_input(message));
+    places.map(|(place, _)| place).collect()
+}
+
+/// Returns the messages without the data of those at these places, which the model can't read.
+pub(super) fn without_data(messages: &[Arc<Message>], places: &[usize]) -> Vec<Arc<Message>> {
+    let mut messages = messages.to_vec();
+    for place in places {
+        let content = &mut Arc::make_mut(&mut messages[*place]).content;
+        blocks_mut(content).for_each(|block| remove_data(block, "because this model could not read it"));
+    }
+    messages
 }
 
 /// Why data is removed from what is compacted.

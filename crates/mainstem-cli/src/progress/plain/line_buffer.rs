@@ -61,14 +61,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_is_divided_the_same_way_in_any_pieces() {
+    fn no_text_is_lost_in_any_pieces() {
         let text = format!("One.\n{}\nlast {}", "word ".repeat(60), "x".repeat(1_500));
-        let whole = LineBuffer::default().push(&text);
-        let mut buffer = LineBuffer::default();
-        let pieces: Vec<_> = text.split_inclusive(' ').flat_map(|piece| buffer.push(piece)).collect();
-        assert_eq!(whole[0], "One.\n");
-        assert_eq!(pieces.concat() + &buffer.end(), text);
-        assert!(whole.iter().all(|line| line.len() <= 10 * WIDTH), "{whole:?}");
+        for at in ["\n", " ", "x"] {
+            let mut buffer = LineBuffer::default();
+            let lines: Vec<_> = text.split_inclusive(at).flat_map(|piece| buffer.push(piece)).collect();
+            assert_eq!(lines.concat() + &buffer.end(), text, "{at}");
+            assert!(lines[0] == "One.\n" && lines.iter().all(|line| line.len() <= 10 * WIDTH), "{lines:?}");
+        }
     }
 
     /// Each line has its own text, and not the room of all that follows it.

@@ -52,6 +52,8 @@ const PAGES: [Page; 12] = [
         name: "nodes.md",
         before: "echo secret-of-some-length > tokens; echo password > password",
         words: &[
+            // As the page says further down.
+            ("agents\nmainstem serve", "agents\npsql -q -f $HERE/sql postgres://owner@db.example/agents\nmainstem serve"),
             ("/run/secrets/postgres", "$HERE/password"),
             ("db.example/agents", "$DATABASE/agents"),
             ("other.example/agents", "$DATABASE/other"),
@@ -78,7 +80,7 @@ const PAGES: [Page; 12] = [
             mainstem run --session my-session --server http://127.0.0.1:$PORT Hello",
         words: &[("7878", "$PORT")],
     },
-    Page { name: "sessions.md", before: "", words: &[("--resume  ", "--resume && exit 1 ")] },
+    Page { name: "sessions.md", before: "", words: &[("mainstem run --session review --resume  ", "fails_with 2 mainstem run --session review --resume  ")] },
     // `tests/it` compiles such a test.
     Page { name: "testing.md", before: "mkdir tests", words: &[("cargo ", ": cargo ")] },
 ];
@@ -92,6 +94,11 @@ touch $HERE/pids
 repository() {
   git init -q -b main "$1"
   git -C "$1" -c user.name=a -c user.email=a@b commit -q --allow-empty -m "Begin"
+}
+fails_with() {
+  local code=0
+  "${@:2}" || code=$?
+  test "$code" = "$1"
 }
 mainstem() {
   case "${1-}" in
@@ -117,17 +124,21 @@ fn commands_of_the_book_run() {
     // A package has no book.
     let Ok(pages) = fs::read_dir(root().join("docs/book/src")) else { return };
     let database = Postgres::start();
-    database.sql("CREATE ROLE fleet LOGIN");
+    database.sql("CREATE ROLE owner LOGIN; CREATE ROLE fleet LOGIN");
     for name in ["agents", "other"] {
-        database.sql(&format!("CREATE DATABASE {name} OWNER fleet"));
+        database.sql(&format!("CREATE DATABASE {name} OWNER owner"));
     }
     for path in pages.map(|page| page.unwrap().path()).filter(|path| path.is_file()) {
         let name = path.file_name().unwrap().to_str().unwrap();
-        let commands = commands(&fs::read_to_string(&path).unwrap());
+        let text = fs::read_to_string(&path).unwrap();
         let page = PAGES.iter().find(|page| page.name == name);
-        assert_eq!(page.is_some(), !commands.is_empty(), "{name} is not in the list, or has no commands");
+        assert_eq!(
+            page.is_some(),
+            !commands(&text).is_empty(),
+            "{name} is not in the list, or has no commands"
+        );
         if let Some(page) = page {
-            run(page, &commands, false, &database);
+            run(page, &text, false, &database);
         }
     }
 }
@@ -139,9 +150,9 @@ fn the_first_page_is_all_that_one_needs() {
     if env::var_os("RUN_SLOW_TESTS").is_none() {
         return;
     }
-    let commands = commands(&fs::read_to_string(root().join("docs/book/src/getting-started.md")).unwrap());
+    let text = fs::read_to_string(root().join("docs/book/src/getting-started.md")).unwrap();
     let page = PAGES.iter().find(|page| page.name == "getting-started.md").unwrap();
-    run(&Page { words: &[], ..*page }, &commands, true, &Postgres::start());
+    run(&Page { words: &[], ..*page }, &text, true, &Postgres::start());
 }
 
 fn root() -> PathBuf {
@@ -150,14 +161,23 @@ fn root() -> PathBuf {
 
 /// Returns the commands of each block.
 fn commands(page: &str) -> Vec<String> {
-    let fences = page.split("\n```").collect::<Vec<_>>();
-    let blocks = fences.iter().skip(1).step_by(2).filter_map(|block| block.split_once('\n'));
-    let commands = blocks.filter_map(|(language, block)| match language {
+    let commands = fenced(page).filter_map(|(language, block)| match language {
         "sh" => Some(block.to_owned()),
         "console" => Some(typed(block)),
         _ => None,
     });
     commands.collect()
+}
+
+/// Returns the blocks of a language.
+fn blocks(page: &str, language: &str) -> Vec<String> {
+    let blocks = fenced(page).filter(|(of, _)| *of == language);
+    blocks.map(|(_, block)| block.to_owned()).collect()
+}
+
+/// Returns the blocks of a page, each with its language.
+fn fenced(page: &str) -> impl Iterator<Item = (&str, &str)> {
+    page.split("\n```").skip(1).step_by(2).filter_map(|block| block.split_once('\n'))
 }
 
 /// Returns the commands of a block that shows what they print.
@@ -166,7 +186,7 @@ fn typed(block: &str) -> String {
     let typed = lines.iter().zip(lines.iter().skip(1).chain([&""])).filter_map(|(line, next)| {
         let command = line.strip_prefix("$ ")?;
         Some(match next.strip_prefix("? ") {
-            Some(code) => format!("({NO_MODEL}; {command}) || test $? = {code}"),
+            Some(code) => format!("({NO_MODEL}; fails_with {code} {command})"),
             None => command.to_owned(),
         })
     });
@@ -174,17 +194,21 @@ fn typed(block: &str) -> String {
 }
 
 #[expect(clippy::print_stderr, reason = "the times of the first page are read")]
-fn run(page: &Page, commands: &[String], is_literal: bool, database: &Postgres) {
+fn run(page: &Page, text: &str, is_literal: bool, database: &Postgres) {
+    let (commands, sql) = (commands(text), blocks(text, "sql").concat());
     let model = Server::start(|_| vec![Step::Text(r#"{ "merge": true, "faults": [] }"#)]);
     let folder = tempfile::tempdir().unwrap();
     let here = folder.path();
     copy(&root().join("docs/examples"), &here.join("docs/examples"));
     let mut script = format!("{PRELUDE}\n{}\n", page.before);
-    for block in commands {
+    for block in &commands {
         let block = page.words.iter().fold(block.clone(), |block, (word, with)| block.replace(word, with));
+        // Bash goes on after a command before `&&` that fails.
+        let block = block.replace(" && cd ", "\ncd ");
         script += &format!("(\n{block}\n)\necho \"-- $SECONDS s\"\n");
     }
     fs::write(here.join("script"), &script).unwrap();
+    fs::write(here.join("sql"), sql).unwrap();
     let programs = match is_literal {
         true => here.join("installed/bin"),
         false => Path::new(env!("CARGO_BIN_EXE_mainstem")).parent().unwrap().to_owned(),

@@ -166,13 +166,13 @@ fn the_policy_holds_calls_back() {
     check_with(&policy, &[(0, Send(5)), (0, Fail)], 0, "go");
     check_with(&policy, &[(0, Send(5)), (0, End(None))], 0, "Tokens Some(12.0)");
     check_with(&policy, &[(0, Send(1)), (0, End(Some(Usage::new(600, 0))))], 0, "Tokens Some(12.0)");
-    check_with(&policy, &[(0, Send(1)), (0, End(Some(Usage::new(u64::MAX, 0))))], 0, "Tokens Some(612.0)");
+    check_with(&policy, &[(0, Send(1)), (0, End(Some(Usage::new(u64::MAX, 0))))], 0, "Tokens Some(552.0)");
     let policy = RatePolicy { tokens_per_minute: Some(60), ..RatePolicy::default() };
     check_with(&policy, &[(0, Send(1))], 0, "Tokens Some(120.0)");
-    // An estimate far above the limit is given back whole, and no more.
+    // An estimate far above the limit counts as ten minutes, and that is given back.
     let policy = RatePolicy { tokens_per_minute: Some(10), ..RatePolicy::default() };
     check_with(&policy, &[(0, Send(1)), (0, End(Some(Usage::new(10, 1))))], 0, "Tokens Some(66.0)");
-    check_with(&policy, &[(0, Send(1)), (0, End(None))], 0, "Tokens Some(660.0)");
+    check_with(&policy, &[(0, Send(1)), (0, End(None))], 0, "Tokens Some(600.0)");
     let policy = RatePolicy { requests_per_minute: Some(0), ..RatePolicy::default() };
     check_with(&policy, &[], 0, "go");
     let policy = RatePolicy { calls: Some(2), ..RatePolicy::default() };
