@@ -1,4 +1,4 @@
-//! Data that a vendor can't read: its turn fails, and the conversation goes on without it.
+//! Data that a vendor can't read: its turn fails, and further requests are without it.
 
 use futures_util::StreamExt;
 use mainstem::{
@@ -19,10 +19,11 @@ async fn end(run: Run) -> String {
     events.last().unwrap().to_string()
 }
 
-/// The second answer calls a tool first: what follows a removal is a valid conversation.
+/// The second turn calls a tool first.
 fn script() -> ScriptedModel {
     let call = Turn::new().call("agent_list", json!({}));
-    ScriptedModel::new().agent("main", [Turn::new().text("Yes."), call, Turn::new().text("No.")])
+    ScriptedModel::new()
+        .agent("main", [Turn::new().text("Yes."), call, Turn::new().text("No."), Turn::new().text("No.")])
 }
 
 fn data(media_type: &str) -> Message {
@@ -32,7 +33,7 @@ fn data(media_type: &str) -> Message {
 }
 
 #[tokio::test]
-async fn data_without_a_form_is_removed_once_it_is_of_an_earlier_turn() {
+async fn data_without_a_form_is_left_out_once_it_is_of_an_earlier_turn() {
     for name in ["openai", "responses", "anthropic", "ollama"] {
         let server = ModelServer::start(script()).await.unwrap();
         let row = provider(name).unwrap();
@@ -52,7 +53,11 @@ async fn data_without_a_form_is_removed_once_it_is_of_an_earlier_turn() {
         let second = end(session.run("Can you hear it?").unwrap()).await;
         assert!(second.contains("success"), "{name}: {second}");
         let request = server.requests()[1].to_string();
-        let removed = "[audio/flac was removed because this model could not read it]";
+        let removed = "[audio/flac was removed because this model can't read it]";
         assert!(request.contains(removed) && request.contains("Zm9v"), "{name}: {request}");
+        // The answer is not lost, and the next turn goes on the same way.
+        assert_eq!(session.history().last().unwrap().text(), "No.", "{name}");
+        let third = end(session.run("And now?").unwrap()).await;
+        assert!(third.contains("success"), "{name}: {third}");
     }
 }

@@ -17,7 +17,7 @@ use mainstem_model::{Model, ModelError, ModelOptions};
 use mainstem_policy::ContextWindows;
 
 pub(crate) use self::{
-    compactor::{Compactor, is_about_data},
+    compactor::Compactor,
     estimate::{Cause, Size},
 };
 
@@ -33,7 +33,8 @@ pub(crate) use self::{
 /// prompt as too long; such a prompt is compacted and sent once more. Of a model whose window is
 /// unknown, only a refused prompt is compacted. If a service refuses the bytes of a request, the
 /// older half of the data (images, documents, audio) leaves the conversation, as often as needed;
-/// that of the request in progress stays.
+/// that of the request in progress stays. Data of earlier messages that the model can't read is
+/// left out of its requests, and stays in the conversation.
 #[derive(Clone)]
 pub struct Compaction {
     is_on: bool,

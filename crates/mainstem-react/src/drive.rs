@@ -22,7 +22,7 @@ use crate::{
     ask::recorded,
     batch,
     bracket::Bracket,
-    compaction::{Cause, Compactor, Size, is_about_data},
+    compaction::{Cause, Compactor, Size},
     error::panic_message,
     middleware::NextModel,
     repetition::{Repetition, Verdict},
@@ -208,9 +208,6 @@ impl<'a> Work<'a> {
         }
         let (request, size) = self.fitting_request().await?;
         let answer = match self.next().run(self.cx, request).await {
-            Err(error) if self.compactor.is_refused(&error) && is_about_data(&error) => {
-                self.ask_without_data(error).await?
-            }
             Err(error) if self.compactor.is_refused(&error) => self.ask_with_less(error).await?,
             answer => {
                 let answer = answer?;
@@ -223,38 +220,30 @@ impl<'a> Work<'a> {
         Ok(answer)
     }
 
-    /// Calls the model without data of earlier messages, which it can't read. They lose it for good
-    /// once that has helped.
-    async fn ask_without_data(&self, refusal: AgentError) -> Result<Answer, AgentError> {
-        let (request, said) = (self.request(), self.cx.messages().len());
-        let mut error = refusal;
-        for messages in self.compactor.without_data(&request.messages) {
-            let lighter = ModelRequest { messages: messages.clone(), ..request.clone() };
-            match self.next().run(self.cx, lighter).await {
-                Err(again) if is_about_data(&again) => error = again,
-                Err(other) => return Err(other),
-                Ok(answer) => {
-                    self.cx.replace_conversation(messages, said);
-                    return Ok(answer);
-                }
-            }
-        }
-        Err(error)
-    }
-
-    /// Calls the model with less, after its service has refused the prompt as too long.
+    /// Calls the model with less, after its service has refused the prompt as too long, or can't
+    /// read data of it.
     async fn ask_with_less(&mut self, refusal: AgentError) -> Result<Answer, AgentError> {
-        let mut error = refusal;
-        while self.compactor.remove_data(&self.request().messages, &error) {
+        let (mut error, mut is_compacted) = (refusal, false);
+        loop {
+            let is_less = self.compactor.leave_out_data(&self.conversation(), &error)
+                || self.compactor.remove_data(&self.request().messages, &error);
+            if !is_less {
+                // Once is enough, and it does not help if the data of the request can't be read.
+                let may_help = !is_compacted && self.compactor.is_overflow(&error);
+                if !may_help || !self.compactor.compact(&self.request(), Cause::Refused).await? {
+                    return Err(error);
+                }
+                is_compacted = true;
+            }
             match self.next().run(self.cx, self.request()).await {
                 Err(again) if self.compactor.is_refused(&again) => error = again,
                 answer => return answer,
             }
         }
-        if !self.compactor.compact(&self.request(), Cause::Refused).await? {
-            return Err(error);
-        }
-        self.next().run(self.cx, self.request()).await
+    }
+
+    fn conversation(&self) -> Vec<Arc<Message>> {
+        self.cx.conversation(&self.history)
     }
 
     fn next(&self) -> NextModel<'_> {
@@ -281,7 +270,7 @@ impl<'a> Work<'a> {
     fn request(&self) -> ModelRequest {
         let agent = self.agent.parts();
         let last = self.progress.summed_up;
-        let messages = self.cx.conversation(&self.history);
+        let messages = self.compactor.readable(self.conversation());
         ModelRequest {
             agent: agent.id.clone(),
             agent_key: self.cx.key(),

@@ -14,12 +14,15 @@ pub(super) async fn cut_reply(session: &dyn AnySession) -> Option<String> {
     let mut said = String::new();
     for run in session.runs().await.ok()?.iter().rev() {
         match ending(session, run).await? {
-            Ending::Cut(part) => said.insert_str(0, &part),
-            Ending::Compacted => continue,
+            // It goes on behind the run before if it is that one's turn, from its first answer.
+            Ending::Cut { part, is_first } => {
+                said.insert_str(0, &part);
+                if !is_first || run.resumes.is_none() {
+                    break;
+                }
+            }
+            Ending::Nothing => {}
             Ending::Other => break,
-        }
-        if run.resumes.is_none() {
-            break;
         }
     }
     Some(said).filter(|said| !said.is_empty())
@@ -27,35 +30,68 @@ pub(super) async fn cut_reply(session: &dyn AnySession) -> Option<String> {
 
 /// How a run ended.
 enum Ending {
-    /// In an answer, of which this is the part.
-    Cut(String),
-    /// It has compacted the conversation.
-    Compacted,
+    /// In an answer of the root, of which this is the part.
+    Cut {
+        part: String,
+        is_first: bool,
+    },
+    /// Before an answer, or it has compacted the conversation.
+    Nothing,
     Other,
 }
 
 async fn ending(session: &dyn AnySession, run: &RunView) -> Option<Ending> {
     let query = EventQuery { depth: Some(0), ..EventQuery::stored() };
     let mut events = session.events(query.with_run(&run.id));
-    let (mut turn, mut is_cut) = (None::<Transcript>, false);
+    let (mut turn, mut is_cut, mut answers) = (None::<Transcript>, false, Answers::default());
     while let Some(event) = events.try_next().await.ok()? {
         match (&event.kind, event.reply_id()) {
             (EventKind::AgentStart { settings: Some(settings), .. }, _) if settings.compacts => {
-                return Some(Ending::Compacted);
+                return Some(Ending::Nothing);
             }
             (EventKind::AgentStart { .. }, Some(reply)) => turn = Some(Transcript::new(reply.clone())),
-            (EventKind::ModelCallEnd { stop_reason, .. }, _) => {
-                is_cut = matches!(stop_reason, StopReason::Error | StopReason::Cancelled);
-            }
             (EventKind::AgentResult { .. }, _) => return Some(Ending::Other),
             _ => {}
         }
+        answers.event(&event.kind);
+        if let EventKind::ModelCallEnd { stop_reason, .. } = &event.kind {
+            is_cut = matches!(stop_reason, StopReason::Error | StopReason::Cancelled);
+        }
         turn.iter_mut().for_each(|turn| turn.apply(&event.kind));
     }
-    let turn = turn.filter(|_| is_cut);
-    let last = turn.as_ref().and_then(|turn| turn.messages().last());
-    let last = last.filter(|last| last.role == Role::Assistant && !last.content.iter().any(is_call));
-    Some(last.map_or(Ending::Other, |last| Ending::Cut(last.text())))
+    let messages = turn.as_ref().map(Transcript::messages).unwrap_or_default();
+    let Some(last) = messages.iter().rfind(|message| message.role != Role::User) else {
+        return Some(Ending::Nothing);
+    };
+    let is_text = last.role == Role::Assistant && !last.content.iter().any(is_call);
+    let is_last = messages.last().is_some_and(|message| message.role != Role::User);
+    Some(match is_cut && is_text && is_last {
+        true => Ending::Cut { part: last.text(), is_first: answers.count == 0 },
+        false => Ending::Other,
+    })
+}
+
+/// Counts the complete answers of an agent; a call of its model can also be for a summary, or fail.
+#[derive(Debug, Default)]
+pub(super) struct Answers {
+    pub(super) count: usize,
+    is_for_answer: bool,
+}
+
+impl Answers {
+    /// Applies an event of the agent. Returns why an answer has ended, if one has.
+    pub(super) fn event<'a>(&mut self, kind: &'a EventKind) -> Option<&'a StopReason> {
+        match kind {
+            EventKind::ModelCallStart { purpose, .. } => self.is_for_answer = purpose.is_none(),
+            EventKind::ModelCallEnd { stop_reason, .. } if self.is_for_answer => {
+                let is_complete = !matches!(stop_reason, StopReason::Error | StopReason::Cancelled);
+                self.count += usize::from(is_complete);
+                return Some(stop_reason).filter(|_| is_complete);
+            }
+            _ => {}
+        }
+        None
+    }
 }
 
 fn is_call(block: &ContentBlock) -> bool {

@@ -12,6 +12,7 @@ use mainstem::{
 };
 use mainstem_event::{AgentEvent, Diagnostics, EventKind, FleetState, Outcome};
 
+use super::cut::Answers;
 use crate::args;
 
 /// Texts by agent.
@@ -29,8 +30,8 @@ pub(super) struct Recorder {
     pub(super) replies: Texts,
     /// Why the last answer of the root ended.
     pub(super) stop: Option<StopReason>,
-    /// How many answers the root has given.
-    answers: usize,
+    /// Those of the root.
+    answers: Answers,
     /// The latest turn of each agent that has no reply yet, for `--output json`.
     unreplied: Option<HashMap<Option<AgentKey>, Transcript>>,
     /// The figures of `--diagnostics`, if requested.
@@ -73,11 +74,10 @@ impl Recorder {
         if let EventKind::AgentResult { result } = &event.kind {
             self.replies.insert(event.agent_key().cloned(), result.text());
         }
-        if let EventKind::ModelCallEnd { stop_reason, .. } = &event.kind
-            && event.is_root()
+        if event.is_root()
+            && let Some(reason) = self.answers.event(&event.kind)
         {
-            self.stop = Some(stop_reason.clone());
-            self.answers += 1;
+            self.stop = Some(reason.clone());
         }
         self.update_unreplied(event);
         if let Some(record) = &mut self.record
@@ -89,7 +89,7 @@ impl Recorder {
 
     /// Puts what was said before a cut in front of the root's reply, if that goes on behind it.
     pub(super) fn put_before(&mut self, cut: &str) {
-        let root = self.replies.get_mut(&None).filter(|_| self.answers == 1);
+        let root = self.replies.get_mut(&None).filter(|_| self.answers.count == 1);
         root.into_iter().for_each(|reply| reply.insert_str(0, cut));
     }
 

@@ -151,6 +151,9 @@ fn full(error: rusqlite::Error) -> Box<dyn std::error::Error + Send + Sync> {
 
 /// Opens a file that this process only reads.
 pub(super) fn open_to_read(path: &Path) -> Result<Connection, JournalError> {
+    // SQLite's files are beside the one that a link leads to.
+    let resolved = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let path = &*resolved;
     let open = || {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         // If SQLite's log is absent, no process is writing the file. SQLite would create the log,

@@ -15,8 +15,9 @@ use super::{
 };
 use crate::{AgentError, Answer, RunContext, agent::Parts, middleware::NextModel};
 
-/// How many messages lose their data one by one, each with a call of the model, before all do.
-const TRIES: usize = 4;
+/// How many messages are left without their data one by one, each with a call of the model, before
+/// all are.
+const TRIES: usize = 2;
 
 /// The tokens of a prompt from which its bytes a token are remembered for later turns.
 const TYPICAL: u64 = 1_000;
@@ -30,6 +31,8 @@ pub(crate) struct Compactor<'a> {
     cx: &'a RunContext,
     /// The request that the turn works on.
     input: Vec<Arc<Message>>,
+    /// Messages with data that the model can't read.
+    unreadable: Vec<Arc<Message>>,
     estimate: Estimate,
     /// A summary has failed: only a refused prompt is worth another.
     has_failed: bool,
@@ -51,7 +54,8 @@ impl<'a> Compactor<'a> {
         // A person who asks for a compaction has the answer to the last request.
         let is_asked = cx.purpose() == Some(CallPurpose::Compaction);
         let input = if is_asked { input } else { plan::with_request(history, input) };
-        Self { agent, cx, input, estimate: Estimate::new(token), has_failed: false, least: 0, last: 0 }
+        let (estimate, unreadable) = (Estimate::new(token), Vec::new());
+        Self { agent, cx, input, unreadable, estimate, has_failed: false, least: 0, last: 0 }
     }
 
     /// Returns `true` if a prompt of this size exceeds the threshold, or has grown to where it
@@ -75,6 +79,11 @@ impl<'a> Compactor<'a> {
         compaction.is_on && (overflow(error).is_some() || is_about_data(error))
     }
 
+    /// Returns `true` if a prompt is too long.
+    pub(crate) fn is_overflow(&self, error: &AgentError) -> bool {
+        overflow(error).is_some()
+    }
+
     /// Removes the older half of the data of a conversation whose request had too many bytes for
     /// its service, for good; returns `false` if that was not the error, or only the request that
     /// the turn works on has data.
@@ -85,13 +94,24 @@ impl<'a> Compactor<'a> {
         lighter.map(|lighter| self.cx.replace_conversation(lighter, said)).is_some()
     }
 
-    /// Returns a conversation without the data of its latest message that has some and is not of
-    /// the request that the turn works on, without that of the latest two, and so on, and without
-    /// that of all.
-    pub(crate) fn without_data(&self, messages: &[Arc<Message>]) -> Vec<Vec<Arc<Message>>> {
-        let all = plan::with_data(messages, &self.input);
-        let latest = (1..=all.len()).filter(|count| *count <= TRIES || *count == all.len());
-        latest.map(|count| plan::without_data(messages, &all[all.len() - count..])).collect()
+    /// Returns the messages with notes in place of data that the model can't read.
+    pub(crate) fn readable(&self, messages: Vec<Arc<Message>>) -> Vec<Arc<Message>> {
+        if self.unreadable.is_empty() { messages } else { plan::without_data(messages, &self.unreadable) }
+    }
+
+    /// Leaves the data of a further message out of this invocation's requests: that of the latest
+    /// ones first, then that of all. The conversation keeps it. Returns `false` if the error was
+    /// not about data, or only the request that the turn works on has some.
+    pub(crate) fn leave_out_data(&mut self, messages: &[Arc<Message>], error: &AgentError) -> bool {
+        if !is_about_data(error) {
+            return false;
+        }
+        let mut left = plan::with_data(messages, &self.input);
+        left.retain(|message| !self.unreadable.iter().any(|one| Arc::ptr_eq(one, message)));
+        let count = if self.unreadable.len() < TRIES { 1 } else { left.len() };
+        let is_empty = left.is_empty();
+        self.unreadable.extend(left.into_iter().rev().take(count));
+        !is_empty
     }
 
     fn window(&self) -> Option<u64> {
@@ -249,7 +269,7 @@ fn is_of_summary(error: &AgentError) -> bool {
 }
 
 /// Returns `true` if the model can't read data of the conversation.
-pub(crate) fn is_about_data(error: &AgentError) -> bool {
+fn is_about_data(error: &AgentError) -> bool {
     error.model_error().is_some_and(ModelError::is_about_data)
 }
 

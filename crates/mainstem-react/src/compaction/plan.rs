@@ -102,8 +102,7 @@ fn shorten(result: &mut ToolResult, bytes: usize) {
 /// Returns the messages without the older half of their data, in bytes; `None` if only the messages
 /// of `input` have any, which keep it.
 pub(super) fn with_less_data(messages: &[Arc<Message>], input: &[Arc<Message>]) -> Option<Vec<Arc<Message>>> {
-    let is_input = |message: &Arc<Message>| input.iter().any(|one| Arc::ptr_eq(one, message));
-    let data = |message: &Arc<Message>| if is_input(message) { 0 } else { data_of(message) };
+    let data = |message: &Arc<Message>| if is_one_of(message, input) { 0 } else { data_of(message) };
     let mut left: u64 = messages.iter().map(data).sum();
     if left == 0 {
         return None;
@@ -133,23 +132,28 @@ fn data_of(message: &Message) -> u64 {
     blocks(&message.content).map(bytes).sum()
 }
 
-/// Returns the places of the messages with data, those of `input` aside.
-pub(super) fn with_data(messages: &[Arc<Message>], input: &[Arc<Message>]) -> Vec<usize> {
-    let is_input = |message: &Arc<Message>| input.iter().any(|one| Arc::ptr_eq(one, message));
+/// Returns the messages with data, those of `input` aside.
+pub(super) fn with_data(messages: &[Arc<Message>], input: &[Arc<Message>]) -> Vec<Arc<Message>> {
     let has_data =
         |message: &Message| blocks(&message.content).any(|block| matches!(block, ContentBlock::Data { .. }));
-    let places = messages.iter().enumerate().filter(|(_, message)| has_data(message) && !is_input(message));
-    places.map(|(place, _)| place).collect()
+    let messages = messages.iter().filter(|message| has_data(message) && !is_one_of(message, input));
+    messages.cloned().collect()
 }
 
-/// Returns the messages without the data of those at these places, which the model can't read.
-pub(super) fn without_data(messages: &[Arc<Message>], places: &[usize]) -> Vec<Arc<Message>> {
-    let mut messages = messages.to_vec();
-    for place in places {
-        let content = &mut Arc::make_mut(&mut messages[*place]).content;
-        blocks_mut(content).for_each(|block| remove_data(block, "because this model could not read it"));
-    }
-    messages
+/// Returns the messages with notes in place of the data of these, which the model can't read.
+pub(super) fn without_data(messages: Vec<Arc<Message>>, of: &[Arc<Message>]) -> Vec<Arc<Message>> {
+    let readable = |mut message: Arc<Message>| {
+        if is_one_of(&message, of) {
+            let content = &mut Arc::make_mut(&mut message).content;
+            blocks_mut(content).for_each(|block| remove_data(block, "because this model can't read it"));
+        }
+        message
+    };
+    messages.into_iter().map(readable).collect()
+}
+
+fn is_one_of(message: &Arc<Message>, messages: &[Arc<Message>]) -> bool {
+    messages.iter().any(|one| Arc::ptr_eq(one, message))
 }
 
 /// Why data is removed from what is compacted.
