@@ -21,7 +21,9 @@ pub(super) async fn cut_reply(session: &dyn AnySession) -> Option<String> {
                     break;
                 }
             }
-            Ending::Nothing => {}
+            // The turn of another prompt, which failed before its first word.
+            Ending::Nothing if run.resumes.is_none() => break,
+            Ending::Nothing | Ending::NoTurn => {}
             Ending::Other => break,
         }
     }
@@ -35,8 +37,10 @@ enum Ending {
         part: String,
         is_first: bool,
     },
-    /// Before an answer, or it has compacted the conversation.
+    /// Before an answer.
     Nothing,
+    /// It never began, or has compacted the conversation.
+    NoTurn,
     Other,
 }
 
@@ -47,7 +51,7 @@ async fn ending(session: &dyn AnySession, run: &RunView) -> Option<Ending> {
     while let Some(event) = events.try_next().await.ok()? {
         match (&event.kind, event.reply_id()) {
             (EventKind::AgentStart { settings: Some(settings), .. }, _) if settings.compacts => {
-                return Some(Ending::Nothing);
+                return Some(Ending::NoTurn);
             }
             (EventKind::AgentStart { .. }, Some(reply)) => turn = Some(Transcript::new(reply.clone())),
             (EventKind::AgentResult { .. }, _) => return Some(Ending::Other),
@@ -59,7 +63,8 @@ async fn ending(session: &dyn AnySession, run: &RunView) -> Option<Ending> {
         }
         turn.iter_mut().for_each(|turn| turn.apply(&event.kind));
     }
-    let messages = turn.as_ref().map(Transcript::messages).unwrap_or_default();
+    let Some(turn) = turn else { return Some(Ending::NoTurn) };
+    let messages = turn.messages();
     let Some(last) = messages.iter().rfind(|message| message.role != Role::User) else {
         return Some(Ending::Nothing);
     };

@@ -323,14 +323,29 @@ fn a_resumed_answer_is_whole() {
     let calls = AtomicUsize::new(0);
     let server = Server::start(move |_| match calls.fetch_add(1, Ordering::SeqCst) {
         0 => vec![Step::Text("The first half, "), Step::Garbage],
-        _ => vec![Step::Text("and the rest.")],
+        // A resume that fails at once, and one that is cut again.
+        1 => vec![Step::Refuse("401 Unauthorized", "", "{}".to_owned())],
+        2 => vec![Step::Text("the second, "), Step::Garbage],
+        3 => vec![Step::Text("and the rest.")],
+        4 => vec![Step::Text("Cut "), Step::Garbage],
+        5 => vec![Step::Refuse("401 Unauthorized", "", "{}".to_owned())],
+        _ => vec![Step::Text("Another answer.")],
     });
     let dir = tempfile::tempdir().unwrap();
     let journal = dir.path().join("journal.db");
     let cut = run(&server, &journal, "Tell me.").arg("--on-cut").arg("fail").run();
     assert_eq!((cut.code, &*cut.stdout), (Some(1), ""), "{cut:?}");
-    let next = run(&server, &journal, "--resume").run();
-    assert_eq!((next.code, &*next.stdout), (Some(0), "The first half, and the rest.\n"), "{next:?}");
+    let resume = || run(&server, &journal, "--resume").arg("--on-cut").arg("fail").run();
+    assert!(resume().code != Some(0) && resume().code != Some(0));
+    let next = resume();
+    let whole = "The first half, the second, and the rest.\n";
+    assert_eq!((next.code, &*next.stdout), (Some(0), whole), "{next:?}");
+    // The turn of another prompt has nothing to do with what was cut before it.
+    for prompt in ["One more.", "Something else."] {
+        assert!(run(&server, &journal, prompt).arg("--on-cut").arg("fail").run().code != Some(0));
+    }
+    let other = resume();
+    assert_eq!((other.code, &*other.stdout), (Some(0), "Another answer.\n"), "{other:?}");
 }
 
 #[test]
