@@ -33,14 +33,12 @@ pub(super) async fn cut_reply(session: &dyn AnySession) -> Option<String> {
 /// How a run ended.
 enum Ending {
     /// In an answer of the root, of which this is the part.
-    Cut {
-        part: String,
-        is_first: bool,
-    },
+    Cut { part: String, is_first: bool },
     /// Before an answer.
     Nothing,
     /// It never began, or has compacted the conversation.
     NoTurn,
+    /// With its answer, or after a call of a tool.
     Other,
 }
 

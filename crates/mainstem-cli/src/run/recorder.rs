@@ -30,8 +30,7 @@ pub(super) struct Recorder {
     pub(super) replies: Texts,
     /// Why the last answer of the root ended.
     pub(super) stop: Option<StopReason>,
-    /// Those of the root.
-    answers: Answers,
+    root_answers: Answers,
     /// The latest turn of each agent that has no reply yet, for `--output json`.
     unreplied: Option<HashMap<Option<AgentKey>, Transcript>>,
     /// The figures of `--diagnostics`, if requested.
@@ -75,7 +74,7 @@ impl Recorder {
             self.replies.insert(event.agent_key().cloned(), result.text());
         }
         if event.is_root()
-            && let Some(reason) = self.answers.event(&event.kind)
+            && let Some(reason) = self.root_answers.event(&event.kind)
         {
             self.stop = Some(reason.clone());
         }
@@ -89,7 +88,7 @@ impl Recorder {
 
     /// Puts what was said before a cut in front of the root's reply, if that goes on behind it.
     pub(super) fn put_before(&mut self, cut: &str) {
-        let root = self.replies.get_mut(&None).filter(|_| self.answers.count == 1);
+        let root = self.replies.get_mut(&None).filter(|_| self.root_answers.count == 1);
         root.into_iter().for_each(|reply| reply.insert_str(0, cut));
     }
 
