@@ -278,7 +278,8 @@ impl Dialog<'_> {
         let mut attachments = self.attachments.clone();
         let (files, missing) = mentioned(input);
         for name in missing {
-            self.say(&format!("there is no file {name:?}, so @{name} stays a word"));
+            let warning = format!("warning: no file is named {name:?}, so @{name} stays a word");
+            progress::say(&warning, self.terminal);
         }
         for path in files {
             attachments.add(&path).with_context(|| format!("@{}", path.display()))?;

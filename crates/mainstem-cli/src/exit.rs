@@ -70,6 +70,15 @@ impl From<Exit> for ExitCode {
 pub(crate) struct Fault {
     pub(crate) exit: Exit,
     pub(crate) error: anyhow::Error,
+    /// What to do next, in a line below the error.
+    pub(crate) hint: Option<String>,
+}
+
+impl Fault {
+    /// Creates a fault without a hint.
+    pub(crate) fn new(exit: Exit, error: impl Into<anyhow::Error>) -> Self {
+        Self { exit, error: error.into(), hint: None }
+    }
 }
 
 /// Returns an error with its causes, without those that the message before them ends with.
@@ -92,7 +101,7 @@ pub(crate) trait OrExit<T> {
 
 impl<T, E: Into<anyhow::Error>> OrExit<T> for Result<T, E> {
     fn or_exit(self, exit: Exit) -> Result<T, Fault> {
-        self.map_err(|error| Fault { exit, error: error.into() })
+        self.map_err(|error| Fault::new(exit, error))
     }
 }
 
@@ -128,7 +137,7 @@ pub(crate) fn with_message(exit: Exit, why: Option<String>, failed: &[String]) -
         (_, Some(why)) => anyhow!(why),
         (_, None) => anyhow!("the run ended without a reply"),
     };
-    Err(Fault { exit, error })
+    Err(Fault::new(exit, error))
 }
 
 #[cfg(test)]

@@ -103,9 +103,9 @@ pub(crate) fn workspace_of(flags: Settings, source: &Source, terminal: Terminal)
     Ok(workspace.value)
 }
 
-/// Returns an id for a new session.
-pub(crate) fn new_session() -> SessionId {
-    SessionId::from_lossy(RandomIds.next("chat-"))
+/// Returns an id for a new session of a command.
+pub(crate) fn new_session(command: &str) -> SessionId {
+    SessionId::from_lossy(RandomIds.next(&format!("{command}-")))
 }
 
 /// Returns the session whose run began last, on the server or in the journal.

@@ -176,5 +176,6 @@ fn report(fault: &Fault, terminal: Terminal) -> Exit {
     let text = if terminal.ascii { sanitize::ascii(&text) } else { text };
     let style = if terminal.color { AnsiColor::Red.on_default().bold() } else { anstyle::Style::new() };
     let _ = writeln!(io::stderr(), "{style}error:{style:#} {}", text.trim_end());
+    fault.hint.iter().for_each(|hint| progress::say(hint, terminal));
     fault.exit
 }

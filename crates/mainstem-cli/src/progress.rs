@@ -145,6 +145,18 @@ pub(crate) fn say(text: &str, terminal: Terminal) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
+/// Prints a line on the person's screen, wherever stderr goes; nothing without a screen.
+pub(crate) fn say_on_screen(text: &str, terminal: Terminal) {
+    #[cfg(unix)]
+    if !terminal.stderr
+        && let Ok(mut screen) = std::fs::File::options().write(true).open("/dev/tty")
+    {
+        let _ = writeln!(screen, "{}", sanitize::clean(text));
+        return;
+    }
+    say(text, terminal);
+}
+
 /// Prints the prompt that a person types after.
 pub(crate) fn prompt(text: &str) {
     let mut stderr = io::stderr();

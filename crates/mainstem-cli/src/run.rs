@@ -63,6 +63,8 @@ struct Plan {
     /// The findings among them.
     found: Option<Findings>,
     allowed: Allowed,
+    /// The session that can be resumed, if it is recorded.
+    recorded: Option<SessionId>,
 }
 
 /// Runs the command.
@@ -111,8 +113,9 @@ fn here(args: &args::Run, source: &Source, person: Person, runtime: &Runtime) ->
     let approval = approval(args, Some(&mut config), project, person).or_exit(Exit::Usage)?;
     let options = request::options(args, &config.settings.budget).or_exit(Exit::Usage)?;
     let options = approval.options(options);
-    let Setup { harness, prompt, mut notes, found, is_demo } = setup::setup(args, &config, terminal)?;
-    let session = match &args.session {
+    let Setup { harness, prompt, mut notes, found, is_demo, session: recorded } =
+        setup::setup(args, &config, person)?;
+    let session = match &recorded {
         None => harness.new_session(),
         Some(id) => {
             let opened = runtime.block_on(harness.open_session(id.clone()));
@@ -122,7 +125,9 @@ fn here(args: &args::Run, source: &Source, person: Person, runtime: &Runtime) ->
     if session.plan_mode() == PlanMode::On && request::plan_mode(args).is_none() {
         notes.push("the session is in plan mode; --no-plan leaves it".to_owned());
     }
-    notes.extend(approval.warning().filter(|_| !is_demo));
+    let warning = approval.warning().filter(|_| !is_demo);
+    // In a file, it would be read too late.
+    warning.iter().for_each(|warning| progress::say_on_screen(warning, terminal));
     let run = request::new_run(args, &prompt, options).or_exit(Exit::Usage)?;
     Ok(Plan {
         session: Arc::new(session),
@@ -132,6 +137,7 @@ fn here(args: &args::Run, source: &Source, person: Person, runtime: &Runtime) ->
         notes,
         found: Some(found),
         allowed: approval.into_allowed(),
+        recorded,
     })
 }
 
@@ -140,9 +146,10 @@ fn on_server(args: &args::Run, server: &Server, person: Person) -> Result<Plan, 
     let project = args.at.server.clone().unwrap_or_default();
     let approval = approval(args, None, project, person).or_exit(Exit::Usage)?;
     let options = approval.options(options);
+    approval.warning().iter().for_each(|warning| progress::say_on_screen(warning, person.terminal));
     let prompt = prompt::prompt(args, false, person.terminal).or_exit(Exit::Usage)?;
-    let id = args.session.clone().unwrap_or_else(new_session);
-    let mut session = server.open(id).or_exit(Exit::Usage)?;
+    let id = args.session.clone().unwrap_or_else(|| new_session("run"));
+    let mut session = server.open(id.clone()).or_exit(Exit::Usage)?;
     if let Some(agent) = &args.agent {
         session = session.with_agent(&**agent);
     }
@@ -152,9 +159,10 @@ fn on_server(args: &args::Run, server: &Server, person: Person) -> Result<Plan, 
         run,
         prompt,
         harness: None,
-        notes: approval.warning().into_iter().collect(),
+        notes: Vec::new(),
         found: None,
         allowed: approval.into_allowed(),
+        recorded: Some(id),
     })
 }
 
@@ -183,7 +191,7 @@ fn refuse_flags_of_servers(args: &args::Run) -> anyhow::Result<()> {
 }
 
 fn drive(args: &args::Run, plan: Plan, terminal: Terminal, runtime: &Runtime) -> Result<Exit, Fault> {
-    let Plan { session, run, prompt, harness, notes, found, allowed } = plan;
+    let Plan { session, run, prompt, harness, notes, found, allowed, recorded } = plan;
     let all = found.as_ref().map(|found| found.all.clone()).unwrap_or_default();
     let mut sinks = sinks(args, terminal, &prompt, Warnings::new(harness.clone(), all), allowed)?;
     notes.iter().for_each(|note| sinks.progress.note(note));
@@ -202,8 +210,10 @@ fn drive(args: &args::Run, plan: Plan, terminal: Terminal, runtime: &Runtime) ->
         let is_patient = drive.is_patient();
         let wants_table = args.diagnostics && args.output != Format::Json;
         let diagnostics = drive.diagnostics().filter(|_| wants_table);
-        let exit = drive.finish(args).await;
-        offer(args, &exit, terminal);
+        let mut exit = drive.finish(args).await;
+        if let (Err(fault), Some(id)) = (&mut exit, &recorded) {
+            fault.hint = offer(args, id, fault.exit, terminal);
+        }
         if let Some(diagnostics) = diagnostics {
             progress::say(&diagnostics.to_string(), terminal);
         }
@@ -217,20 +227,18 @@ fn drive(args: &args::Run, plan: Plan, terminal: Terminal, runtime: &Runtime) ->
     })
 }
 
-/// Prints how to resume a run that was cut or failed, if it can be resumed.
-fn offer(args: &args::Run, exit: &Result<Exit, Fault>, terminal: Terminal) {
-    let is_over = matches!(exit, Ok(Exit::Reply | Exit::ChildFailed | Exit::ClosedPipe));
-    if let Some(id) =
-        args.session.as_ref().filter(|_| !is_over && terminal.stderr && !args.progress.is_quiet())
-    {
-        let given = Given {
-            agent: args.agent.as_deref(),
-            settings: &args.settings,
-            server: args.at.server.as_deref(),
-            journal: args.journal.as_ref(),
-        };
-        progress::say(&format!("to resume it: {}", given.command("run", id, " --resume")), terminal);
+/// Returns how to resume a run that was cut or failed.
+fn offer(args: &args::Run, id: &SessionId, exit: Exit, terminal: Terminal) -> Option<String> {
+    if exit == Exit::ChildFailed || !terminal.stderr || args.progress.is_quiet() {
+        return None;
     }
+    let given = Given {
+        agent: args.agent.as_deref(),
+        settings: &args.settings,
+        server: args.at.server.as_deref(),
+        journal: args.journal.as_ref(),
+    };
+    Some(format!("to resume it: {}", given.command("run", id, " --resume")))
 }
 
 /// Adds the flags that caused an error.
@@ -249,7 +257,7 @@ fn refused(args: &args::Run, error: Error) -> Fault {
         Some(id) => error.context(format!("--session {id}")),
         None => error,
     };
-    Fault { exit, error }
+    Fault::new(exit, error)
 }
 
 /// Opens the sinks of a run of this prompt.

@@ -170,6 +170,17 @@ impl Continued {
         pending().await
     }
 
+    /// Discards the signals that have come since the last wait, because something else has handled
+    /// them. Returns `true` if the process was continued.
+    pub(crate) fn discard(&mut self) -> bool {
+        #[cfg(unix)]
+        if let Some((stops, continues)) = &mut self.signals {
+            let _ = stops.recv().now_or_never();
+            return continues.recv().now_or_never().is_some();
+        }
+        false
+    }
+
     /// Stops the process with `stop` when it is asked to, and waits until it is continued.
     #[cfg(unix)]
     async fn stopped(&mut self, stop: impl Fn()) {

@@ -21,8 +21,10 @@ pub(crate) struct Terminal {
     /// Whether this is a CI system, or the terminal can't move its cursor.
     pub(crate) is_dumb: bool,
     pub(crate) color: bool,
-    /// Whether markdown is rendered, rather than shown as it is.
+    /// Whether stderr gets rendered markdown, rather than markdown as it is.
     pub(crate) markdown: bool,
+    /// Whether the reply on stdout is rendered.
+    pub(crate) reply_markdown: bool,
     /// Whether only ASCII is shown.
     pub(crate) ascii: bool,
 }
@@ -30,11 +32,13 @@ pub(crate) struct Terminal {
 impl Terminal {
     /// Detects them; with `raw`, markdown is shown as it is.
     pub(crate) fn detect(color: Color, raw: bool, var: impl Fn(&str) -> Option<String>) -> Self {
-        let color = match color {
-            Color::Auto => AutoStream::choice(&io::stderr()) != ColorChoice::Never,
+        let is_colored = |auto: ColorChoice| match color {
+            Color::Auto => auto != ColorChoice::Never,
             Color::Always => true,
             Color::Never => false,
         };
+        let reply_color = is_colored(AutoStream::choice(&io::stdout()));
+        let color = is_colored(AutoStream::choice(&io::stderr()));
         let ascii = !cfg!(windows) && !is_utf8(&var);
         let in_ci = var("CI").is_some_and(|value| value != "false" && value != "0");
         Self {
@@ -45,6 +49,7 @@ impl Terminal {
             color,
             // Without styles, the marks of the source say more.
             markdown: color && !ascii && !raw,
+            reply_markdown: reply_color && !ascii && !raw,
             ascii,
         }
     }
@@ -58,7 +63,7 @@ impl Terminal {
     /// Returns a reply as stdout gets it, with a line feed at its end: rendered on a terminal,
     /// without control sequences in any case.
     pub(crate) fn reply(self, text: &str) -> String {
-        if self.stdout && self.markdown {
+        if self.stdout && self.reply_markdown {
             let width =
                 terminal_size::terminal_size_of(io::stdout()).map_or(LINE, |(width, _)| width.0.into());
             return markdown::ansi(&markdown::lines(text, width.min(LINE)));

@@ -277,8 +277,8 @@ async fn steer(session: Arc<dyn AnySession>, action: Action) -> String {
     let done = match &action {
         Action::Send(key, text) => session.send(key, text, SendMode::Steer).await.map(|()| "sent".to_owned()),
         Action::Cancel(key) => session.cancel_agent(key).await.map(|was_running| match was_running {
-            true => format!("{key} is asked to stop"),
-            false => format!("{key} does not run"),
+            true => "it is asked to stop".to_owned(),
+            false => "it does not run".to_owned(),
         }),
         Action::Confirm(id, decision) => {
             session.confirm(id, decision.clone()).await.map(|()| "answered".to_owned())

@@ -18,8 +18,8 @@ pub(super) fn new(args: &New, workspace: &Path, terminal: Terminal) -> Result<Ex
     let path = dir.join(format!("{}.md", args.id));
     let text = text(args, &path).or_exit(Exit::Usage)?;
     create_file(&dir, &args.id, &text).map_err(|error| match error {
-        CreateError::Io { .. } => Fault { exit: Exit::Failed, error: error.into() },
-        error => Fault { exit: Exit::Usage, error: error.into() },
+        CreateError::Io { .. } => Fault::new(Exit::Failed, error),
+        error => Fault::new(Exit::Usage, error),
     })?;
     match load_file(&path) {
         Ok(parsed) => say(&parsed.warnings, terminal),

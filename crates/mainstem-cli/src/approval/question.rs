@@ -10,7 +10,10 @@ use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 
 use super::always::{QUESTIONS, suggested};
-use crate::{fold::folded, sanitize};
+use crate::{
+    fold::{folded, wrapped},
+    sanitize,
+};
 
 /// The most lines of what is asked, before the person asks for all of them.
 pub(crate) const SHOWN: usize = 16;
@@ -175,10 +178,10 @@ impl Question {
 }
 
 impl Row {
-    /// Breaks it where a terminal would.
+    /// Breaks it where a terminal would, and a hint between words.
     fn folded(self, width: usize) -> Vec<Self> {
-        let rows = folded(&self.text, width).into_iter();
-        rows.map(|text| Self { text, kind: self.kind }).collect()
+        let rows = if self.kind == Kind::Hint { wrapped } else { folded }(&self.text, width);
+        rows.into_iter().map(|text| Self { text, kind: self.kind }).collect()
     }
 }
 

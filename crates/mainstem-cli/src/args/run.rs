@@ -37,12 +37,16 @@ pub(crate) struct Run {
     /// Continue this session, or begin it; its next run knows what was said in it.
     ///
     /// Sessions are recorded in `mainstem/journal.db` of the user's data directory
-    /// (`XDG_DATA_HOME`), or in --journal.
+    /// (`XDG_DATA_HOME`), or in --journal. A run at a terminal is recorded as a new session if none
+    /// is named.
     #[arg(long, value_name = "ID", group = "recorded")]
     pub(crate) session: Option<SessionId>,
     /// Continue the session whose run began last.
     #[arg(short = 'c', long = "continue", conflicts_with = "session", group = "recorded")]
     pub(crate) is_continued: bool,
+    /// Record no session, so that the run can't be continued or resumed.
+    #[arg(long = "ephemeral", conflicts_with_all = ["recorded", "server"])]
+    pub(crate) is_ephemeral: bool,
     /// Record the session in this file, or PostgreSQL database.
     #[arg(long, value_name = "FILE|URL", requires = "recorded")]
     pub(crate) journal: Option<JournalAt>,

@@ -49,7 +49,7 @@ impl ChatSession {
             None if args.is_continued => {
                 host::latest(args.at.server.as_deref(), args.journal.as_ref()).await?
             }
-            None => new_session(),
+            None => new_session("chat"),
         };
         match host::server(args.at.server.as_deref()).or_exit(Exit::Usage)? {
             Some(server) => Self::on_server(args, &server, &id, terminal),

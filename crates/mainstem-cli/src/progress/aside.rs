@@ -24,8 +24,12 @@ impl PutAside {
         self.notes.get_or_insert_default();
     }
 
-    /// Draws again, with the notes since it was put aside.
-    pub(crate) fn take_back(&mut self) {
+    /// Draws again, with the notes since it was put aside; below what is there if the process was
+    /// continued meanwhile, because the shell has written below the last frame.
+    pub(crate) fn take_back(&mut self, was_continued: bool) {
+        if was_continued {
+            self.inner.continued();
+        }
         self.notes.take().into_iter().flatten().for_each(|note| self.inner.note(&note));
     }
 
@@ -98,6 +102,10 @@ mod tests {
             self.0.borrow_mut().push("tick".to_owned());
         }
 
+        fn continued(&mut self) {
+            self.0.borrow_mut().push("continued".to_owned());
+        }
+
         fn note(&mut self, text: &str) {
             self.0.borrow_mut().push(text.to_owned());
         }
@@ -117,9 +125,13 @@ mod tests {
         progress.note("meanwhile");
         progress.event(&crate::progress::fixture::demo()[0]);
         assert_eq!(*shown.borrow(), ["before", "event 1"]);
-        progress.take_back();
+        progress.take_back(false);
         progress.tick(Timestamp::default());
+        progress.put_aside();
+        progress.note("again");
+        progress.take_back(true);
         progress.finish(Timestamp::default());
-        assert_eq!(*shown.borrow(), ["before", "event 1", "meanwhile", "tick", "finish"]);
+        let expected = ["before", "event 1", "meanwhile", "tick", "continued", "again", "finish"];
+        assert_eq!(*shown.borrow(), expected);
     }
 }

@@ -249,7 +249,7 @@ impl Drive {
             let _ = screen.as_mut().await;
         }
         drop(screen);
-        self.progress.take_back();
+        self.progress.take_back(self.continued.discard());
         if !is_over && self.stop.is_none() {
             self.approvals.listen(&mut self.progress, String::new());
             self.approvals.ask(&mut self.progress);

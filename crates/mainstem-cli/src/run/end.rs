@@ -70,7 +70,7 @@ impl Stop {
                 (Exit::Timeout, anyhow!("there was no reply within {time}"))
             }
         };
-        Err(Fault { exit, error })
+        Err(Fault::new(exit, error))
     }
 }
 

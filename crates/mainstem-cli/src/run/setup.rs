@@ -1,18 +1,19 @@
 //! Builds the harness and the prompt of a run from its settings.
 
 use anyhow::ensure;
-use mainstem::Harness;
+use mainstem::{Harness, message::SessionId};
 
-use super::prompt::prompt;
+use super::{Person, prompt::prompt};
 use crate::{
     args,
     config::{Config, Setting, var},
     demo,
     exit::{Exit, Fault, OrExit},
     harness::{self, Requirements, check_agent, workspace},
+    host::new_session,
     model,
     shown_notes::Findings,
-    store,
+    store::{self, Store},
     terminal::Terminal,
     trusted::canonical,
 };
@@ -28,18 +29,21 @@ pub(super) struct Setup {
     pub(super) found: Findings,
     /// Whether the model is the demo, whose tools change nothing.
     pub(super) is_demo: bool,
+    /// The session, if it is recorded.
+    pub(super) session: Option<SessionId>,
 }
 
-pub(super) fn setup(args: &args::Run, config: &Config, terminal: Terminal) -> Result<Setup, Fault> {
+pub(super) fn setup(args: &args::Run, config: &Config, person: Person) -> Result<Setup, Fault> {
     let mut notes = Vec::new();
+    let terminal = person.terminal;
     let model = choose_model(config, terminal, &mut notes).or_exit(Exit::Config)?;
     let is_demo = model.value == demo::NAME;
     if is_demo {
         check_demo(args, &mut notes).or_exit(Exit::Usage)?;
     }
     notes.extend(harness::notes(&config.settings, is_demo));
-    let journal = args.session.as_ref().map(|_| store::open(args.journal.as_ref()));
-    let journal = journal.transpose().or_exit(Exit::Config)?;
+    let can_return = person.can_answer && !is_demo;
+    let (session, journal) = record(args, can_return, &mut notes).or_exit(Exit::Config)?.unzip();
     let requirements = Requirements {
         agent: args.agent.as_deref(),
         plan: args.plan,
@@ -56,7 +60,31 @@ pub(super) fn setup(args: &args::Run, config: &Config, terminal: Terminal) -> Re
         check_agent(&harness, id).or_exit(Exit::Usage)?;
     }
     let prompt = prompt(args, is_demo, terminal).or_exit(Exit::Usage)?;
-    Ok(Setup { harness, prompt, notes, found, is_demo })
+    Ok(Setup { harness, prompt, notes, found, is_demo, session })
+}
+
+/// Opens the journal of the session that is named, or of a new one that a person can return to.
+///
+/// # Errors
+/// The journal of a session that is named can't be opened.
+fn record(
+    args: &args::Run,
+    can_return: bool,
+    notes: &mut Vec<String>,
+) -> anyhow::Result<Option<(SessionId, Store)>> {
+    if let Some(id) = &args.session {
+        return Ok(Some((id.clone(), store::open(args.journal.as_ref())?)));
+    }
+    if args.is_ephemeral || !can_return {
+        return Ok(None);
+    }
+    match store::open(None) {
+        Ok(store) => Ok(Some((new_session("run"), store))),
+        Err(error) => {
+            notes.push(format!("warning: the run is not recorded, and can't be resumed: {error:#}"));
+            Ok(None)
+        }
+    }
 }
 
 /// Returns the model of the settings, or the demo if none is configured, with a note.

@@ -47,7 +47,7 @@ fn nobody_watches_in_ci() {
 fn a_reply_is_rendered_where_it_is_read() {
     let reply = "# Title\n**a**\u{1b}[2J";
     let check = |stdout, markdown, expected: &str| {
-        let terminal = Terminal { stdout, markdown, ..Terminal::default() };
+        let terminal = Terminal { stdout, reply_markdown: markdown, ..Terminal::default() };
         assert_eq!(terminal.reply(reply), expected);
     };
     check(true, true, "\u{1b}[1m\u{1b}[4mTitle\u{1b}[0m\n\n\u{1b}[1ma\u{1b}[0m\n");

@@ -16,7 +16,9 @@ use crossterm::{
     event::{DisableBracketedPaste, EnableBracketedPaste},
     execute,
     style::Print,
-    terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode},
+    terminal::{
+        Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+    },
 };
 use ratatui::{Terminal, backend::CrosstermBackend};
 
@@ -72,7 +74,9 @@ impl Screen {
     /// Enters the screen again.
     pub(super) fn reopen(&mut self) -> io::Result<()> {
         enter()?;
-        self.terminal.clear()
+        // `clear` would ask the terminal for the cursor's position, and lose keys that are typed.
+        *self.terminal = Terminal::new(CrosstermBackend::new(stdout()))?;
+        execute!(stdout(), Clear(ClearType::All))
     }
 }
 

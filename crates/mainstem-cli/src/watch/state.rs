@@ -81,7 +81,7 @@ pub(super) enum Typing {
     Reason(ConfirmId),
     /// Whether to allow a call: Enter.
     Allow(ConfirmId),
-    /// Whether to stop this agent: `y`.
+    /// Whether to stop this agent: Enter.
     Cancel(AgentKey),
 }
 
@@ -295,6 +295,13 @@ impl State {
         None
     }
 
+    /// Returns the name of an agent, as the tree has it.
+    pub(super) fn name(&self, key: &AgentKey) -> String {
+        let tree = self.film.tree();
+        let agent = tree.fleet().agents.iter().find(|agent| agent.key() == Some(key));
+        agent.map_or_else(|| key.to_string(), |agent| tree.row_of(agent).name.to_string())
+    }
+
     fn has_ended(&self, key: &AgentKey) -> bool {
         let agents = &self.film.tree().fleet().agents;
         agents.iter().any(|agent| agent.key() == Some(key) && agent.outcome.is_some())
@@ -382,6 +389,6 @@ fn entered(what: Typing, text: String) -> Option<Action> {
             Some(Action::Confirm(id, Decision::Deny("declined by the person".to_owned())))
         }
         Typing::Reason(id) => Some(Action::Confirm(id, Decision::Deny(text))),
-        Typing::Cancel(key) => matches!(text.trim(), "y" | "yes").then_some(Action::Cancel(key)),
+        Typing::Cancel(key) => text.trim().is_empty().then_some(Action::Cancel(key)),
     }
 }

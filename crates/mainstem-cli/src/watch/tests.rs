@@ -175,7 +175,7 @@ fn what_is_asked_for_is_returned() {
     assert_eq!(press(&mut state, "m⏎"), None, "an empty message is not sent");
     assert_eq!(press(&mut state, "mno⎋"), None);
     assert_eq!(press(&mut state, "cn⏎"), None);
-    assert_eq!(press(&mut state, "cy⏎"), Some(Action::Cancel(key)));
+    assert_eq!(press(&mut state, "c⏎"), Some(Action::Cancel(key)));
     assert_eq!(press(&mut state, "y"), None);
     assert_eq!(state.note, "no question is open");
     let last = fixture::demo().pop().unwrap();

@@ -216,10 +216,12 @@ fn status(state: &State, width: u16) -> Line<'static> {
     if let Some(Prompt { what, text }) = &state.prompt {
         let what = match what {
             Typing::Filter => "filter".to_owned(),
-            Typing::Message(key) => format!("message to {key}"),
+            Typing::Message(key) => format!("message to {}", state.name(key)),
             Typing::Allow(_) => "run it? Enter: yes, Esc: no".to_owned(),
             Typing::Reason(_) => "why not (Enter for no reason)".to_owned(),
-            Typing::Cancel(key) => format!("stop {key} and those below it? y"),
+            Typing::Cancel(key) => {
+                format!("stop {} and those below it? Enter: yes, Esc: no", state.name(key))
+            }
         };
         let line = state.glyphs.text(&format!("{what}: {text}_"));
         // The end is what is typed.

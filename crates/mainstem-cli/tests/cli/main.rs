@@ -36,6 +36,8 @@ mod provider;
 mod providers;
 mod remote;
 mod replay;
+#[cfg(unix)]
+mod returns;
 mod serve;
 mod served;
 mod server;
@@ -53,5 +55,7 @@ mod telemetry;
 #[cfg(unix)]
 mod terminal;
 mod trust;
+#[cfg(unix)]
+mod watched;
 #[cfg(target_os = "linux")]
 mod web;

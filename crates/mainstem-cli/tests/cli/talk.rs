@@ -86,6 +86,17 @@ fn a_file_goes_with_the_next_line_of_the_chat() {
     let content = |number: usize| &requests[1]["messages"][number]["content"];
     assert_eq!(*content(1), "Read it.\n\nThe file `notes.txt`:\n\nLook closely.");
     assert_eq!(*content(3), "And now?");
+
+    // Or it is mentioned; a name of no file is said.
+    let server = Server::start(|_| vec![Step::Text("Fine.")]);
+    let cli = mainstem("chat -m openai:m --no-files").file("my notes.txt", "Look closely.");
+    let cli = cli.env("OPENAI_BASE_URL", &server.url()).env("OPENAI_API_KEY", "sk-secret-123456");
+    let done = typed(cli, "Read @\"my notes.txt\", @missing.md, and ask a@b.org.\n").run();
+    let asked = &server.requests()[0]["messages"][1]["content"];
+    let expected = "Read @\"my notes.txt\", @missing.md, and ask a@b.org.\n\n\
+                    The file `my notes.txt`:\n\nLook closely.";
+    assert_eq!(asked, expected, "{done:?}");
+    assert!(done.stderr.contains("missing.md") && !done.stderr.contains("named \"b.org"), "{done:?}");
 }
 
 #[test]

@@ -23,11 +23,20 @@ use crate::{
 
 /// A terminal, by default of 80 by 24.
 pub(crate) struct Terminal {
-    parser: Arc<Mutex<vt100::Parser>>,
+    parser: Arc<Mutex<vt100::Parser<Bells>>>,
     reader: JoinHandle<()>,
     keys: File,
     /// Kept open, or the reader sees an end before anything was written.
     line: OwnedFd,
+}
+
+/// How often the bell has rung.
+struct Bells(usize);
+
+impl vt100::Callbacks for Bells {
+    fn audible_bell(&mut self, _: &mut vt100::Screen) {
+        self.0 += 1;
+    }
 }
 
 impl Terminal {
@@ -43,7 +52,7 @@ impl Terminal {
         let line = open(&*name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
         tcsetwinsize(&line, Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
         let [rows, columns] = [rows, columns].map(|size| size.try_into().unwrap());
-        let parser = Arc::new(Mutex::new(vt100::Parser::new(rows, columns, 0)));
+        let parser = Arc::new(Mutex::new(vt100::Parser::new_with_callbacks(rows, columns, 0, Bells(0))));
         let (screen, keys) = (parser.clone(), File::from(main.try_clone().unwrap()));
         let reader = std::thread::spawn(move || {
             let (mut main, mut bytes) = (File::from(main), [0; 4096]);
@@ -68,7 +77,7 @@ impl Terminal {
         self.parser.lock().unwrap().screen().clone()
     }
 
-    fn screen(&self) -> String {
+    pub(crate) fn screen(&self) -> String {
         self.parser.lock().unwrap().screen().contents()
     }
 
@@ -82,7 +91,7 @@ impl Terminal {
     }
 
     /// Waits until the screen ends with a line.
-    fn until_last(&self, line: &str) {
+    pub(crate) fn until_last(&self, line: &str) {
         let started = Instant::now();
         while self.screen().trim_end().lines().last() != Some(line) {
             assert!(started.elapsed() < Duration::from_secs(20), "no {line:?} ends\n{}", self.screen());
@@ -91,10 +100,19 @@ impl Terminal {
     }
 
     /// Waits until the screen no longer shows something.
-    fn until_gone(&self, text: &str) {
+    pub(crate) fn until_gone(&self, text: &str) {
         let started = Instant::now();
         while self.screen().contains(text) {
             assert!(started.elapsed() < Duration::from_secs(20), "{text:?} stays in\n{}", self.screen());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Waits until the bell has rung.
+    pub(crate) fn until_bell(&self) {
+        let started = Instant::now();
+        while self.parser.lock().unwrap().callbacks().0 == 0 {
+            assert!(started.elapsed() < Duration::from_secs(20), "no bell\n{}", self.screen());
             std::thread::sleep(Duration::from_millis(5));
         }
     }
@@ -198,7 +216,7 @@ fn hostile_text_cannot_control_the_terminal() {
 }
 
 /// The root calls a tool of the fleet; then it says what it read of that.
-fn spawning() -> Server {
+pub(crate) fn spawning() -> Server {
     Server::start(|request| {
         let text = request["messages"].to_string();
         let spawn = json!({ "agent_id": "general-purpose", "task": "Dig" });
@@ -211,7 +229,7 @@ fn spawning() -> Server {
     })
 }
 
-const ASKING: &str = "[permissions]\nask = [\"agent_spawn\"]\n";
+pub(crate) const ASKING: &str = "[permissions]\nask = [\"agent_spawn\"]\n";
 
 #[test]
 fn a_person_at_the_terminal_is_asked() {
@@ -230,7 +248,7 @@ fn a_person_at_the_terminal_is_asked() {
 }
 
 /// The root writes two files and runs a command; then it tells what it read of that.
-fn changing() -> Server {
+pub(crate) fn changing() -> Server {
     Server::start(|request| {
         let messages = request["messages"].as_array().unwrap();
         let text = messages.last().unwrap()["content"].to_string();
@@ -276,6 +294,17 @@ fn a_change_is_asked_about_once_and_what_is_always_allowed_never_again() {
     assert_eq!(code, Some(0), "{screen}");
     assert!(!screen.contains("wants to write") && !screen.contains("wants to run"), "{screen}");
     assert_eq!(std::fs::read_to_string(folder.path().join("a.txt")).unwrap(), "one\n2\n");
+
+    // What is allowed in one folder is asked about in another.
+    let terminal = Terminal::new();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let mut running = on(&terminal, run().within(elsewhere.path()).stdin(terminal.line()));
+    for question in ["main wants to write a.txt:", "  cat a.txt", "main wants to change a.txt:"] {
+        terminal.until(question);
+        terminal.type_in("n\r");
+    }
+    assert_eq!(terminal.end(&mut running).0, Some(0));
+    assert!(!elsewhere.path().join("a.txt").exists());
 }
 
 #[test]
@@ -513,7 +542,7 @@ fn chat() -> (Server, Cli) {
 }
 
 /// Waits until a process is stopped, or is not.
-fn until_stopped(running: &Running, expected: bool) {
+pub(crate) fn until_stopped(running: &Running, expected: bool) {
     let started = Instant::now();
     let is_stopped = || {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", running.id())).unwrap();
@@ -638,190 +667,4 @@ fn without_a_command_it_is_a_chat() {
     let done = mainstem("").run();
     assert_eq!(done.code, Some(2));
     assert!(done.stderr.contains("Usage: mainstem"), "{done:?}");
-}
-
-#[test]
-fn a_record_is_watched_back_and_forth() {
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("demo.ndjson");
-    assert_eq!(crate::support::demo("--quiet --record").arg(&file).run().code, Some(0));
-    let terminal = Terminal::new();
-    let mut running = on(&terminal, mainstem("watch").arg(&file).stdin(terminal.line()));
-    terminal.until("end");
-    terminal.until("reviewer");
-    terminal.type_in("\u{1b}[B\u{1b}[B");
-    terminal.until("reviewer security ·");
-    terminal.type_in("0");
-    terminal.until("no events yet");
-    terminal.type_in("l");
-    terminal.until("one code can be");
-    terminal.type_in("m");
-    terminal.until("this is a record, not a session");
-    terminal.type_in("q");
-    let (code, screen) = terminal.end(&mut running);
-    assert_eq!((code, &*screen), (Some(0), ""), "the first screen is back");
-}
-
-#[test]
-fn what_can_not_be_watched_is_an_error_on_the_first_screen() {
-    let check = |what: &str, expected: &str| {
-        let terminal = Terminal::new();
-        let cli = mainstem("watch").arg(what).file("empty.ndjson", "").file("not.ndjson", "hello\n");
-        let mut running = on(&terminal, cli.stdin(terminal.line()));
-        let (code, screen) = terminal.end(&mut running);
-        assert!(code == Some(2) && screen.contains(expected), "{what}: {screen}");
-    };
-    check("empty.ndjson", "empty.ndjson: it has no events");
-    check("not.ndjson", "not an event");
-    check("./", "directory");
-    check("nowhere", "there is no file \"nowhere\"");
-    assert!(mainstem("watch x").run().stderr.contains("watch needs a terminal"));
-}
-
-#[test]
-fn a_session_of_a_server_is_watched_and_answered() {
-    let server = spawning();
-    let dir = tempfile::tempdir().unwrap();
-    let line = "serve -m openai:m --bind 127.0.0.1:0 --log off --token-file tokens --journal";
-    let serve = mainstem(line).arg(dir.path().join("j.db")).file("mainstem.toml", ASKING);
-    let serve = serve.file("tokens", "a-token-for-the-tests\n").env("OPENAI_API_KEY", "sk-secret-123456");
-    let mut serving = serve.env("OPENAI_BASE_URL", &server.url()).start();
-    let url = serving.line().trim().to_owned();
-    let ask = |line: &str| {
-        let cli = mainstem(line).env("MAINSTEM_SERVER", &url);
-        cli.env("MAINSTEM_TOKEN", "a-token-for-the-tests")
-    };
-    let first = Terminal::new();
-    let mut run = on(&first, ask("run --session s Dig").stdin(first.line()));
-    first.until("main wants to run agent_spawn");
-    let second = Terminal::new();
-    let mut watch = on(&second, ask("watch").stdin(second.line()));
-    second.until("main wants to run agent_spawn");
-    second.type_in("y");
-    second.until("run it? Enter: yes");
-    second.type_in("\r");
-    second.until("answered");
-    second.until("It dug.");
-    second.type_in("\u{1b}[B");
-    second.until("> Dig");
-    second.type_in("q");
-    assert_eq!(second.end(&mut watch).0, Some(0));
-    let (code, screen) = first.end(&mut run);
-    assert!(code == Some(0) && screen.contains("It dug."), "{screen}");
-}
-
-/// A model that stops in the middle of its answer until the gate is open, and repeats what it is
-/// told meanwhile.
-fn gated() -> Server {
-    Server::start(|request| {
-        let messages = request["messages"].as_array().unwrap();
-        match &*messages.last().unwrap()["content"].to_string() {
-            "\"Paint\"" => vec![Step::Text("I paint it red."), Step::Gate],
-            last => vec![Step::Text(Box::leak(format!("You said {last}.").into_boxed_str()))],
-        }
-    })
-}
-
-#[test]
-fn a_run_is_watched_with_a_key_and_goes_on_meanwhile() {
-    let server = gated();
-    let terminal = Terminal::new();
-    let cli = mainstem("run --no-files Paint").env("OPENAI_BASE_URL", &server.url());
-    let mut running = on(&terminal, cli.stdin(terminal.line()));
-    terminal.until("I paint it red.");
-    terminal.type_in("another key\r");
-    std::thread::sleep(Duration::from_millis(200));
-    terminal.type_in("w");
-    terminal.until("? all keys");
-    terminal.until("> Paint");
-    // Back, and there again.
-    terminal.type_in("q");
-    terminal.until_gone("all keys");
-    terminal.until("[+] Paint");
-    terminal.type_in("w");
-    terminal.until("? all keys");
-    terminal.type_in("mrather blue\r");
-    terminal.until("sent");
-    server.open_gate();
-    terminal.until("You said \"rather blue\".");
-    // The end stays on the screen until the person leaves.
-    terminal.type_in("q");
-    let (code, screen) = terminal.end(&mut running);
-    assert_eq!(code, Some(0), "{screen}");
-    assert!(screen.contains("[✔] Paint") && screen.ends_with("You said \"rather blue\"."), "{screen}");
-}
-
-#[test]
-fn a_run_that_is_told_to_stop_leaves_the_screen_on_which_it_is_watched() {
-    let server = gated();
-    for (signal, code) in [("TERM", 143), ("INT", 130)] {
-        let terminal = Terminal::new();
-        let cli = mainstem("run --no-files Paint").env("OPENAI_BASE_URL", &server.url());
-        let mut running = on(&terminal, cli.stdin(terminal.line()));
-        terminal.until("I paint it red.");
-        terminal.type_in("w");
-        terminal.until("? all keys");
-        running.signal(signal);
-        let (ended, screen) = terminal.end(&mut running);
-        assert_eq!(ended, Some(code), "{screen}");
-        assert!(screen.contains("Paint") && !screen.contains("all keys"), "{screen}");
-    }
-}
-
-#[test]
-fn a_question_waits_for_the_person_who_watches() {
-    let server = spawning();
-    let terminal = Terminal::new();
-    let cli = mainstem("run Dig").env("OPENAI_BASE_URL", &server.url()).file("mainstem.toml", ASKING);
-    let mut running = on(&terminal, cli.stdin(terminal.line()));
-    terminal.until("main wants to run agent_spawn");
-    // While a question is open, a letter is the beginning of an answer.
-    terminal.type_in("w");
-    terminal.until("> w_");
-    terminal.type_in("\u{7f}y\r");
-    let (code, screen) = terminal.end(&mut running);
-    assert!(code == Some(0) && screen.contains("It dug."), "{screen}");
-}
-
-#[test]
-fn watch_says_that_the_process_or_the_server_is_gone() {
-    let server = Server::start(|_| vec![Step::Text("I hang."), Step::Hang]);
-    let dir = tempfile::tempdir().unwrap();
-    let journal = dir.path().join("j.db");
-    let model =
-        |cli: Cli| cli.env("OPENAI_BASE_URL", &server.url()).env("OPENAI_API_KEY", "sk-secret-123456");
-    let run = model(mainstem("run --no-files --session s --output ndjson Go --journal").arg(&journal));
-    let mut run = run.start();
-    while !run.line().contains("I hang.") {}
-    // What is streamed is recorded a moment later.
-    let started = Instant::now();
-    let is_recorded = || mainstem("sessions show s --journal").arg(&journal).run().code == Some(0);
-    while !is_recorded() {
-        assert!(started.elapsed() < Duration::from_secs(20), "the session is not recorded");
-    }
-    let terminal = Terminal::new();
-    let mut watch = on(&terminal, mainstem("watch s --journal").arg(&journal).stdin(terminal.line()));
-    terminal.until("I hang.");
-    terminal.until("? all keys");
-    run.signal("KILL");
-    terminal.until("the process of session \"s\" ended before its run");
-    terminal.type_in("q");
-    assert_eq!(terminal.end(&mut watch).0, Some(0));
-
-    let line = "serve -m openai:m --bind 127.0.0.1:0 --log off --token-file tokens --journal";
-    let serve = mainstem(line).arg(dir.path().join("k.db")).file("tokens", "a-token-for-the-tests\n");
-    let mut serving = model(serve).start();
-    let url = serving.line().trim().to_owned();
-    let ask = |line: &str| {
-        mainstem(line).env("MAINSTEM_SERVER", &url).env("MAINSTEM_TOKEN", "a-token-for-the-tests")
-    };
-    let mut run = ask("run --session t --output ndjson Go").start();
-    while !run.line().contains("I hang.") {}
-    let terminal = Terminal::new();
-    let mut watch = on(&terminal, ask("watch t").stdin(terminal.line()));
-    terminal.until("I hang.");
-    serving.signal("KILL");
-    terminal.until("can't be reached");
-    terminal.type_in("q");
-    assert_eq!(terminal.end(&mut watch).0, Some(0));
 }
