@@ -67,6 +67,8 @@ struct Events {
     created_at: Timestamp,
     begun_at: Timestamp,
     checkpoint: Option<Checkpoint>,
+    /// The states of the fleet after some events.
+    moments: BTreeMap<u64, String>,
     failure: Option<Arc<str>>,
     is_closed: bool,
 }
@@ -269,6 +271,20 @@ impl Journal for MemoryJournal {
         Ok(())
     }
 
+    async fn moment(&self, session: &SessionId, seq: u64) -> Result<Option<Checkpoint>, JournalError> {
+        let Some(stored) = self.stored(session) else { return Ok(None) };
+        let events = lock(&stored.events);
+        let found = events.moments.range(..=seq).next_back();
+        Ok(found.map(|(seq, state)| Checkpoint { seq: *seq, state: state.clone() }))
+    }
+
+    async fn store_moment(&self, session: &SessionId, moment: Checkpoint) -> Result<(), JournalError> {
+        if let Some(stored) = self.stored(session) {
+            lock(&stored.events).moments.insert(moment.seq, moment.state);
+        }
+        Ok(())
+    }
+
     async fn add_link(&self, link: Link) -> Result<bool, JournalError> {
         // Held until it is stored, so that the session is not deleted meanwhile.
         let sessions = lock(&self.sessions);
@@ -373,6 +389,7 @@ impl Journal for MemoryJournal {
             let removed = (before - events.stored.len()) as u64;
             if removed > 0 {
                 events.checkpoint = None;
+                events.moments.clear();
             }
             dropped += removed;
         }

@@ -194,6 +194,14 @@ impl Journal for Scoped {
         self.whole.store_checkpoint(&self.inner(session), checkpoint).await
     }
 
+    async fn moment(&self, session: &SessionId, seq: u64) -> Result<Option<Checkpoint>, JournalError> {
+        self.whole.moment(&self.inner(session), seq).await
+    }
+
+    async fn store_moment(&self, session: &SessionId, moment: Checkpoint) -> Result<(), JournalError> {
+        self.whole.store_moment(&self.inner(session), moment).await
+    }
+
     async fn add_link(&self, link: Link) -> Result<bool, JournalError> {
         let session = self.inner(&link.session);
         self.whole.add_link(Link { session, ..link }).await

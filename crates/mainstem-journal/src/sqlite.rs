@@ -244,6 +244,17 @@ impl Journal for SqliteJournal {
         self.send(|answer| Op::Checkpoint(id, checkpoint, answer)).await
     }
 
+    async fn moment(&self, session: &SessionId, seq: u64) -> Result<Option<Checkpoint>, JournalError> {
+        let id = session.clone();
+        self.threads.read("read", move |connection| table::moment(connection, &id, seq)).await
+    }
+
+    async fn store_moment(&self, session: &SessionId, moment: Checkpoint) -> Result<(), JournalError> {
+        let id = session.clone();
+        let store = move |connection: &Connection| table::store_moment(connection, &id, &moment);
+        self.threads.write("write a state to", store).await
+    }
+
     async fn add_link(&self, link: Link) -> Result<bool, JournalError> {
         self.threads.write("write a link to", move |connection| links::add(connection, &link)).await
     }

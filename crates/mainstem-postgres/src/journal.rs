@@ -323,6 +323,23 @@ impl Journal for PostgresJournal {
         self.serve("write", write).await
     }
 
+    async fn moment(&self, session: &SessionId, seq: u64) -> Result<Option<Checkpoint>, JournalError> {
+        let id = session.clone();
+        let read = |shared: Arc<Shared>| async move {
+            repeat(|| async { sql::moment(&shared.client().await?, &id, seq).await }).await
+        };
+        self.serve("read", read).await
+    }
+
+    async fn store_moment(&self, session: &SessionId, moment: Checkpoint) -> Result<(), JournalError> {
+        self.check_writable()?;
+        let id = session.clone();
+        let write = |shared: Arc<Shared>| async move {
+            repeat(|| async { sql::store_moment(&shared.client().await?, &id, &moment).await }).await
+        };
+        self.serve("write", write).await
+    }
+
     async fn add_link(&self, link: Link) -> Result<bool, JournalError> {
         self.check_writable()?;
         let add = |shared: Arc<Shared>| async move {

@@ -286,6 +286,21 @@ pub(crate) async fn store_checkpoint(client: &Client, id: &SessionId, checkpoint
     query(client, sql, &[&id.as_str(), &signed(checkpoint.seq), &checkpoint.state]).await.map(drop)
 }
 
+pub(crate) async fn moment(client: &Client, session: &SessionId, seq: u64) -> Result<Option<Checkpoint>> {
+    let sql = "SELECT m.seq, m.state FROM moments m JOIN sessions s ON s.no = m.session
+        WHERE s.name = $1 AND m.seq <= $2 ORDER BY m.seq DESC LIMIT 1";
+    let Some(row) = query_opt(client, sql, &[&session.as_str(), &signed(seq)]).await? else {
+        return Ok(None);
+    };
+    Ok(Some(Checkpoint { seq: number(&row, 0)?, state: row.try_get(1)? }))
+}
+
+pub(crate) async fn store_moment(client: &Client, id: &SessionId, moment: &Checkpoint) -> Result<()> {
+    let sql = "INSERT INTO moments SELECT no, $2, $3 FROM sessions WHERE name = $1
+        ON CONFLICT (session, seq) DO UPDATE SET state = excluded.state";
+    query(client, sql, &[&id.as_str(), &signed(moment.seq), &moment.state]).await.map(drop)
+}
+
 /// Deletes a session. Returns whether it had an event, or `None` if a node that is alive has it.
 pub(crate) async fn delete(client: &mut Client, session: &SessionId, node: i64) -> Result<Option<bool>> {
     let name = session.as_str();
@@ -395,8 +410,9 @@ pub(crate) async fn prune(client: &mut Client, session: &SessionId, through: u64
         let next = signed(next);
         change.execute("DELETE FROM events WHERE session = $1 AND seq < $2", &[&no, &next]).await?;
         change.execute("UPDATE sessions SET first = $2 WHERE no = $1", &[&no, &next]).await?;
-        // The checkpoint has dropped events.
+        // They have dropped events.
         change.execute("DELETE FROM checkpoints WHERE session = $1", &[&no]).await?;
+        change.execute("DELETE FROM moments WHERE session = $1", &[&no]).await?;
     }
     change.commit().await?;
     Ok(Some(next))

@@ -63,7 +63,7 @@ fn every(last: u64) -> u64 {
 /// Up to where the session was looked at.
 async fn make(journal: &dyn Journal, id: &SessionId) -> Result<u64, JournalError> {
     let last = journal.session(id).await?.map_or(0, |known| known.last);
-    let mut past = Past::read(journal, id, last).await?;
+    let mut past = Past::read_passing(journal, id, last, true).await?;
     past.keep(journal, id).await?;
     Ok(last)
 }

@@ -22,7 +22,7 @@ use mainstem_message::{RunId, SessionId};
 use tokio::time::{sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::{moments::Moments, past::Past, records::Reader, selection::Selection};
+use crate::{moments::Moments, records::Reader, selection::Selection};
 
 /// After this time without an event, the process of the session may have ended.
 const IDLE: Duration = Duration::from_secs(1);
@@ -80,9 +80,8 @@ impl SessionCopy {
     /// Returns what the fleet was doing after an event, as
     /// [`Session::fleet_at`](crate::Session::fleet_at) does.
     pub async fn fleet_at(&self, seq: u64) -> Option<FleetState> {
-        let Followed { journal, id, .. } = &self.0.record.session;
-        let known = async || Past::checkpointed_fleet(&**journal, id).await;
-        self.0.moments.at(self.log(), seq, known).await
+        let journal = &self.0.record.session.journal;
+        self.0.moments.at(self.log(), seq, Some(&**journal)).await
     }
 
     /// Returns `true` if the process of the session has ended within a run, and no other continues

@@ -1,10 +1,16 @@
 //! The fleet after an earlier event, from the states that were passed on the way to later ones.
 
+pub(crate) mod stored;
+
 use std::sync::Arc;
 
 use futures_util::StreamExt;
 use mainstem_event::{EventKind, FleetState, SessionLog};
+use mainstem_journal::Journal;
 use tokio::sync::Mutex;
+
+use self::stored::Passing;
+use crate::past::Past;
 
 /// The first distance between two states, in events.
 const EVERY: u64 = 8192;
@@ -34,14 +40,14 @@ impl Default for Moments {
 impl Moments {
     /// Returns the state after an event, or `None` if the log has no such event that is committed.
     /// Reads at most the events between two states, but for those that were not read before. If
-    /// there are many of them, `known` may have a state of any event.
+    /// there are many of them, the journal may have a state; those that are passed are stored in it.
     ///
     /// Dropping the future stops reading; the states that were passed stay.
     pub(crate) async fn at(
         &self,
         log: &Arc<SessionLog>,
         seq: u64,
-        known: impl AsyncFnOnce() -> Option<FleetState>,
+        journal: Option<&dyn Journal>,
     ) -> Option<FleetState> {
         if seq == 0 {
             return Some(FleetState::default());
@@ -51,10 +57,12 @@ impl Moments {
         }
         let mut states = self.0.lock().await;
         let mut fleet = states.before(seq);
-        if seq - fleet.seq > FEW {
-            let known = known().await.filter(|known| (fleet.seq..=seq).contains(&known.seq));
+        let journal = journal.filter(|_| seq - fleet.seq > FEW);
+        if let Some(journal) = journal {
+            let known = recorded(journal, log, seq).await.filter(|known| known.seq >= fleet.seq);
             fleet = known.unwrap_or(fleet);
         }
+        let mut passing = journal.map(|journal| Passing::after(fleet.seq, journal, log.session_id()));
         let mut events = log.committed_from(fleet.seq + 1);
         while fleet.seq < seq {
             let event = events.next().await?;
@@ -64,12 +72,30 @@ impl Moments {
             }
             fleet.apply(&event);
             states.pass(&fleet);
+            if let Some(passing) = &mut passing {
+                passing.pass(&fleet).await;
+            }
         }
         if states.latest.seq <= fleet.seq {
             states.latest.clone_from(&fleet);
         }
         Some(fleet)
     }
+}
+
+/// Returns the latest state of the journal that is not after an event.
+async fn recorded(journal: &dyn Journal, log: &SessionLog, seq: u64) -> Option<FleetState> {
+    let moment = stored::before(journal, log.session_id(), seq).await;
+    if moment.as_ref().is_some_and(|moment| seq - moment.seq <= stored::EVERY) {
+        return moment;
+    }
+    // What the session's last checkpoint has is later, if it is not too late.
+    let checkpoint = Past::checkpointed_fleet(journal, log.session_id()).await;
+    checkpoint
+        .filter(|checkpoint| checkpoint.seq <= seq)
+        .into_iter()
+        .chain(moment)
+        .max_by_key(|state| state.seq)
 }
 
 impl States {
@@ -104,6 +130,7 @@ mod tests {
     //! The state after each event is that of a fold from the first one.
 
     use futures_util::FutureExt;
+    use mainstem_journal::{Checkpoint, MemoryJournal};
 
     use super::*;
 
@@ -131,33 +158,57 @@ mod tests {
         let moments = Moments(Mutex::new(States { every: 3, all: Vec::new(), latest }));
         // Backwards and forwards: states are used that a later event has left.
         for seq in (0..=LAST).rev().step_by(7).chain(0..=LAST) {
-            let state = moments.at(&log, seq, async || None).await.unwrap();
+            let state = moments.at(&log, seq, None).await.unwrap();
             assert_eq!(state, expected[usize::try_from(seq).unwrap()], "{seq}");
         }
         let states = moments.0.lock().await;
         assert!(states.all.len() < MAX, "{}", states.all.len());
         assert!(states.every > 3 && states.all.windows(2).all(|two| two[0].seq < two[1].seq));
         drop(states);
-        assert_eq!(moments.at(&log, LAST + 1, async || None).now_or_never().unwrap(), None);
+        assert_eq!(moments.at(&log, LAST + 1, None).now_or_never().unwrap(), None);
     }
 
     #[tokio::test]
-    async fn a_state_that_is_known_is_used_for_later_events_and_no_earlier_ones() {
+    async fn a_stored_state_is_used_for_later_events_and_no_earlier_ones() {
         let log = log_of(1000);
-        let mut known = Moments::default().at(&log, 400, async || None).await.unwrap();
+        let mut known = Moments::default().at(&log, 400, None).await.unwrap();
         // So that it can be told from one that is computed.
         known.missed = 7;
+        let journal = MemoryJournal::new();
+        let record = journal.open(log.session_id()).await.unwrap();
+        record.append(&log.recent_from(1).try_next().unwrap());
+        known.seq += stored::EVERY;
+        Passing::after(0, &journal, log.session_id()).pass(&known).await;
+        let moment = journal.moment(log.session_id(), u64::MAX).await.unwrap().unwrap();
+        let state = moment.state.replace(&known.seq.to_string(), "400");
+        journal.store_moment(log.session_id(), Checkpoint { seq: 400, state }).await.unwrap();
         for (seq, missed) in [(1000, 7), (400, 7), (399, 0)] {
-            let state = Moments::default().at(&log, seq, async || Some(known.clone())).await.unwrap();
+            let state = Moments::default().at(&log, seq, Some(&journal)).await.unwrap();
             assert_eq!((state.seq, state.missed), (seq, missed));
         }
         let moments = Moments::default();
-        moments.at(&log, 500, async || None).await;
-        let again = moments.at(&log, 500 + FEW, async || panic!("few events are missing")).await.unwrap();
-        assert_eq!((again.seq, again.missed), (500 + FEW, 0));
+        moments.at(&log, 399, None).await;
+        let again = moments.at(&log, 399 + FEW, Some(&journal)).await.unwrap();
+        assert_eq!((again.seq, again.missed), (399 + FEW, 0), "few events are missing");
         // An earlier one, which is not a reason to forget the others.
-        moments.at(&log, 1, async || None).await;
-        moments.at(&log, 500 + FEW, async || panic!("it is still there")).await.unwrap();
+        moments.at(&log, 1, None).await;
+        assert_eq!(moments.at(&log, 399 + FEW, Some(&journal)).await.unwrap().missed, 0);
+    }
+
+    #[tokio::test]
+    async fn states_that_are_passed_are_stored() {
+        let last = 2 * stored::EVERY + 10;
+        let log = log_of(last);
+        let journal = MemoryJournal::new();
+        let record = journal.open(log.session_id()).await.unwrap();
+        record.append(&log.recent_from(last).try_next().unwrap());
+        let fleet = Moments::default().at(&log, last, Some(&journal)).await.unwrap();
+        let of = async |seq| stored::before(&journal, log.session_id(), seq).await.map(|state| state.seq);
+        // The log's ring does not have all events.
+        assert!(of(last).await.is_some_and(|seq| (stored::EVERY..last).contains(&seq)));
+        assert_eq!(of(stored::EVERY - 1).await, None);
+        // Another process begins there.
+        assert_eq!(Moments::default().at(&log, last, Some(&journal)).await.unwrap(), fleet);
     }
 
     #[tokio::test]
@@ -165,7 +216,7 @@ mod tests {
         let log = log_of(1000);
         let moments =
             Moments(Mutex::new(States { every: 100, all: Vec::new(), latest: FleetState::default() }));
-        moments.at(&log, 10, async || None).await;
+        moments.at(&log, 10, None).await;
         // It is dropped at an event that is not there yet.
         let mut states = moments.0.lock().await;
         let (mut fleet, mut events) = (states.before(10), log.committed_from(11));

@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     RunEnd, RunRecord,
+    moments::stored::Passing,
     used::{Used, by_child},
 };
 
@@ -131,7 +132,21 @@ impl Open {
 impl Past {
     /// Reads a session up to an event, from its latest checkpoint on.
     pub(crate) async fn read(journal: &dyn Journal, id: &SessionId, last: u64) -> Result<Self, JournalError> {
+        Self::read_passing(journal, id, last, false).await
+    }
+
+    /// Reads a session up to an event, and may store the states of its fleet that are passed.
+    pub(crate) async fn read_passing(
+        journal: &dyn Journal,
+        id: &SessionId,
+        last: u64,
+        stores: bool,
+    ) -> Result<Self, JournalError> {
         let mut past = Self::checkpoint(journal, id, last).await.unwrap_or_default();
+        let mut passing = None;
+        if stores {
+            passing = Some(Passing::going_on(past.seq, journal, id).await);
+        }
         while past.seq < last {
             let page = match journal.read(id, past.seq + 1, PAGE).await {
                 // Events that can't be read are skipped; readers get a gap in their place.
@@ -148,6 +163,9 @@ impl Past {
                 break;
             }
             page.iter().take_while(|event| event.seq <= last).for_each(|event| past.apply(event));
+            if let Some(passing) = &mut passing {
+                passing.pass(&past.fleet).await;
+            }
         }
         Ok(past)
     }

@@ -28,8 +28,8 @@ use tokio::sync::OnceCell;
 pub use self::{builder::SessionBuilder, lookup::FoundRun};
 use crate::{
     AgentSource, InUse, NothingToResume, Run, RunActive, RunAgents, RunHandle, RunOptions, RunRecord,
-    RunRequest, checkpoints::Checkpoints, data::SessionData, deferred::Deferred, moments::Moments,
-    past::Past, settings, turn::Turns, wake::Wake,
+    RunRequest, checkpoints::Checkpoints, data::SessionData, deferred::Deferred, moments::Moments, settings,
+    turn::Turns, wake::Wake,
 };
 
 /// What a model reads whose answer was cut off.
@@ -392,16 +392,13 @@ impl Session {
     /// Returns what the fleet was doing after an earlier event; `None` if the session has no such
     /// event that is committed.
     ///
-    /// The first call for a long session reads its events up to that one; later calls read on from
-    /// the nearest of the states that were passed. Of a session in memory, only what its ring has
+    /// It is read from the nearest of the states that were passed before, which the journal has, too,
+    /// 16 384 events apart: from the end of a run on, or once such a call has passed them. Of a session in memory, only what its ring has
     /// is known; what is missing is counted in [`FleetState::missed`]. Dropping the future stops
     /// reading.
     pub async fn fleet_at(&self, seq: u64) -> Option<FleetState> {
-        let known = async || {
-            let journal = self.0.checkpoints.as_ref()?.journal();
-            Past::checkpointed_fleet(&**journal, self.id()).await
-        };
-        self.0.moments.at(self.log(), seq, known).await
+        let journal = self.0.checkpoints.as_ref().map(|checkpoints| &**checkpoints.journal());
+        self.0.moments.at(self.log(), seq, journal).await
     }
 
     /// An id for [`RunOptions::with_run_id`].

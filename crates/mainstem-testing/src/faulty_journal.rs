@@ -317,6 +317,8 @@ pass_on! {
     unqueue_run(id: &RunId) -> bool;
     checkpoint(session: &SessionId) -> Option<Checkpoint>;
     store_checkpoint(session: &SessionId, checkpoint: Checkpoint) -> ();
+    moment(session: &SessionId, seq: u64) -> Option<Checkpoint>;
+    store_moment(session: &SessionId, moment: Checkpoint) -> ();
     add_link(link: Link) -> bool;
     link(id: &LinkId) -> Option<Link>;
     links(session: &SessionId) -> Vec<Link>;

@@ -120,6 +120,14 @@ impl<J: Journal + ?Sized> Journal for Arc<J> {
         (**self).store_checkpoint(session, checkpoint).await
     }
 
+    async fn moment(&self, session: &SessionId, seq: u64) -> Result<Option<Checkpoint>, JournalError> {
+        (**self).moment(session, seq).await
+    }
+
+    async fn store_moment(&self, session: &SessionId, moment: Checkpoint) -> Result<(), JournalError> {
+        (**self).store_moment(session, moment).await
+    }
+
     async fn add_link(&self, link: Link) -> Result<bool, JournalError> {
         (**self).add_link(link).await
     }

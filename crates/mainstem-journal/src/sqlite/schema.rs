@@ -115,6 +115,17 @@ const DATA: &str = "
     CREATE INDEX IF NOT EXISTS data_that_waits ON data (waits_since) WHERE waits_since IS NOT NULL;
 ";
 
+/// States of fleets after some events. Programs before them leave those of a session that they delete;
+/// row numbers are not used again.
+const MOMENTS: &str = "
+    CREATE TABLE IF NOT EXISTS moments (
+        session INTEGER NOT NULL,
+        seq INTEGER NOT NULL,
+        state TEXT NOT NULL,
+        UNIQUE (session, seq)
+    );
+";
+
 /// The columns of the list of sessions. Programs before them do not write `begun_at`: a session
 /// that such a program goes on with keeps its place.
 const LIST: &str = "
@@ -268,7 +279,9 @@ fn has(connection: &Connection, table: &str) -> rusqlite::Result<bool> {
 /// Returns `true` if the file has all tables.
 fn is_complete(connection: &Connection) -> rusqlite::Result<bool> {
     let mut is_complete = true;
-    for name in ["runs", "jobs", "links", "queued_runs", "data", "sessions_listed", "sessions_with_run"] {
+    const NAMES: [&str; 8] =
+        ["runs", "jobs", "links", "queued_runs", "data", "moments", "sessions_listed", "sessions_with_run"];
+    for name in NAMES {
         is_complete &= has(connection, name)?;
     }
     Ok(is_complete)
@@ -287,6 +300,7 @@ fn complete(connection: &mut Connection) -> rusqlite::Result<()> {
     change.execute_batch(LINKS)?;
     change.execute_batch(QUEUED)?;
     change.execute_batch(DATA)?;
+    change.execute_batch(MOMENTS)?;
     if !has(&change, "sessions_listed")? {
         change.execute_batch(LIST)?;
     }

@@ -157,12 +157,34 @@ pub(super) fn store_checkpoint(
     connection.execute(sql, params![session.as_str(), *seq as i64, state]).map(drop)
 }
 
+pub(super) fn moment(
+    connection: &Connection,
+    session: &SessionId,
+    seq: u64,
+) -> rusqlite::Result<Option<Checkpoint>> {
+    let sql = "SELECT seq, state FROM moments WHERE session = (SELECT id FROM sessions WHERE name = ?1)
+        AND seq <= ?2 ORDER BY seq DESC LIMIT 1";
+    let found = |row: &SqlRow<'_>| Ok(Checkpoint { seq: number(row, 0)?, state: row.get(1)? });
+    connection.prepare_cached(sql)?.query_row(params![session.as_str(), seq as i64], found).optional()
+}
+
+pub(super) fn store_moment(
+    connection: &Connection,
+    session: &SessionId,
+    moment: &Checkpoint,
+) -> rusqlite::Result<()> {
+    let Checkpoint { seq, state } = moment;
+    let sql = "INSERT OR REPLACE INTO moments (session, seq, state) SELECT id, ?2, ?3 FROM sessions WHERE name = ?1";
+    connection.execute(sql, params![session.as_str(), *seq as i64, state]).map(drop)
+}
+
 pub(super) fn delete(connection: &Connection, row: i64, session: &SessionId) -> rusqlite::Result<()> {
     for table in ["claims", "queued_runs", "data"] {
         connection.execute(&format!("DELETE FROM {table} WHERE session = ?1"), [session.as_str()])?;
     }
     connection.execute("DELETE FROM runs WHERE session = ?1", [row])?;
     connection.execute("DELETE FROM checkpoints WHERE session = ?1", [row])?;
+    connection.execute("DELETE FROM moments WHERE session = ?1", [row])?;
     connection.execute("DELETE FROM links WHERE session = ?1", [row])?;
     connection.execute("DELETE FROM events WHERE session = ?1", [row])?;
     connection.execute("DELETE FROM sessions WHERE id = ?1", [row])?;
@@ -187,11 +209,11 @@ pub(super) fn prune(
     let next = (through.min(last) + 1).min(first + PART).max(first);
     connection.execute("DELETE FROM events WHERE session = ?1 AND seq < ?2", params![row, next as i64])?;
     connection.execute("UPDATE sessions SET first = ?2 WHERE id = ?1", params![row, next as i64])?;
-    // The checkpoint has dropped events.
-    connection.execute(
-        "DELETE FROM checkpoints WHERE session = ?1 AND ?2 < ?3",
-        params![row, first as i64, next as i64],
-    )?;
+    if next > first {
+        // They have dropped events.
+        connection.execute("DELETE FROM checkpoints WHERE session = ?1", [row])?;
+        connection.execute("DELETE FROM moments WHERE session = ?1", [row])?;
+    }
     Ok(Some(next))
 }
 

@@ -31,6 +31,7 @@ pub async fn check(journal: Arc<dyn Journal>) {
     stored::runs_are_found_by_their_ids(&*journal).await;
     stored::a_key_is_claimed_once(&*journal).await;
     stored::the_latest_checkpoint_is_stored(&*journal).await;
+    stored::states_of_earlier_moments_are_stored(&*journal).await;
     links::a_link_ends_with_its_session(&*journal).await;
     queued::a_queued_run_is_stored_until_it_is_removed(&*journal).await;
     data::data_of_a_session_is_stored_once(&*journal).await;

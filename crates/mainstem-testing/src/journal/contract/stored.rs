@@ -52,9 +52,11 @@ pub(super) async fn retention_drops_whole_invocations(journal: &dyn Journal) {
     let max = |events| Retention::all().with_max_events(events);
     assert_eq!(retain(Retention::all(), 1_000_000).await, (1, false));
     assert_eq!(retain(max(1_000_000), 0).await, (1, false));
+    journal.store_moment(&id, Checkpoint { seq: 30, state: String::new() }).await.unwrap();
     // 25 of 41 events may stay. The cut at 16 is within the second run, which stays whole.
     assert_eq!(retain(max(25), 0).await, (11, true));
     assert_eq!(retain(max(25), 0).await, (11, false), "once");
+    assert_eq!(journal.moment(&id, 41).await.unwrap(), None, "it has what was dropped");
     let gap = log.subscribe_from(1).next().await.unwrap();
     assert!(matches!(gap.kind, EventKind::Gap { from_seq: 1, to_seq: 10, missed: 10, .. }), "{gap}");
     // All events are older than a day, but the task is still running.
@@ -130,6 +132,31 @@ pub(super) async fn the_latest_checkpoint_is_stored(journal: &dyn Journal) {
     drop(log);
     assert!(journal.delete(&id).await.unwrap());
     assert_eq!(journal.checkpoint(&id).await.unwrap(), None);
+}
+
+pub(super) async fn states_of_earlier_moments_are_stored(journal: &dyn Journal) {
+    let id = "moments".parse().unwrap();
+    let at = |seq: u64| Checkpoint { seq, state: format!("as of {seq}") };
+    journal.store_moment(&id, at(4)).await.unwrap();
+    assert_eq!(journal.moment(&id, 4).await.unwrap(), None, "there is no such session");
+    let log = open_log(journal, "moments").await;
+    (0..3).for_each(|n| emit_run(&log, &format!("moment-{n}"), 2));
+    journal.flush().await.unwrap();
+    for seq in [8, 4] {
+        journal.store_moment(&id, at(seq)).await.unwrap();
+    }
+    let again = Checkpoint { state: "again".to_owned(), ..at(4) };
+    journal.store_moment(&id, again.clone()).await.unwrap();
+    let expected =
+        [(3, None), (4, Some(again.clone())), (7, Some(again)), (8, Some(at(8))), (99, Some(at(8)))];
+    for (seq, expected) in expected {
+        assert_eq!(journal.moment(&id, seq).await.unwrap(), expected, "{seq}");
+    }
+    drop(log);
+    assert!(journal.delete(&id).await.unwrap());
+    assert_eq!(journal.moment(&id, 99).await.unwrap(), None);
+    drop(open_log(journal, "moments").await);
+    assert_eq!(journal.moment(&id, 99).await.unwrap(), None, "a new one of the same name");
 }
 
 pub(super) async fn a_deleted_session_begins_anew(journal: &dyn Journal) {
