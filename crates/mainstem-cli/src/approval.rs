@@ -297,6 +297,7 @@ impl Approvals {
             Ok(Answer::Decide(decision)) => decision,
             Ok(Answer::View) => {
                 progress.view(question);
+                clear_typed(question, progress);
                 return Vec::new();
             }
             Ok(Answer::Always(patterns)) => {
@@ -305,6 +306,7 @@ impl Approvals {
             }
             Err(how) => {
                 progress.note(&how);
+                clear_typed(question, progress);
                 return Vec::new();
             }
         };
@@ -347,6 +349,13 @@ pub(crate) async fn confirm(session: &dyn AnySession, answered: Vec<Answered>, p
             let error = advised(error);
             progress.note(&format!("error: the answer was not accepted: {error:#}"));
         }
+    }
+}
+
+/// Shows a question that stays open, without the line that was typed.
+fn clear_typed(question: &Question, progress: &mut dyn Progress) {
+    if progress.draws_typed() {
+        progress.ask(Some(question), "");
     }
 }
 

@@ -18,7 +18,7 @@ use crate::{
     print::print_reply,
     progress::{self, Progress},
     replies::Replies,
-    signals,
+    signals::{self, Continued},
     store::Access,
     terminal::Terminal,
 };
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Attach, terminal: Terminal) -> Result<Exit, Fault> {
     runtime.block_on(async {
         let mut source = Source::open(args).await?;
         let mut shown = SessionView::new(args, terminal);
-        let mut frames = progress::frames();
+        let (mut frames, mut continued) = (progress::frames(), Continued::new());
         loop {
             if args.once && source.is_enough() {
                 shown.progress.finish(SystemClock.now());
@@ -44,7 +44,11 @@ pub(crate) fn run(args: &Attach, terminal: Terminal) -> Result<Exit, Fault> {
                     shown.progress.finish(SystemClock.now());
                     return Ok(signal.exit());
                 }
-                _ = frames.tick() => shown.progress.tick(SystemClock.now()),
+                () = continued.next() => shown.progress.continued(),
+                _ = frames.tick() => match continued.is_before().await {
+                    true => shown.progress.continued(),
+                    false => shown.progress.tick(SystemClock.now()),
+                },
                 next = source.next() => match next.or_exit(Exit::Failed)? {
                     Next::Event(event) => shown.event(&event)?,
                     Next::Cut if args.once => return Err(cut(&args.session)).or_exit(Exit::Failed),

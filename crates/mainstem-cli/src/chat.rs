@@ -36,6 +36,11 @@ use crate::{
 };
 
 pub(crate) fn run(args: &Chat, config: &Source, terminal: Terminal) -> Result<Exit, Fault> {
+    if terminal.stdin && !terminal.stderr {
+        let why = "the prompt and the questions of a chat appear on stderr, which is not your terminal";
+        progress::say_on_screen(&format!("error: {why}"), terminal);
+        return Err(anyhow!(why)).or_exit(Exit::Usage);
+    }
     let _telemetry = telemetry::start(Log::Off, terminal).or_exit(Exit::Config)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
     let exit = runtime.block_on(async {

@@ -48,13 +48,19 @@ impl Requirements<'_> {
     /// # Errors
     /// A setting is invalid, or the agent can't lead a run; the error has its origin.
     pub(crate) fn build(self, config: &Config, model: &Setting<String>) -> Result<Harness, Fault> {
-        let workspace = workspace(&config.settings);
+        let (workspace, agent) = (workspace(&config.settings), self.agent);
         let harness = self.builder(config, model, &workspace).or_exit(Exit::Config)?;
         // A builder that fails loses its findings.
         let found = match model.value == demo::NAME {
             true => Vec::new(),
             false => harness.check().unwrap_or_default(),
         };
+        // Another agent than the one that is meant would lead, without its rules.
+        if agent.is_none()
+            && let Some(why) = why_left_out("main", &found)
+        {
+            return Err(anyhow!(why)).or_exit(Exit::Config);
+        }
         match harness.build() {
             Err(BuildError::Leader(error)) => Err(not_leading(error, &found)).or_exit(Exit::Usage),
             built => built.map_err(|error| in_words(error, &workspace)).or_exit(Exit::Config),

@@ -83,6 +83,11 @@ fn text(lines: &[Row]) -> String {
 /// The shortest time between two frames.
 const FRAME: Duration = Duration::from_millis(100);
 
+/// Returns the size of the terminal at stderr.
+pub(crate) fn size() -> (u16, u16) {
+    live::size_of_stderr()
+}
+
 /// Returns the times to call [`Progress::tick`] at.
 pub(crate) fn frames() -> Interval {
     let mut frames = interval(FRAME);

@@ -5,6 +5,9 @@ use std::fmt::Write as _;
 
 use anstream::adapter::strip_str;
 
+/// What the harness adds to a conversation begins with it.
+pub(crate) const REMINDER: &str = "<system-reminder>";
+
 /// Removes escape sequences, control characters other than line feed and tab, and changes of the
 /// reading direction.
 pub(crate) fn clean(text: &str) -> String {

@@ -3,6 +3,7 @@
 use std::{
     future::pending,
     io::{self, Write},
+    net::SocketAddr,
     pin::pin,
     time::Duration,
 };
@@ -40,7 +41,7 @@ pub(crate) fn run(args: &Serve, source: &Source, terminal: Terminal) -> Result<E
     ensure_private(args, served.token.is_some()).or_exit(Exit::Usage)?;
     let runtime = mainstem_server::runtime().build().or_exit(Exit::Failed)?;
     let done = runtime.block_on(async {
-        let listener = TcpListener::bind(args.bind).await.with_context(|| format!("--bind {}", args.bind))?;
+        let listener = TcpListener::bind(args.bind).await.map_err(|error| not_bound(&error, args.bind))?;
         served.greet(&listener, terminal)?;
         let (server, stop) = (served.server.clone(), CancellationToken::new());
         let serving = async { anyhow::Ok(server.serve(listener, stop.clone()).await?) };
@@ -250,6 +251,14 @@ fn ensure_recorded(args: &Serve) -> anyhow::Result<()> {
     let is_recorded = args.journal.is_some();
     ensure!(is_recorded || args.keep.keep().is_all(), "--keep and --keep-size require --journal");
     Ok(())
+}
+
+fn not_bound(error: &io::Error, address: SocketAddr) -> anyhow::Error {
+    let advice = match error.kind() {
+        io::ErrorKind::AddrInUse => "; another server may have it: name another port, or 0 for any free one",
+        _ => "",
+    };
+    anyhow!("--bind {address}: {error}{advice}")
 }
 
 /// Checks that a generated token is used locally only: it is not known elsewhere, and in a log it

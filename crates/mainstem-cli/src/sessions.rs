@@ -29,7 +29,7 @@ use crate::{
     exit::{Exit, Fault, OrExit},
     host::{self, Advise},
     print::{counted, json as print_json_value, print, print_json, print_shown, print_table},
-    progress,
+    progress, sanitize,
     store::{self, Access},
     table,
     terminal::Terminal,
@@ -197,7 +197,10 @@ fn agent(agent: &AgentState) -> [String; 6] {
         || "unknown".to_owned(),
         |context| format!("{}% of {}", context.percent(), context.window),
     );
-    [agent.name.clone(), status.to_owned(), tokens.to_string(), context, agent.started_at.to_string(), key]
+    let title = agent.source.as_ref().and_then(|source| source.title.as_deref());
+    let name = title
+        .map_or_else(|| agent.name.clone(), |title| format!("{} {}", agent.name, sanitize::visible(title)));
+    [name, status.to_owned(), tokens.to_string(), context, agent.started_at.to_string(), key]
 }
 
 /// Prints what was said, and which tools the root called.

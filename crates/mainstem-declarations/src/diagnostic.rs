@@ -231,7 +231,7 @@ impl Code {
         match problem {
             CatalogError::Model { source: ResolveError::Unknown { .. }, .. } => Self::UnknownModel,
             CatalogError::Model { .. } => Self::UnusableModel,
-            CatalogError::UnknownTool { .. } => Self::UnknownTool,
+            CatalogError::UnknownTool { .. } | CatalogError::UnknownArgument { .. } => Self::UnknownTool,
             CatalogError::ToolOff { .. } => Self::ToolOff,
             CatalogError::UnknownSkill { .. } => Self::UnknownSkill,
             CatalogError::UnknownServer { .. } => Self::UnknownServer,

@@ -214,16 +214,16 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
     async fn store_checkpoint(&self, session: &SessionId, checkpoint: Checkpoint)
     -> Result<(), JournalError>;
 
-    /// Returns the latest state of the fleet that [`store_moment`](Self::store_moment) has stored and
-    /// that is not after an event; `None` if there is none.
+    /// Returns the latest state of the fleet that is not after an event, of those that
+    /// [`store_moment`](Self::store_moment) has stored; `None` if none is.
     ///
     /// # Errors
     /// If it can't be read.
     async fn moment(&self, session: &SessionId, seq: u64) -> Result<Option<Checkpoint>, JournalError>;
 
-    /// Stores the state of the fleet after a committed event, so that an earlier moment of the session
-    /// is shown without the events before it. Stores nothing if the session does not exist. It is
-    /// removed when retention drops any event of the session, and with the session.
+    /// Stores the state of the fleet after a committed event, so that an earlier moment of the
+    /// session is shown without the events before it. Stores nothing if the session does not exist.
+    /// It is removed when retention drops any event of the session, and with the session.
     ///
     /// # Errors
     /// If the store can't be written.

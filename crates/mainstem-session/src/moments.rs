@@ -40,7 +40,8 @@ impl Default for Moments {
 impl Moments {
     /// Returns the state after an event, or `None` if the log has no such event that is committed.
     /// Reads at most the events between two states, but for those that were not read before. If
-    /// there are many of them, the journal may have a state; those that are passed are stored in it.
+    /// there are many of them, it begins at a state of the
+    /// journal, and stores those that it passes.
     ///
     /// Dropping the future stops reading; the states that were passed stay.
     pub(crate) async fn at(

@@ -392,10 +392,10 @@ impl Session {
     /// Returns what the fleet was doing after an earlier event; `None` if the session has no such
     /// event that is committed.
     ///
-    /// It is read from the nearest of the states that were passed before, which the journal has, too,
-    /// 16 384 events apart: from the end of a run on, or once such a call has passed them. Of a session in memory, only what its ring has
-    /// is known; what is missing is counted in [`FleetState::missed`]. Dropping the future stops
-    /// reading.
+    /// It is read from the nearest of the states that were passed before. The journal has some of
+    /// them, 16 384 events apart, from the end of a run on, or once such a call has passed them. Of
+    /// a session in memory, only what its ring has is known; what is missing is counted in
+    /// [`FleetState::missed`]. Dropping the future stops reading.
     pub async fn fleet_at(&self, seq: u64) -> Option<FleetState> {
         let journal = self.0.checkpoints.as_ref().map(|checkpoints| &**checkpoints.journal());
         self.0.moments.at(self.log(), seq, journal).await

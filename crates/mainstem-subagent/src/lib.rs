@@ -31,7 +31,7 @@ pub use budget::account::Spent;
 pub use catalog::{
     Catalog, CatalogAgent, CatalogEntry, Factory, RemoteAgents,
     error::CatalogError,
-    factory::{AgentFactory, Grantee, ToolGrant, general_purpose, rules},
+    factory::{AgentFactory, Grantee, Misspelt, ToolGrant, general_purpose, rules},
     finding::closest_model,
     trust,
 };

@@ -37,7 +37,8 @@ pub(super) fn list(
     say(errors, terminal);
     if !warnings.is_empty() {
         let count = counted(warnings.len(), "warning");
-        let note = format!("warning: {count} in these files: see mainstem agents validate");
+        let foreign = if args.listing.foreign { " --foreign" } else { "" };
+        let note = format!("warning: {count} in these files: see `mainstem agents validate{foreign}`");
         progress::say(&note, terminal);
     }
     Ok(Exit::Reply)

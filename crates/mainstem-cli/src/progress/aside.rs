@@ -24,10 +24,10 @@ impl PutAside {
         self.notes.get_or_insert_default();
     }
 
-    /// Draws again, with the notes since it was put aside; below what is there if the process was
-    /// continued meanwhile, because the shell has written below the last frame.
-    pub(crate) fn take_back(&mut self, was_continued: bool) {
-        if was_continued {
+    /// Draws again, with the notes since it was put aside; below what is there if the last frame
+    /// has moved, because the shell has written below it, or the terminal has another size.
+    pub(crate) fn take_back(&mut self, is_elsewhere: bool) {
+        if is_elsewhere {
             self.inner.continued();
         }
         self.notes.take().into_iter().flatten().for_each(|note| self.inner.note(&note));

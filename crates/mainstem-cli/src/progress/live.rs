@@ -122,7 +122,8 @@ impl<W: Write> Live<W> {
             return Vec::new();
         }
         // The head of the tree and the answers need a few lines.
-        let size = (width, SHOWN.min(height.saturating_sub(5)).max(2));
+        // Half of the screen stays for the tree.
+        let size = (width, SHOWN.min(height / 2).max(2));
         if let Some(question) = &self.question
             && self.rows.as_ref().is_none_or(|(of, _)| *of != size)
         {

@@ -232,6 +232,7 @@ impl Drive {
     async fn watched(&mut self) -> bool {
         self.approvals.rest();
         self.progress.put_aside();
+        let size = progress::size();
         let screen = watch::within(self.session.clone(), self.title.clone(), self.terminal);
         let mut screen = Box::pin(screen);
         let is_over = loop {
@@ -249,7 +250,7 @@ impl Drive {
             let _ = screen.as_mut().await;
         }
         drop(screen);
-        self.progress.take_back(self.continued.discard());
+        self.progress.take_back(self.continued.discard() || size != progress::size());
         if !is_over && self.stop.is_none() {
             self.approvals.listen(&mut self.progress, String::new());
             self.approvals.ask(&mut self.progress);

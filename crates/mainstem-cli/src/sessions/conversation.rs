@@ -6,13 +6,13 @@ use mainstem::message::{ContentBlock, Message, Role, StopReason};
 use mainstem_event::{AgentEvent, EventKind};
 use serde_json::Value;
 
-use crate::{sanitize::clean, terminal::Terminal};
+use crate::{
+    sanitize::{REMINDER, clean},
+    terminal::Terminal,
+};
 
 /// The most characters of a tool's arguments.
 const ARGUMENTS: usize = 60;
-
-/// What the harness adds to a conversation begins with it.
-const REMINDER: &str = "<system-reminder>";
 
 /// Folds a session's events into its conversation.
 #[derive(Default)]
@@ -104,5 +104,9 @@ fn shown(message: &Message) -> String {
 }
 
 fn short(input: &Value) -> String {
-    input.to_string().chars().take(ARGUMENTS).collect()
+    let text = input.to_string();
+    match text.char_indices().nth(ARGUMENTS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
 }

@@ -90,6 +90,6 @@ fn remove(store: &Store, dir: &Path) -> Result<Exit, Fault> {
         let known = if known.is_empty() { String::new() } else { format!("; trusted: {}", known.join(", ")) };
         return Err(anyhow!("nothing of {name} was trusted or allowed{known}")).or_exit(Exit::Usage);
     };
-    print(&format!("no longer trusted: {name}\n"))?;
+    print(&format!("no longer trusted, and nothing is always allowed there: {name}\n"))?;
     Ok(Exit::Reply)
 }

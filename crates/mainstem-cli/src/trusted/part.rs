@@ -46,7 +46,7 @@ pub(crate) fn remedy(parts: &[FolderPart]) -> String {
     parts.iter().for_each(|found| *folders.entry(&found.folder).or_default() |= found.is_foreign);
     let commands: Vec<_> =
         folders.into_iter().map(|(folder, foreign)| format!("`{}`", trusting(folder, foreign))).collect();
-    format!("{} trusts it; --trust or MAINSTEM_TRUST=1 does for one command", commands.join(" and "))
+    format!("{} trusts it; --trust does for one command", commands.join(" and "))
 }
 
 /// Returns a path, quoted for a shell.

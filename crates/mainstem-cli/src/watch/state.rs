@@ -49,7 +49,8 @@ pub(super) struct State {
     pub(super) note: String,
     /// Why no event arrives at present, if that is known.
     pub(super) stall: Option<String>,
-    pub(super) is_help: bool,
+    /// The first row of the list of keys, while that is shown.
+    pub(super) help: Option<usize>,
     /// Whether the whole question is shown.
     pub(super) is_expanded: bool,
     /// Whether the bell is to be rung.
@@ -112,7 +113,7 @@ impl State {
             prompt: None,
             note: String::new(),
             stall: None,
-            is_help: false,
+            help: None,
             is_expanded: false,
             rings: false,
             is_transcript: false,
@@ -231,14 +232,21 @@ impl State {
         if self.prompt.is_some() {
             return self.typed(key.code);
         }
-        if std::mem::take(&mut self.is_help) {
+        if let Some(first) = self.help {
+            self.help = match key.code {
+                KeyCode::Down | KeyCode::PageDown | KeyCode::Char('j') => Some(first + page.div_ceil(2)),
+                KeyCode::Up | KeyCode::PageUp | KeyCode::Char('k') => {
+                    Some(first.saturating_sub(page.div_ceil(2)))
+                }
+                _ => None,
+            };
             return None;
         }
         match key.code {
             KeyCode::Char('q') => return Some(Action::Quit),
             KeyCode::Esc if self.filter.is_empty() => return Some(Action::Quit),
             KeyCode::Esc => self.filter.clear(),
-            KeyCode::Char('?' | 'h') => self.is_help = true,
+            KeyCode::Char('?' | 'h') => self.help = Some(0),
             KeyCode::Up | KeyCode::Char('k') => self.select(-1),
             KeyCode::Down | KeyCode::Char('j') => self.select(1),
             KeyCode::Home => self.select(isize::MIN),

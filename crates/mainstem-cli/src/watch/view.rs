@@ -1,6 +1,6 @@
 //! The screen of a state: the tree, the selected agent's transcript, and the position. Pure.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, iter::repeat};
 
 use mainstem_event::{FleetState, Timestamp, fleet::AgentState};
 use ratatui::{
@@ -13,6 +13,7 @@ use ratatui::{
 use super::state::{Prompt, State, Typing};
 use crate::{
     approval::{Kind, Row as QuestionRow},
+    fold::wrapped,
     progress::{
         figures,
         live::view::{View, widest_of},
@@ -26,7 +27,7 @@ const BOTH: u16 = 72;
 const KEYS: [(&str, &str); 15] = [
     ("↑ ↓", "select an agent"),
     ("PgUp PgDn", "scroll its transcript"),
-    ("Tab", "tree or transcript, on a narrow screen"),
+    ("Tab Enter", "tree or transcript, on a narrow screen"),
     ("← →  < >", "back and forth: 1 %, 10 %"),
     (",  .", "back and forth: one event"),
     ("space", "play, or pause"),
@@ -36,9 +37,9 @@ const KEYS: [(&str, &str); 15] = [
     ("y  n", "allow, or deny, what is asked"),
     ("v", "all of the question, or its beginning"),
     ("m", "send the agent a message"),
-    ("c", "stop the agent and those below it"),
+    ("c", "stop a child and those below it"),
     ("w", "announce the agent's end"),
-    ("q", "leave"),
+    ("q  Esc", "leave; Esc first shows all agents"),
 ];
 
 /// Draws the state.
@@ -52,8 +53,12 @@ pub(super) fn draw(state: &mut State, area: Rect, buffer: &mut Buffer) {
     let below = 2 + u16::try_from(question.len()).unwrap_or(0);
     let middle = Rect { y: area.y + 1, height: area.height.saturating_sub(1 + below), ..area };
     buffer.set_line(area.x, area.y, &head(state, width), width);
-    if state.is_help {
-        lines(&help(state), middle, buffer);
+    if let Some(first) = state.help {
+        let help = help(state, width.into());
+        // The last rows stay in sight.
+        let first = first.min(help.len().saturating_sub(middle.height.into()));
+        state.help = Some(first);
+        lines(&help[first..], middle, buffer);
     } else if width >= BOTH {
         let left = width * 9 / 20;
         let tree_area = Rect { width: left, ..middle };
@@ -233,6 +238,9 @@ fn status(state: &State, width: u16) -> Line<'static> {
     if !state.note.is_empty() {
         return Line::from(state.glyphs.line(&state.note)).yellow();
     }
+    if state.help.is_some() {
+        return Line::from("PgUp PgDn: all keys  others: back").dim();
+    }
     if let Some(stall) = &state.stall {
         return Line::from(state.glyphs.line(stall)).red();
     }
@@ -244,13 +252,20 @@ fn status(state: &State, width: u16) -> Line<'static> {
     Line::from(state.glyphs.text(keys)).dim()
 }
 
-fn help(state: &State) -> Vec<Line<'static>> {
-    let key = |(key, does): (String, &str)| {
-        let gap = " ".repeat(12_usize.saturating_sub(key.chars().count()));
-        Line::from(vec![Span::from(format!(" {key}{gap}")).bold(), Span::from(does.to_owned())])
+/// The columns of the keys.
+const KEY_WIDTH: usize = 12;
+
+/// Returns the keys with what they do, in rows of this width.
+fn help(state: &State, width: usize) -> Vec<Line<'static>> {
+    let rows = |(key, does): (&str, &str)| {
+        let does = wrapped(does, width.saturating_sub(KEY_WIDTH + 1).max(1));
+        let keys = [state.glyphs.text(key)].into_iter().chain(repeat(String::new()));
+        let row = |(key, does): (String, String)| {
+            Line::from(vec![Span::from(format!(" {key:<KEY_WIDTH$}")).bold(), Span::from(does)])
+        };
+        keys.zip(does).map(row).collect::<Vec<_>>()
     };
-    let keys = KEYS.into_iter().map(|(key, does)| (state.glyphs.text(key), does));
-    keys.map(key).collect()
+    KEYS.into_iter().flat_map(rows).collect()
 }
 
 fn lines(lines: &[Line<'_>], area: Rect, buffer: &mut Buffer) {

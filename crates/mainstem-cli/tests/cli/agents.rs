@@ -32,7 +32,7 @@ fn list_is_a_line_an_agent() {
     reviewer         subagent  no      openai:gpt-4o  read_file,grep_files but shell  ./subagents/reviewer.md
     tester           all       yes     -              all                             ./subagents/tester.md
     --
-    warning: 1 warning in these files: see mainstem agents validate
+    warning: 1 warning in these files: see `mainstem agents validate`
     ");
     assert_snapshot!(said(&workspace("list --foreign").run()), @r"
     0
@@ -42,7 +42,7 @@ fn list_is_a_line_an_agent() {
     reviewer         subagent  no      openai:gpt-4o  read_file,grep_files but shell  ./subagents/reviewer.md
     tester           all       yes     -              all                             ./subagents/tester.md
     --
-    warning: 2 warnings in these files: see mainstem agents validate
+    warning: 2 warnings in these files: see `mainstem agents validate --foreign`
     ");
     let broken = mainstem("agents list").file("subagents/a.md", "---\ndescription: a\nsteps: many\n---\n");
     assert_snapshot!(said(&broken.run()), @r#"
@@ -441,6 +441,52 @@ fn validate_and_a_run_name_rules_with_typing_errors() {
     let names = |rule: &str| warnings.iter().any(|warning| warning.contains(rule));
     assert!(warnings.len() == 2 && names(whole) && names(part), "{run:?}");
     assert!(run.stderr.contains("mainstem.toml: the rule"), "{run:?}");
+}
+
+/// So does a rule about an argument that its tool does not have.
+#[test]
+fn validate_and_a_run_name_rules_about_arguments_that_do_not_exist() {
+    let file = "---\ndescription: a\npermissions:\n  \"write_file(pth: a.txt)\": deny\n  \"write_file(path: b)\": deny\n---\nWork.\n";
+    let done = mainstem("agents validate").file("subagents/a.md", file).run();
+    let expected = "./subagents/a.md:4:3: warning: agent \"a\" has the rule \"write_file(pth: a.txt)\" about argument \
+                    \"pth\", which its tool does not have; known: path, content; did you mean \"path\"?\n";
+    assert_eq!((done.code, &*done.stdout), (Some(0), expected), "{done:?}");
+
+    let server = crate::server::Server::start(|_| vec![crate::server::Step::Text("Yes.")]);
+    let rules =
+        "[permissions]\ndeny = [\"write_file(pth: a.txt)\", \"write_file(path: b)\", \"shell(git *)\"]\n";
+    let run =
+        mainstem("run --shell Hi").file("mainstem.toml", rules).env("OPENAI_BASE_URL", &server.url()).run();
+    let warning = "the rule \"write_file(pth: a.txt)\" is about argument \"pth\" of tool \"write_file\", which has \
+                   no such argument; known: path, content";
+    assert!(run.stderr.contains(warning) && run.stderr.matches("the rule").count() == 1, "{run:?}");
+}
+
+/// Without the file of the leading agent, or a key of it that narrows, a run could do more than was
+/// meant.
+#[test]
+fn nothing_runs_without_the_rules_of_the_leading_agent() {
+    let server = crate::server::Server::start(|_| vec![crate::server::Step::Text("Yes.")]);
+    let check = |main: &str, expected: &str| {
+        let file = format!("---\ndescription: leads\n{main}---\nLead.\n");
+        for line in ["run Hi", "chat", "serve --bind 127.0.0.1:0", "mcp"] {
+            let cli = mainstem(line).file("subagents/main.md", &file);
+            let done = cli.env("OPENAI_BASE_URL", &server.url()).run();
+            assert_eq!(done.code, Some(3), "{line}: {done:?}");
+            assert!(done.stderr.contains(expected), "{line}: {done:?}");
+        }
+    };
+    check(
+        "permissions:\n  write_file: deny\nsteps: zero\n",
+        "agent \"main\" is left out: ./subagents/main.md:5:8:",
+    );
+    check("permisions:\n  write_file: deny\n", "unknown key \"permisions\"");
+    check("disalowed_tools: shell\n", "unknown key \"disalowed_tools\"");
+    assert!(server.requests().is_empty());
+    // Another agent may lead.
+    let cli = mainstem("run -a other Hi").file("subagents/main.md", "---\nsteps: zero\n---\n");
+    let cli = cli.file("subagents/other.md", "---\ndescription: leads\n---\nLead.\n");
+    assert_eq!(cli.env("OPENAI_BASE_URL", &server.url()).run().code, Some(0));
 }
 
 #[test]

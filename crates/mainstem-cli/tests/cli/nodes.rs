@@ -17,7 +17,7 @@ fn servers_share_a_database_and_stop_when_they_are_asked_to() {
     let database = Postgres::start();
     let url = database.url();
     let shown = url.split('?').next().unwrap();
-    for expected in ["the tables are created, in version 3", "the tables have version 3 already"] {
+    for expected in ["the tables are created, in version 4", "the tables have version 4 already"] {
         let done = at("migrate", &url);
         assert_eq!((done.code, done.stdout), (Some(0), format!("{shown}: {expected}\n")));
     }

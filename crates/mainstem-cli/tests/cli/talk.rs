@@ -204,7 +204,8 @@ fn a_server_is_talked_with_followed_and_looked_after() {
     assert_eq!((&listed[0]["id"], &listed[0]["last_seq"]), (&json!("one"), &json!(whole.len())));
     let text = ask(&url, "sessions list").run().stdout;
     let shown = ask(&url, "sessions show one").run().stdout;
-    let reviewers = shown.lines().filter(|line| line.starts_with("reviewer  success")).count();
+    let reviewers =
+        shown.lines().filter(|line| line.starts_with("reviewer ") && line.contains(" success ")).count();
     assert!(shown.starts_with(&text) && reviewers == 3, "{shown}");
     assert!(
         text.lines().count() == 2 && text.contains("one ") && text.trim_end().ends_with("idle"),

@@ -145,7 +145,7 @@ fn a_run_is_refused_with_the_list_and_what_to_do() {
     let expected = format!(
         "error: not trusted:\n  {name}\n    mainstem.toml: lets agents run commands\n    mainstem.toml: starts `sh -c \"echo started >> marks\"`, as MCP server \"mark\"\n    \
          subagents/main.md: starts `sh -c \"echo started >> marks\"`, as MCP server \"mark\"\n\
-         read these files; then `mainstem trust add {name}` trusts it; --trust or MAINSTEM_TRUST=1 does for one command\n"
+         read these files; then `mainstem trust add {name}` trusts it; --trust does for one command\n"
     );
     assert_eq!((done.code, &*done.stdout, &*done.stderr), (Some(3), "", &*expected));
 }
@@ -372,7 +372,10 @@ fn trust_is_listed_added_and_removed() {
         folder.cli("trust add").arg(other.path()).run().stdout,
         format!("nothing in {} needs trust\n", other.path().display())
     );
-    assert_eq!(said("trust rm ./subagents/.."), ok(&format!("no longer trusted: {name}\n")));
+    assert_eq!(
+        said("trust rm ./subagents/.."),
+        ok(&format!("no longer trusted, and nothing is always allowed there: {name}\n"))
+    );
     assert_eq!(said("trust list"), (Some(0), String::new(), "no trusted folders\n".to_owned()));
     assert_eq!(
         said("trust rm"),

@@ -115,8 +115,8 @@ const DATA: &str = "
     CREATE INDEX IF NOT EXISTS data_that_waits ON data (waits_since) WHERE waits_since IS NOT NULL;
 ";
 
-/// States of fleets after some events. Programs before them leave those of a session that they delete;
-/// row numbers are not used again.
+/// States of fleets after some events. Programs before them leave those of a session that they
+/// delete; row numbers are not used again.
 const MOMENTS: &str = "
     CREATE TABLE IF NOT EXISTS moments (
         session INTEGER NOT NULL,

@@ -1,4 +1,5 @@
-//! States of a fleet in the journal, so that an earlier moment is shown without the events before it.
+//! States of a fleet in the journal, so that an earlier moment is shown without the events before
+//! it.
 
 use std::borrow::Cow;
 

@@ -12,6 +12,9 @@ use crate::{
 
 pub(crate) type Read<T> = Result<T, SpecError>;
 
+/// The keys without which an agent may do more.
+const NARROWING: [&str; 3] = ["permissions", "tools", "disallowed_tools"];
+
 impl Reader {
     pub(super) fn keys(&mut self, keys: &[Keyed<'_>]) {
         for (key, entry) in keys {
@@ -54,10 +57,20 @@ impl Reader {
         }
     }
 
+    /// Notes a key that means nothing. If it resembles one that narrows what the agent may do, the
+    /// file can't be used: without that key the agent could do more than was meant.
     fn unknown(&mut self, key: &str, entry: &Entry) {
-        let warning = SpecError::warning(format!("unknown key {key:?}")).of_kind(FindingKind::UnknownKey);
-        let warning = warning.about(key).at(entry.at);
-        self.found.push(warning.with_suggestion(closest(key, self.dialect.vocabulary())));
+        let near = closest(key, self.dialect.vocabulary());
+        let narrows = near.is_some_and(|near| {
+            let name = match self.dialect.meaning(near) {
+                Some((_, Meaning::Same(ours))) => ours,
+                _ => near,
+            };
+            Key::named(name).is_some_and(|key| NARROWING.contains(&key.name))
+        });
+        let finding = if narrows { SpecError::error } else { SpecError::warning };
+        let finding = finding(format!("unknown key {key:?}")).of_kind(FindingKind::UnknownKey);
+        self.found.push(finding.about(key).at(entry.at).with_suggestion(near));
     }
 
     /// Notes where the file says what the spec has for this key.

@@ -45,6 +45,23 @@ pub enum CatalogError {
         /// The names that exist.
         known: Vec<String>,
     },
+    /// A rule of it names an argument that the tool does not have. A warning: the rule is about no
+    /// call.
+    #[error(
+        "agent {id:?} has the rule {pattern:?} about argument {argument:?}, which its tool does not have; known: {}",
+        known.join(", ")
+    )]
+    #[non_exhaustive]
+    UnknownArgument {
+        /// The agent.
+        id: String,
+        /// The rule.
+        pattern: String,
+        /// The name in the rule.
+        argument: String,
+        /// The arguments that the tool has.
+        known: Vec<String>,
+    },
     /// It names a tool that this program has and that is off. A warning: the agent lacks that tool.
     #[error("agent {id:?} {} tool {tool:?}, which is off; {remedy}", verb(key))]
     #[non_exhaustive]
@@ -149,6 +166,7 @@ impl CatalogError {
             | Self::Tools { id, .. }
             | Self::Permissions { id, .. }
             | Self::UnknownTool { id, .. }
+            | Self::UnknownArgument { id, .. }
             | Self::ToolOff { id, .. }
             | Self::UnknownSkill { id, .. }
             | Self::UnknownServer { id, .. }
@@ -167,6 +185,7 @@ impl CatalogError {
         matches!(
             self,
             Self::UnknownTool { .. }
+                | Self::UnknownArgument { .. }
                 | Self::ToolOff { .. }
                 | Self::UnknownSkill { .. }
                 | Self::UnknownServer { .. }

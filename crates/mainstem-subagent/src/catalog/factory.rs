@@ -20,7 +20,10 @@ use mainstem_spec::{AgentSpec, Origin, Permission, ServerTool, SpecSet, Workspac
 use mainstem_tool::{Tool, ToolSet, ToolSource};
 
 use self::allowed::Allowed;
-pub use self::tool_grant::{Grantee, ToolGrant};
+pub use self::{
+    check::Misspelt,
+    tool_grant::{Grantee, ToolGrant},
+};
 use crate::{
     budget::metered::Metered,
     catalog::{

@@ -30,6 +30,7 @@ impl CatalogError {
             Self::Permissions { source, .. } => ("permissions", Some(&source.pattern)),
             Self::Tools { .. } | Self::OnlySpawns { .. } => ("tools", None),
             Self::UnknownTool { key, tool, .. } | Self::ToolOff { key, tool, .. } => (key, Some(tool)),
+            Self::UnknownArgument { pattern, .. } => ("permissions", Some(pattern)),
             Self::UnknownSkill { skill, .. } => ("skills", Some(skill)),
             Self::UnknownServer { server, .. } => ("mcp_servers", Some(server)),
             Self::NoWorkspace { .. } => ("workspace.path", None),
@@ -45,6 +46,7 @@ impl CatalogError {
             Self::Model { source, .. } => return closest_model(source),
             Self::UnknownTool { tool: name, known, .. }
             | Self::UnknownSkill { skill: name, known, .. }
+            | Self::UnknownArgument { argument: name, known, .. }
             | Self::UnknownServer { server: name, known, .. } => (name, known),
             Self::AgentTool { source, .. } => match &**source {
                 SpawnError::UnknownAgent { id, known } => (id, known),

@@ -7,9 +7,12 @@ use mainstem::message::{AgentKey, Message, SessionId, ToolCallId, ToolState};
 use mainstem_event::{AgentEvent, EventKind, Outcome};
 
 use super::line_buffer::LineBuffer;
-use crate::progress::{
-    figures,
-    glyphs::{self, Glyphs},
+use crate::{
+    progress::{
+        figures,
+        glyphs::{self, Glyphs},
+    },
+    sanitize::REMINDER,
 };
 
 /// The most characters of a task, arguments or an error.
@@ -148,10 +151,13 @@ impl Lines {
     }
 
     fn add_start(&mut self, event: &AgentEvent, lane: usize, input: &[Arc<Message>]) {
-        let task = input.iter().map(|message| message.text()).collect::<Vec<_>>().join(" ");
+        let texts = input.iter().map(|message| message.text());
+        let task = texts.filter(|text| !text.starts_with(REMINDER)).collect::<Vec<_>>().join(" ");
         let task = self.glyphs.short(&task, SHORT);
         let by = self.parent(event).map(|parent| format!(" by #{}", parent + 1)).unwrap_or_default();
-        self.say(lane, &format!("started{by}: {task}"), None);
+        let how = if task.is_empty() && !input.is_empty() { "resumed" } else { "started" };
+        let colon = if task.is_empty() { "" } else { ": " };
+        self.say(lane, &format!("{how}{by}{colon}{task}"), None);
     }
 
     /// Adds the beginning or the end of a tool call; its output is collected in between.

@@ -12,6 +12,28 @@ use crate::{
     tools,
 };
 
+/// What a rule names and what does not exist.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Misspelt {
+    /// A tool.
+    Tool {
+        /// The name in the rule.
+        tool: String,
+        /// The tool that is probably meant.
+        near: String,
+    },
+    /// An argument of a tool.
+    Argument {
+        /// The tool.
+        tool: String,
+        /// The name in the rule.
+        argument: String,
+        /// The arguments that the tool has.
+        known: Vec<String>,
+    },
+}
+
 impl AgentFactory {
     /// Returns the tools that a spec lists or disallows and that do not exist, or are off.
     pub(super) fn unknown_tools(&self, spec: &AgentSpec) -> Vec<CatalogError> {
@@ -31,21 +53,44 @@ impl AgentFactory {
         let listed = listed.filter(|tool| !is_known(tool) && *tool != tools::LOAD_SKILL);
         let denied = spec.disallowed_tools.iter().filter(|tool| !is_known(tool) && !can_be_denied(tool));
         let listed = listed.map(|tool| unknown("tools", tool));
-        let ruled = spec.permissions.iter().filter_map(|(pattern, _)| self.misspelt(&pattern.parse().ok()?));
-        let ruled = ruled.map(|(tool, _)| unknown("permissions", &tool));
+        let ruled = spec.permissions.iter().filter_map(|(pattern, _)| {
+            Some(match self.misspelt(&pattern.parse().ok()?)? {
+                Misspelt::Tool { tool, .. } => unknown("permissions", &tool),
+                Misspelt::Argument { argument, known, .. } => {
+                    let (id, pattern) = (spec.id.clone(), pattern.clone());
+                    CatalogError::UnknownArgument { id, pattern, argument, known }
+                }
+            })
+        });
         listed.chain(denied.map(|tool| unknown("disallowed_tools", tool))).chain(ruled).collect()
     }
 
-    /// Returns the tool that a rule names and that does not exist, and the one that was probably
-    /// meant: such a rule protects nothing. A tool that resembles none may be a server's.
-    pub fn misspelt(&self, pattern: &Pattern) -> Option<(String, String)> {
+    /// Returns what a rule names and what does not exist: such a rule protects nothing. A tool that
+    /// resembles none may be a server's.
+    pub fn misspelt(&self, pattern: &Pattern) -> Option<Misspelt> {
         let own = own_tools().map(str::to_owned);
         let known: Vec<_> = self.tools.names().chain(self.fleet_tools()).chain(own).collect();
         if known.iter().any(|tool| pattern.is_about_tool(tool)) {
-            return None;
+            return self.misspelt_argument(pattern);
         }
         let near = closest(pattern.tool(), known.iter().map(String::as_str))?;
-        Some((pattern.tool().to_owned(), near.to_owned()))
+        Some(Misspelt::Tool { tool: pattern.tool().to_owned(), near: near.to_owned() })
+    }
+
+    /// Returns the argument of a tool that a rule names and that the tool does not have.
+    fn misspelt_argument(&self, pattern: &Pattern) -> Option<Misspelt> {
+        let (argument, tool) = (pattern.argument()?, self.tools.get(pattern.tool())?);
+        let parameters = tool.spec().parameters;
+        let known: Vec<_> = parameters.get("properties")?.as_object()?.keys().cloned().collect();
+        // Another schema may take arguments that it does not list.
+        let is_closed = parameters.get("additionalProperties").is_some_and(|more| more == false);
+        let is_near = || closest(argument, known.iter().map(String::as_str)).is_some();
+        let is_misspelt = !known.iter().any(|name| name == argument) && (is_closed || is_near());
+        is_misspelt.then(|| Misspelt::Argument {
+            tool: pattern.tool().into(),
+            argument: argument.into(),
+            known,
+        })
     }
 
     /// Returns the servers that a spec names and that are not configured.

@@ -11,7 +11,7 @@ use mainstem_policy::{Rule, RuleSet};
 use mainstem_react::Agent;
 use mainstem_session::RunAgents;
 use mainstem_spec::{AgentSpec, SkillSet, Sources};
-use mainstem_subagent::{AgentFactory, CatalogError, rules};
+use mainstem_subagent::{AgentFactory, CatalogError, Misspelt, rules};
 use mainstem_tool::{Artifacts, ToolSet};
 
 use super::{HarnessBuilder, servers::Servers};
@@ -111,16 +111,25 @@ impl HarnessBuilder {
         Ok((agents, found))
     }
 
-    /// Returns a warning for each rule of the harness that names a tool with a typing error.
+    /// Returns a warning for each rule of the harness that names a tool, or an argument of a tool,
+    /// that does not exist.
     pub(super) fn misspelt_rules(&self, factory: &AgentFactory) -> Vec<Diagnostic> {
         let layers = self.permissions.layers().chain(self.workspace_permissions.layers());
         let warning = |rule: &Rule| {
-            let (tool, near) = factory.misspelt(&rule.pattern)?;
+            let about = match factory.misspelt(&rule.pattern)? {
+                Misspelt::Tool { tool, near } => {
+                    format!("tool {tool:?}, which does not exist; did you mean {near:?}?")
+                }
+                Misspelt::Argument { tool, argument, known } => {
+                    let known = known.join(", ");
+                    format!(
+                        "argument {argument:?} of tool {tool:?}, which has no such argument; known: {known}"
+                    )
+                }
+                _ => return None,
+            };
             let origin = rule.origin.as_ref().map_or_else(String::new, |origin| format!("{origin}: "));
-            let pattern = &rule.pattern;
-            let message = format!(
-                "{origin}the rule \"{pattern}\" is about tool {tool:?}, which does not exist; did you mean {near:?}?"
-            );
+            let message = format!("{origin}the rule \"{}\" is about {about}", rule.pattern);
             Some(Diagnostic::warning(Code::UnknownTool, message))
         };
         layers.flat_map(RuleSet::rules).filter_map(warning).collect()
