@@ -1,6 +1,10 @@
 // The reducer agrees with Rust's `FleetState` after every event of the timelines that
 // crates/mainstem-event tests.
-import { readFileSync } from "node:fs";
+//
+// `MAINSTEM_TIMELINES` names a folder of further ones, which `cargo xtask ui` makes: those of the
+// workspace's tests, golden and random.
+import { readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
 import { describe, expect, test } from "vitest";
 import type { AgentEvent } from "../src/fleet/event";
 import { apply, NO_FLEET, type Places } from "../src/fleet/fleet";
@@ -46,3 +50,21 @@ describe("the state agrees with Rust's after every event", () => {
     expect(lines.length).toBeGreaterThan(300);
   });
 });
+
+const folder = process.env.MAINSTEM_TIMELINES;
+
+test.runIf(folder)("the state agrees with Rust's after every event of all timelines of the workspace", () => {
+  const files = readdirSync(folder!);
+  for (const file of files) {
+    const places: Places = new Map();
+    let fleet = NO_FLEET;
+    for (const line of readFileSync(path.join(folder!, file), "utf8").trimEnd().split("\n")) {
+      const event = JSON.parse(line.slice(9)) as AgentEvent;
+      fleet = apply(fleet, event, places);
+      if (hash(JSON.stringify(sorted(fleet))) !== line.slice(0, 8)) {
+        expect.fail(`${file} differs after event ${event.seq}, ${event.type}: ${JSON.stringify(sorted(fleet))}`);
+      }
+    }
+  }
+  expect(files.length).toBeGreaterThan(300);
+}, 300_000);

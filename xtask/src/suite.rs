@@ -120,11 +120,26 @@ fn repeat(folder: &Path, binary: &Path, name: &str, runs: usize) -> Result<()> {
     Ok(())
 }
 
+/// Names the folder in which tests keep the timelines that they check.
+pub(crate) const KEPT: &str = "MAINSTEM_TIMELINES";
+
+/// Keeps the timelines of the tests, and some of random fleets, in a folder.
+pub(crate) fn keep(root: &Path, folder: &Path) -> Result<()> {
+    let (name, _) = TIMELINES[0];
+    let timelines = Program { package: "tests", kind: "test", name, by: ["--test", name] };
+    let mut command = program(&root.join("tests"), &timelines.build(root)?);
+    closing_line(command.env(KEPT, folder).env("CARGO_MANIFEST_DIR", root.join("tests"))).map(drop)
+}
+
 /// Runs the timelines of a binary and returns the closing line.
 fn run_once(folder: &Path, binary: &Path) -> Result<String> {
     let mut command = program(folder, binary);
-    command.args(["--skip", PROPERTIES]);
-    let output = command.env("INSTA_UPDATE", "no").env("CARGO_MANIFEST_DIR", folder).output()?;
+    closing_line(command.args(["--skip", PROPERTIES]).env("CARGO_MANIFEST_DIR", folder))
+}
+
+/// Runs tests and returns the closing line.
+fn closing_line(tests: &mut Command) -> Result<String> {
+    let output = tests.env("INSTA_UPDATE", "no").output()?;
     let text = String::from_utf8_lossy(&output.stdout);
     if !output.status.success() {
         println!("{text}{}", String::from_utf8_lossy(&output.stderr));

@@ -10,7 +10,7 @@ use crate::{
     built::Program,
     cargo::{place, program, run as exec},
     problem::{Problem, report},
-    suite::SLOW,
+    suite::{self, SLOW},
     tree,
 };
 
@@ -43,7 +43,9 @@ pub(crate) fn run(root: &Path, accept: bool, slow: bool) -> Result<()> {
         npm(&["build", "--", "--outDir", folder])?;
         report(&compare(fresh.path(), &root.join(PAGE))?, "run `cargo xtask ui --accept`")?;
     }
-    npm(&["test"])?;
+    let timelines = tempfile::tempdir()?;
+    suite::keep(root, timelines.path())?;
+    exec(program(&ui, "npm").args(["run", "--silent", "test"]).env(suite::KEPT, timelines.path()))?;
     let mainstem = Program::CLI.build(root)?;
     let mut browser = program(&ui, "node");
     browser.arg("test/browser/page.mjs").arg(mainstem).env(ACCEPT, if accept { "1" } else { "0" });

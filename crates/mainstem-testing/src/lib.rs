@@ -7,6 +7,7 @@ mod faulty_files;
 mod faulty_journal;
 mod ids;
 pub mod journal;
+mod kept;
 mod laws;
 #[cfg(shuttle)]
 mod models;
