@@ -55,6 +55,58 @@ async fn a_run_is_led_by_the_agent_that_it_names_with_its_own_model() {
     assert_eq!(session.run("on").unwrap().reply().await.unwrap().text(), "Main.");
 }
 
+/// The models that answered, in order.
+fn models(events: &[AgentEvent]) -> Vec<String> {
+    let model = |event: &AgentEvent| match &event.kind {
+        EventKind::ModelCallStart { model_name, .. } => Some(format!("{} {model_name}", event.agent_label())),
+        _ => None,
+    };
+    events.iter().filter_map(model).collect()
+}
+
+/// A model is named for one run; children without a model of their own inherit it.
+#[tokio::test(start_paused = true)]
+async fn a_run_has_the_model_that_it_names() {
+    let house = ScriptedModel::named("house").agent("main", [Turn::new().text("House.")]);
+    let asked = || {
+        [
+            Turn::new().spawn("helper", "look"),
+            Turn::new().spawn("reviewer", "look"),
+            Turn::new().text("Asked."),
+        ]
+    };
+    let asked = ScriptedModel::named("asked")
+        .agent("main", asked())
+        .agent("helper", [Turn::new().text("Seen.")])
+        .agent("reviewer", [Turn::new().text("Mine.")]);
+    let own = ScriptedModel::named("own").agent("reviewer", [Turn::new().text("Reviewed.")]);
+    let harness = harness(house)
+        .with_registry(ModelRegistry::new().with_model("own", own).with_model("asked", asked))
+        .with_subagent(AgentSpec::new("reviewer", "Reviews").with_prompt("You review.").with_model("own"))
+        .with_subagent(AgentSpec::new("helper", "Helps").with_mode(Mode::Subagent));
+    let harness = harness.build().unwrap();
+    let session = harness.session("s");
+    let events: Vec<_> = session.run(RunRequest::new("go").with_model("asked")).unwrap().collect().await;
+    laws(&events).unwrap();
+    assert_eq!(models(&events), ["main asked", "helper asked", "main asked", "reviewer own", "main asked"]);
+    // The settings of the run have it, for a turn that is resumed.
+    assert_eq!(session.runs()[0].settings.model.as_deref(), Some("asked"));
+    // Only this run has it.
+    assert_eq!(harness.call("on").await.unwrap().text(), "House.");
+    // Another agent may lead with it: its own model counts less.
+    let led =
+        harness.session("t").run(RunRequest::new("go").with_agent("reviewer").with_model("asked")).unwrap();
+    assert_eq!(led.reply().await.unwrap().text(), "Mine.");
+    let unknown = session.run(RunRequest::new("go").with_model("aksed")).unwrap().reply().await;
+    match unknown {
+        Err(RunError::Agent(AgentError::Refused(failure))) => {
+            assert_eq!(failure.code, "agent_unusable");
+            assert!(failure.message.contains("unknown model \"aksed\""), "{failure:?}");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_harness_is_led_by_the_agent_that_the_builder_names() {
     let harness = fleet().with_agent("reviewer").build().unwrap();

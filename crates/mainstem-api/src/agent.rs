@@ -118,6 +118,9 @@ pub struct ModelView {
     pub id: String,
     /// The ids of the agents.
     pub agents: Vec<String>,
+    /// Whether a run can name it.
+    #[serde(default)]
+    pub selectable: bool,
 }
 
 /// A token to store in a cookie.

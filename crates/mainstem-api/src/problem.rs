@@ -160,6 +160,8 @@ codes! {
     TwoHosts = "two_hosts", 400;
     /// The agent does not exist.
     UnknownAgent = "unknown_agent", 404;
+    /// The server does not let callers choose this model.
+    UnknownModel = "unknown_model", 422;
 }
 
 impl fmt::Display for Code {

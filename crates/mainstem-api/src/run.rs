@@ -23,6 +23,10 @@ pub struct NewRun {
     /// there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
+    /// The model of that agent, which is `selectable` in `GET /v1/models`; agents that name no
+    /// model inherit it. Default: the agent's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// The task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<Input>,

@@ -109,6 +109,11 @@ impl Served {
             harness.check_leader(id).context("--allow-agent").or_exit(Exit::Usage)?;
             server = server.with_allowed_agent(id);
         }
+        let registry = model::registry(&config.settings, args.demo_pace, var).or_exit(Exit::Config)?;
+        for name in &args.allow_model {
+            model::resolve(&registry, name).context("--allow-model").or_exit(Exit::Usage)?;
+            server = server.with_allowed_model(name);
+        }
         let roles = config.settings.serve.input_roles.iter();
         server = roles.fold(server, |server, role| server.with_allowed_role((*role).into()));
         server = args.protocol.iter().fold(server, |server, protocol| server.with_protocol(*protocol));

@@ -25,6 +25,6 @@ pub use directory::{WorkingDirectory, named_directory, working_directory};
 pub use inputs::{DeclarationError, Declarations, Inputs};
 pub use leader::{LeaderError, leader};
 pub use mainstem_spec::{Position, Severity};
-pub use reloading::{Build, Reloading};
+pub use reloading::{Build, Lead, Reloading};
 pub use trust::Trust;
 pub use verdict::{Verdict, examine, settle, verdict};

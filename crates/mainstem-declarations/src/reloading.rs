@@ -12,6 +12,16 @@ use tokio::task::spawn_blocking;
 
 use crate::{Code, DeclarationError, Declarations, Diagnostic, Inputs};
 
+/// Who leads a variant of a value, and with which model.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[expect(clippy::exhaustive_structs, reason = "built with a literal")]
+pub struct Lead {
+    /// The id of the agent; `None` for the one that leads the value.
+    pub agent: Option<String>,
+    /// The name of the model; `None` for the agent's own.
+    pub model: Option<String>,
+}
+
 /// Builds a value from declarations.
 pub trait Build: Send + Sync + 'static {
     /// The value.
@@ -32,16 +42,16 @@ pub trait Build: Send + Sync + 'static {
         last: Option<&Self::Output>,
     ) -> Result<(Self::Output, Vec<Diagnostic>), Self::Error>;
 
-    /// Builds the variant of `current` in which another agent leads; `None` if the agent leads
-    /// `current`. May block.
+    /// Builds the variant of `current` that is led in another way; `None` if `current` is. May
+    /// block.
     ///
     /// # Errors
-    /// The agent can't lead, or can't be built.
+    /// The agent can't lead, or can't be built; the model is unknown.
     fn lead(
         &self,
         declarations: &Declarations,
         current: &Self::Output,
-        agent: &str,
+        lead: &Lead,
     ) -> Result<Option<Self::Output>, Self::Error>;
 }
 
@@ -66,9 +76,8 @@ struct Read {
 
 struct Current<T> {
     value: Arc<T>,
-    /// The variants of the value in which other agents lead, by the agent's id, as they are
-    /// requested.
-    led: BTreeMap<String, Arc<T>>,
+    /// The variants of the value, as they are requested.
+    led: BTreeMap<Lead, Arc<T>>,
     diagnostics: Arc<[Diagnostic]>,
 }
 
@@ -114,7 +123,7 @@ impl<B: Build> Reloading<B> {
         spawn_blocking(move || this.refresh()).await.unwrap_or_else(|_| self.current())
     }
 
-    /// The value in which this agent leads, read again if files have changed.
+    /// The value that is led in this way, read again if files have changed.
     ///
     /// Cancel safe, as [`refreshed`](Self::refreshed).
     ///
@@ -123,24 +132,24 @@ impl<B: Build> Reloading<B> {
     ///
     /// # Panics
     /// Outside a tokio runtime; if the builder panics.
-    pub async fn led_by(&self, agent: &str) -> Result<Arc<B::Output>, B::Error> {
-        let (this, agent) = (self.clone(), agent.to_owned());
+    pub async fn led_by(&self, lead: Lead) -> Result<Arc<B::Output>, B::Error> {
+        let this = self.clone();
         let led = spawn_blocking(move || {
             let current = if this.0.inputs.is_fixed() { this.current() } else { this.refresh() };
-            this.lead(&current, agent)
+            this.lead(&current, lead)
         });
         led.await.unwrap_or_else(|panicked| resume_unwind(panicked.into_panic()))
     }
 
-    fn lead(&self, current: &Arc<B::Output>, agent: String) -> Result<Arc<B::Output>, B::Error> {
-        if let Some(led) = lock(&self.0.current).led.get(&agent) {
+    fn lead(&self, current: &Arc<B::Output>, lead: Lead) -> Result<Arc<B::Output>, B::Error> {
+        if let Some(led) = lock(&self.0.current).led.get(&lead) {
             return Ok(led.clone());
         }
-        let led = self.0.build.lead(&lock(&self.0.read).declarations, current, &agent)?;
+        let led = self.0.build.lead(&lock(&self.0.read).declarations, current, &lead)?;
         let Some(led) = led.map(Arc::new) else { return Ok(current.clone()) };
         let mut latest = lock(&self.0.current);
         if Arc::ptr_eq(&latest.value, current) {
-            latest.led.insert(agent, led.clone());
+            latest.led.insert(lead, led.clone());
         }
         Ok(led)
     }

@@ -66,6 +66,8 @@ pub(crate) struct Limits {
 pub(crate) struct Served {
     /// The agents that may lead a run besides the harness's own.
     pub(crate) agents: BTreeSet<String>,
+    /// The models that callers may choose.
+    pub(crate) models: BTreeSet<String>,
     /// The roles that an input may have.
     pub(crate) roles: Vec<Role>,
     /// The protocols beside `/v1`.

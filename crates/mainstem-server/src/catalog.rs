@@ -24,10 +24,12 @@ pub(crate) async fn agents(State(app): State<Arc<App>>, caller: Caller) -> Json<
     Json(Agents { runs: agents.root().id().to_string(), items: listed.map(view).collect() })
 }
 
-pub(crate) async fn models(caller: Caller) -> Json<Items<ModelView>> {
+pub(crate) async fn models(State(app): State<Arc<App>>, caller: Caller) -> Json<Items<ModelView>> {
     let agents = caller.harness.agents();
     let listed = agents.catalog().iter().filter(|entry| entry.spec.is_listed());
-    let mut asked = BTreeMap::<String, Vec<String>>::new();
+    let selectable = &app.served.models;
+    let mut asked: BTreeMap<String, Vec<String>> =
+        selectable.iter().map(|model| (model.clone(), Vec::new())).collect();
     for agent in std::iter::once(agents.root()).chain(listed.filter_map(|entry| entry.agent.local())) {
         let agents = asked.entry(agent.model().name().to_owned()).or_default();
         // The leading agent may be declared as others are.
@@ -35,7 +37,8 @@ pub(crate) async fn models(caller: Caller) -> Json<Items<ModelView>> {
             agents.push(agent.id().to_string());
         }
     }
-    Json(Items { items: asked.into_iter().map(|(id, agents)| ModelView { id, agents }).collect() })
+    let view = |(id, agents): (String, _)| ModelView { selectable: selectable.contains(&id), id, agents };
+    Json(Items { items: asked.into_iter().map(view).collect() })
 }
 
 pub(crate) async fn tools(caller: Caller) -> Json<Items<ToolSpec>> {

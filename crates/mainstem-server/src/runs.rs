@@ -122,7 +122,8 @@ pub(crate) async fn post(
 pub(crate) async fn check_run(app: &App, caller: &Caller, run: &NewRun) -> Result<(), Problem> {
     check::input(app, run)?;
     check::options(run.options.clone(), app, caller).await?;
-    check::leader(app, caller, run.agent.clone()).await.map(drop)
+    let model = check::model(app, run.model.clone())?;
+    check::leader(app, caller, run.agent.clone(), model.as_deref()).await.map(drop)
 }
 
 /// A request for a run of a session, in any protocol.
@@ -240,9 +241,10 @@ struct Prepared {
 }
 
 async fn prepare(app: &App, caller: &Caller, request: NewRun) -> Result<Prepared, Problem> {
-    let NewRun { agent, input, compact, queue, options, .. } = request;
+    let NewRun { agent, model, input, compact, queue, options, .. } = request;
     let mut options = check::options(options, app, caller).await?;
-    options.agent = check::leader(app, caller, agent).await?;
+    options.model = check::model(app, model)?;
+    options.agent = check::leader(app, caller, agent, options.model.as_deref()).await?;
     Ok(Prepared { input, compact, queue, options, stored: None })
 }
 

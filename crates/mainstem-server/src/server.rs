@@ -101,6 +101,7 @@ pub struct Builder {
     hosts: Hosts,
     limits: Limits,
     agents: BTreeSet<String>,
+    models: BTreeSet<String>,
     roles: Vec<Role>,
     protocols: BTreeSet<Protocol>,
     spans: RequestSpans,
@@ -128,6 +129,13 @@ impl Builder {
     /// [`RunRequest::with_agent`](mainstem::session::RunRequest::with_agent).
     pub fn with_allowed_agent(mut self, id: impl Into<String>) -> Self {
         self.agents.insert(id.into());
+        self
+    }
+
+    /// Lets callers choose this model for the agent that leads a run, by a name that the harness
+    /// can resolve; none by default. Agents that name no model inherit it.
+    pub fn with_allowed_model(mut self, name: impl Into<String>) -> Self {
+        self.models.insert(name.into());
         self
     }
 
@@ -227,7 +235,8 @@ impl Builder {
     /// # Errors
     /// [`ServerError::Tenant`] if a tenant can't be opened.
     pub fn build(self) -> Result<Server, ServerError> {
-        let Self { harness, tokens, hosts, limits, agents, roles, protocols, spans, on_lost, reach } = self;
+        let Self { harness, tokens, hosts, limits, agents, models, roles, .. } = self;
+        let Self { protocols, spans, on_lost, reach, .. } = self;
         for tenant in tokens.tenants() {
             harness.tenant(tenant)?;
         }
@@ -236,7 +245,7 @@ impl Builder {
             tokens,
             hosts,
             limits,
-            Served { agents, roles, protocols, spans, on_lost, reach },
+            Served { agents, models, roles, protocols, spans, on_lost, reach },
         ))))
     }
 }
@@ -246,13 +255,14 @@ impl Server {
     #[expect(clippy::new_ret_no_self, reason = "a server has many settings, so it is built")]
     pub fn new(harness: Harness) -> Builder {
         let (tokens, hosts) = (Tokens::new(), Hosts::new());
-        let (agents, protocols, spans, on_lost, reach) = Default::default();
+        let (agents, models, protocols, spans, on_lost, reach) = Default::default();
         Builder {
             harness,
             tokens,
             hosts,
             limits: DEFAULTS,
             agents,
+            models,
             roles: vec![Role::User],
             protocols,
             spans,

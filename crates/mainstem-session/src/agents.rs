@@ -98,13 +98,15 @@ impl RunAgents {
 #[async_trait]
 pub trait AgentSource: Send + Sync + 'static {
     /// Returns the agents of a run that begins now, led by the agent of this id or, with `None`, by
-    /// the default one. Called once a run, when its turn has come and before its first event.
+    /// the default one, with the model of this name or its own. Called once a run, when its turn
+    /// has come and before its first event.
     ///
     /// Must not block; the run may be dropped while it waits.
     ///
     /// # Errors
-    /// The agent can't lead: `unknown_agent`, `only_spawned` or `agent_unusable`.
-    async fn agents(&self, leader: Option<&str>) -> Result<RunAgents, Failure>;
+    /// The agent can't lead: `unknown_agent`, `only_spawned` or `agent_unusable`, which stands for
+    /// an unknown model, too.
+    async fn agents(&self, leader: Option<&str>, model: Option<&str>) -> Result<RunAgents, Failure>;
 
     /// Returns the agents that are known without waiting; by default none. A session asks for them
     /// when it is opened, perhaps outside a runtime.
@@ -116,7 +118,12 @@ pub trait AgentSource: Send + Sync + 'static {
 /// The same agents for every run.
 #[async_trait]
 impl AgentSource for RunAgents {
-    async fn agents(&self, leader: Option<&str>) -> Result<Self, Failure> {
+    async fn agents(&self, leader: Option<&str>, model: Option<&str>) -> Result<Self, Failure> {
+        let own = self.root().model();
+        if let Some(model) = model.filter(|model| *model != own.name()) {
+            let why = format!("the model of this session is {:?}, not {model:?}", own.name());
+            return Err(Failure::new("agent_unusable", why));
+        }
         match leader.filter(|id| **self.root().id() != **id) {
             None => Ok(self.clone()),
             Some(id) => {

@@ -143,13 +143,14 @@ fn begun(run: Run) -> Begun {
 }
 
 async fn begin(session: &Session, run: NewRun) -> Result<Run, Problem> {
-    let NewRun { agent, input, resume, compact, queue, mut options } = run;
-    if let Some(agent) = &agent {
-        session.check_leader(agent).await.map_err(|why| no_leader(&why))?;
+    let NewRun { agent, model, input, resume, compact, queue, mut options } = run;
+    if agent.is_some() || model.is_some() {
+        let checked = session.check_leader(agent.as_deref(), model.as_deref()).await;
+        checked.map_err(|why| no_leader(&why))?;
     }
     let schema = options.output_schema.take();
     let mut options = RunOptions::from(options);
-    options.agent = agent.map(Arc::from);
+    (options.agent, options.model) = (agent.map(Arc::from), model.map(Arc::from));
     if let Some(schema) = schema {
         let schema = OutputSchema::new(schema);
         options =

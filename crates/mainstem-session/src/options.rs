@@ -46,6 +46,8 @@ pub struct RunOptions {
     pub on_lost: Option<OnLost>,
     /// The id of the agent that leads the run; by default the root of the session's agents.
     pub agent: Option<Arc<str>>,
+    /// The name of that agent's model, which agents inherit that name none; by default its own.
+    pub model: Option<Arc<str>>,
     /// Further tools of the agent that leads the run, such as those of its caller
     /// ([`ExternalTool`](mainstem_subagent::ExternalTool)); none by default. They are not recorded:
     /// a run that [resumes](crate::Session::resume) the turn is given them again.
@@ -183,6 +185,11 @@ setters! {
     /// yields no event and fails with
     /// [`AgentError::Refused`](mainstem_react::AgentError::Refused).
     with_agent(id: impl Into<Arc<str>>) |options| { options.agent = Some(id.into()) }
+
+    /// Sets the model of the agent that leads the run, by a name that the harness can resolve.
+    /// Agents that name no model inherit it. A run whose model is unknown fails as one whose agent
+    /// can't lead.
+    with_model(name: impl Into<Arc<str>>) |options| { options.model = Some(name.into()) }
 
     /// Sets the user on whose behalf the run works.
     with_user(user: impl Into<Arc<str>>) |options| { options.user = Some(user.into()) }

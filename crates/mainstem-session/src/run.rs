@@ -234,7 +234,7 @@ impl Start {
                 return Err(RunOutcome::cancelled(reason));
             }
         };
-        let agents = session.agents(options.agent.as_deref()).await;
+        let agents = session.agents(&options).await;
         let agents = match agents.and_then(|agents| with_tools(agents, &options.tools)) {
             Ok(agents) => agents,
             Err(why) => {

@@ -15,6 +15,7 @@ pub(crate) fn recorded(options: &RunOptions) -> Arc<RunSettings> {
     let mut settings = RunSettings::default();
     (settings.user, settings.attributes) = (options.user.clone(), options.attributes.clone());
     settings.agent.clone_from(&options.agent);
+    settings.model.clone_from(&options.model);
     (settings.compacts, settings.resumes) = (options.compacts, options.resumes.clone());
     settings.budget = budget(options.budget);
     (settings.force_sync, settings.background, settings.unattended) = (force_sync, background, !is_attended);
@@ -40,6 +41,7 @@ pub(crate) fn resumed(mut options: RunOptions, run: &RunRecord) -> RunOptions {
     let was = &run.settings;
     options.resumes = Some(run.id.clone());
     options.agent = options.agent.or_else(|| was.agent.clone());
+    options.model = options.model.or_else(|| was.model.clone());
     options.on_lost = options.on_lost.or(was.on_lost);
     options.user = options.user.or_else(|| was.user.clone());
     for (name, value) in &was.attributes {

@@ -1,5 +1,5 @@
-//! Timelines that tests have checked, kept for a reducer in another language: `ui/test/fleet.test.ts`
-//! computes the same states.
+//! Timelines that tests have checked, kept for a reducer in another language:
+//! `ui/test/fleet.test.ts` computes the same states.
 
 use std::{
     collections::HashMap,

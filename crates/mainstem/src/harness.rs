@@ -9,7 +9,7 @@ use std::{any::type_name, fmt, future::Future, sync::Arc, time::Duration};
 
 use dashmap::DashMap;
 use futures_util::{FutureExt, future::join_all};
-use mainstem_declarations::{Diagnostic, LeaderError, leader};
+use mainstem_declarations::{Diagnostic, Lead, LeaderError, leader};
 use mainstem_event::{EventStreamExt, StreamOptions, view::Events};
 use mainstem_journal::{Journal, JournalError, Scoped};
 use mainstem_message::{IdError, Message, SessionId, TenantName};
@@ -342,17 +342,20 @@ impl Harness {
     }
 
     /// Reads files that have changed and builds the agents of a run that this agent leads, as a run
-    /// [with this agent](RunRequest::with_agent) does: with the model, prompt, tools, skills and
-    /// permissions of the agent's spec, and this harness's limits.
+    /// [with this agent](RunRequest::with_agent) and
+    /// [with this model](RunRequest::with_model) does: with the model, prompt, tools, skills and
+    /// permissions of the agent's spec, and this harness's limits. `None` stands for the agent that
+    /// leads, and for its own model.
     ///
     /// # Errors
-    /// The agent is not declared, or is only there to be spawned; else as
+    /// The agent is not declared, or is only there to be spawned; the model is unknown; else as
     /// [`HarnessBuilder::build`].
     ///
     /// # Panics
     /// Outside a tokio runtime.
-    pub async fn prepare_leader(&self, agent: &str) -> Result<(), BuildError> {
-        self.0.agents.led_by(agent).await.map(drop)
+    pub async fn prepare_leader(&self, agent: Option<&str>, model: Option<&str>) -> Result<(), BuildError> {
+        let lead = Lead { agent: agent.map(str::to_owned), model: model.map(str::to_owned) };
+        self.0.agents.led_by(lead).await.map(drop)
     }
 
     /// Returns what was wrong with the agents, the skills and the tools of the workspace when they

@@ -141,6 +141,9 @@ pub(crate) struct Worker {
     /// A further agent that jobs can name; repeatable.
     #[arg(long, value_name = "ID")]
     pub(crate) allow_agent: Vec<String>,
+    /// A model that jobs can name; repeatable.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) allow_model: Vec<String>,
     #[command(flatten)]
     pub(crate) settings: Settings,
     /// The tokens of the servers: jobs of their tenants are run, too.
@@ -176,6 +179,7 @@ impl Worker {
             bind: SocketAddr::from(([127, 0, 0, 1], 0)),
             agent: self.agent.clone(),
             allow_agent: self.allow_agent.clone(),
+            allow_model: self.allow_model.clone(),
             protocol: Vec::new(),
             notify_host: Vec::new(),
             settings: self.settings.clone(),

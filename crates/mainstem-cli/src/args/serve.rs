@@ -22,6 +22,10 @@ pub(crate) struct Serve {
     /// repeatable.
     #[arg(long, value_name = "ID")]
     pub(crate) allow_agent: Vec<String>,
+    /// A model that callers can choose for the agent that leads a run, such as `openai:gpt-5-mini`;
+    /// repeatable.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) allow_model: Vec<String>,
     /// Protocols to serve beside Mainstem's own, with commas: agui, a2a, agent-protocol, langgraph,
     /// mcp, fleet.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]

@@ -38,8 +38,8 @@ impl At {
 /// limits that each run can lower.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct SettingsServer {
-    /// Run on the server at this address, with the token in MAINSTEM_TOKEN; agents, model and files
-    /// are the server's [env: MAINSTEM_SERVER].
+    /// Run on the server at this address, with the token in MAINSTEM_TOKEN; agents, models and
+    /// files are the server's [env: MAINSTEM_SERVER].
     #[arg(long, value_name = "URL", conflicts_with_all = local_flags())]
     pub(crate) server: Option<String>,
 }
@@ -48,7 +48,8 @@ pub(crate) struct SettingsServer {
 fn local_flags() -> Vec<Id> {
     let settings = Settings::augment_args(Command::new(""));
     let ids = settings.get_arguments().map(|arg| arg.get_id().clone());
-    ids.filter(|id| id != "max_depth" && id != "max_children").chain(["journal".into()]).collect()
+    let of_a_run = ["model", "max_depth", "max_children"];
+    ids.filter(|id| !of_a_run.contains(&id.as_str())).chain(["journal".into()]).collect()
 }
 
 /// `mainstem chat`

@@ -79,7 +79,7 @@ fn an_invalid_id_is_refused_with_its_flag() {
 }
 
 #[test]
-fn a_server_takes_no_settings_but_the_limits_of_a_run() {
+fn a_server_takes_no_settings_but_the_model_and_the_limits_of_a_run() {
     let check = |flags: &str, is_taken: bool| {
         for command in ["run Hi", "chat"] {
             let line = format!("mainstem {command} --server http://x {flags}");
@@ -87,9 +87,8 @@ fn a_server_takes_no_settings_but_the_limits_of_a_run() {
             assert_eq!(read.is_ok(), is_taken, "{line}");
         }
     };
-    check("--max-agent-depth 1 --max-children 2 --budget-tokens 9 --budget-cost 1", true);
+    check("--max-agent-depth 1 --max-children 2 --budget-tokens 9 --budget-cost 1 -m m", true);
     for flags in [
-        "-m demo",
         "-w x",
         "--no-files",
         "--shell",

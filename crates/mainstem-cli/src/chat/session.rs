@@ -39,6 +39,8 @@ pub(super) struct ChatSession {
     pub(super) allowed: Allowed,
     /// The providers of models, if the session is here.
     models: Option<ModelRegistry>,
+    /// The model that is asked of a server; by default its own.
+    model: Option<String>,
     is_recorded: bool,
 }
 
@@ -77,6 +79,7 @@ impl ChatSession {
             harness: None,
             allowed,
             models: None,
+            model: args.settings.model.as_ref().map(|model| model.value.clone()),
             is_recorded: true,
         })
     }
@@ -138,6 +141,7 @@ impl ChatSession {
             harness: Some(harness),
             allowed,
             models: Some(models),
+            model: None,
             is_recorded: !is_demo,
         })
     }
@@ -155,7 +159,8 @@ impl ChatSession {
         self.run(NewRun::compacting().with_queue(true)).await
     }
 
-    async fn run(&self, run: NewRun) -> anyhow::Result<Begun> {
+    async fn run(&self, mut run: NewRun) -> anyhow::Result<Begun> {
+        run.model.clone_from(&self.model);
         self.session.run(run.with_options(self.options.clone())).await.advise()
     }
 
@@ -200,19 +205,20 @@ impl ChatSession {
 
     /// Returns the name of the model.
     pub(super) fn model(&self) -> String {
-        match &self.harness {
-            Some(harness) => format!("the model is {}", harness.agents().root().model().name()),
-            None => "the server chooses the model".to_owned(),
+        match (&self.harness, &self.model) {
+            (Some(harness), _) => format!("the model is {}", harness.agents().root().model().name()),
+            (None, Some(model)) => format!("the model is {model}"),
+            (None, None) => "the server chooses the model".to_owned(),
         }
     }
 
-    /// Checks that the session can continue with another model.
+    /// Checks that the session can continue with another model; a server checks it with the next
+    /// turn.
     ///
     /// # Errors
-    /// The model is unknown, or the server chooses it.
+    /// The model is unknown.
     pub(super) fn check_model(&self, name: &str) -> anyhow::Result<()> {
-        let models = self.models.as_ref().context("the server chooses the model")?;
-        model::resolve(models, name).map(drop)
+        self.models.as_ref().map_or(Ok(()), |models| model::resolve(models, name).map(drop))
     }
 
     /// Sets the plan mode of the next turns; returns `true` if agents need tools for it first.

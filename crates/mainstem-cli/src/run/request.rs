@@ -48,7 +48,10 @@ pub(super) fn new_run(args: &args::Run, prompt: &str, options: RunOptions) -> an
         false if args.attach.is_empty() => Some(Input(prompt.into())),
         false => Some(Input(attached(&args.attach)?.into_message(prompt))),
     };
-    Ok(NewRun { input, resume: args.resume, queue: args.queue, options, ..NewRun::default() })
+    // Here, the harness has the model.
+    let model = args.settings.model.as_ref().filter(|_| args.at.server.is_some());
+    let model = model.map(|model| model.value.clone());
+    Ok(NewRun { model, input, resume: args.resume, queue: args.queue, options, ..NewRun::default() })
 }
 
 fn attached(files: &[PathBuf]) -> anyhow::Result<Attachments> {

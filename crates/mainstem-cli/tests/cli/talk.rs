@@ -258,7 +258,8 @@ fn a_server_is_talked_with_followed_and_looked_after() {
 #[test]
 fn a_server_runs_what_is_asked_here() {
     let dir = tempfile::tempdir().unwrap();
-    let (running, url) = serve("--demo-pace 0 --allow-agent tester", &dir.path().join("j.db"));
+    let (running, url) =
+        serve("--demo-pace 0 --allow-agent tester --allow-model demo", &dir.path().join("j.db"));
     let run = |arguments: &str| {
         let cli = mainstem(&format!("run {arguments} --progress quiet --server")).arg(&url).arg("Review it");
         cli.env("MAINSTEM_TOKEN", TOKEN)
@@ -286,6 +287,12 @@ fn a_server_runs_what_is_asked_here() {
     let all = events(&led.stdout);
     laws(&all).unwrap_or_else(|error| panic!("{error}\n{}", render(&all)));
     assert!(matches!(&all[0].kind, EventKind::AgentStart { name, .. } if &**name == "tester"), "{led:?}");
+    let refused = run("-m openai:gpt-4o").run();
+    assert!(
+        refused.code == Some(1) && refused.stderr.contains("lets callers choose demo, not \"openai:gpt-4o\""),
+        "{refused:?}"
+    );
+    assert_eq!(run("-m demo").run().code, Some(0));
     let unknown = run("-a unknown").run();
     assert!(
         unknown.code == Some(1) && unknown.stderr.contains("this server runs main, tester, not \"unknown\""),
@@ -304,8 +311,8 @@ fn a_server_runs_what_is_asked_here() {
     assert_eq!(refused.code, Some(2), "a prompt, or --resume");
     let resume = mainstem("run --resume --session one --server").arg(&url).env("MAINSTEM_TOKEN", TOKEN).run();
     assert!(resume.code == Some(2) && resume.stderr.contains("has its answer"), "{resume:?}");
-    let local = mainstem("run -m demo --server http://127.0.0.1:1 Hi").run();
-    assert!(local.code == Some(2) && local.stderr.contains("--model"), "{local:?}");
+    let local = mainstem("run -w . --server http://127.0.0.1:1 Hi").run();
+    assert!(local.code == Some(2) && local.stderr.contains("--workspace"), "{local:?}");
     let away = mainstem("run --server http://127.0.0.1:1 Hi").run();
     assert!(away.code == Some(1) && away.stderr.contains("can't be reached"), "{away:?}");
     running.signal("INT");

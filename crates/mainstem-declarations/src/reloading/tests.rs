@@ -31,8 +31,9 @@ impl Build for Ids {
         &self,
         declarations: &Declarations,
         current: &Vec<String>,
-        agent: &str,
+        lead: &Lead,
     ) -> Result<Option<Vec<String>>, DeclarationError> {
+        let agent = lead.agent.as_deref().unwrap_or_default();
         if current.first().is_some_and(|id| id == agent) {
             return Ok(None);
         }
@@ -42,6 +43,10 @@ impl Build for Ids {
         let others = current.iter().filter(|id| *id != agent);
         Ok(Some([agent.to_owned()].into_iter().chain(others.cloned()).collect()))
     }
+}
+
+fn by(agent: &str) -> Lead {
+    Lead { agent: Some(agent.to_owned()), model: None }
 }
 
 fn write(dir: &TempDir, id: &str, description: &str) {
@@ -100,15 +105,15 @@ async fn a_leader_is_chosen_from_what_there_is_now_and_built_once() {
     let dir = tempfile::tempdir().unwrap();
     write(&dir, "critic", "d");
     let reloading = open(&dir);
-    assert!(reloading.led_by("poet").await.is_err());
+    assert!(reloading.led_by(by("poet")).await.is_err());
     write(&dir, "poet", "d");
-    let led = reloading.led_by("poet").await.unwrap();
+    let led = reloading.led_by(by("poet")).await.unwrap();
     assert_eq!(*led, ["poet", "critic"]);
-    assert!(Arc::ptr_eq(&led, &reloading.led_by("poet").await.unwrap()));
+    assert!(Arc::ptr_eq(&led, &reloading.led_by(by("poet")).await.unwrap()));
     assert_eq!(*reloading.current(), ["critic", "poet"]);
-    assert!(Arc::ptr_eq(&reloading.current(), &reloading.led_by("critic").await.unwrap()));
+    assert!(Arc::ptr_eq(&reloading.current(), &reloading.led_by(by("critic")).await.unwrap()));
     write(&dir, "editor", "d");
-    assert_eq!(reloading.led_by("poet").await.unwrap().len(), 3);
+    assert_eq!(reloading.led_by(by("poet")).await.unwrap().len(), 3);
 }
 
 #[test]

@@ -75,22 +75,41 @@ fn within(name: &str, value: Option<usize>, least: usize, most: usize) -> Result
     Err(bad_body(&format!("/options/{name}"), &detail, detail.clone()))
 }
 
-/// Returns the requested leader, which can lead; `None` for the harness's own.
+/// Returns the requested model, which callers may choose.
+pub(super) fn model(app: &App, model: Option<String>) -> Result<Option<Arc<str>>, Problem> {
+    let Some(model) = model else { return Ok(None) };
+    if app.served.models.contains(&model) {
+        return Ok(Some(model.into()));
+    }
+    let allowed: Vec<_> = app.served.models.iter().map(String::as_str).collect();
+    let allowed = if allowed.is_empty() { "none".to_owned() } else { allowed.join(", ") };
+    let detail = format!("this server lets callers choose {allowed}, not {model:?}");
+    Err(Problem::new(Code::UnknownModel, detail))
+}
+
+/// Returns the requested leader, which can lead with this model; `None` for the harness's own.
 pub(super) async fn leader(
     app: &App,
     caller: &Caller,
     agent: Option<String>,
+    model: Option<&str>,
 ) -> Result<Option<Arc<str>>, Problem> {
     let own = caller.harness.agents().root().id().to_string();
-    let Some(agent) = agent.filter(|agent| *agent != own) else { return Ok(None) };
-    if !app.served.agents.contains(&agent) {
+    let agent = agent.filter(|agent| *agent != own);
+    if agent.is_none() && model.is_none() {
+        return Ok(None);
+    }
+    if let Some(agent) = agent.as_ref().filter(|agent| !app.served.agents.contains(*agent)) {
         let known: Vec<_> = std::iter::once(&own).chain(&app.served.agents).map(String::as_str).collect();
         let detail = format!("this server runs {}, not {agent:?}", known.join(", "));
         return Err(Problem::new(Code::UnknownAgent, detail));
     }
-    let named = format!("agent {agent:?} can't lead a run at the moment; the server's log says why");
-    let prepared = caller.harness.prepare_leader(&agent).await;
-    prepared.map(|()| Some(agent.into())).map_err(|error| match error {
+    let named = format!(
+        "agent {:?} can't lead a run at the moment; the server's log says why",
+        agent.as_ref().unwrap_or(&own)
+    );
+    let prepared = caller.harness.prepare_leader(agent.as_deref(), model).await;
+    prepared.map(|()| agent.map(Arc::from)).map_err(|error| match error {
         BuildError::Leader(LeaderError::Unknown { .. }) => {
             Problem::new(Code::UnknownAgent, error.to_string())
         }

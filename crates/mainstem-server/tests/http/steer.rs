@@ -2,7 +2,7 @@
 
 use mainstem::{
     model::scripted::Turn,
-    prelude::{AgentSpec, ScriptedModel},
+    prelude::{AgentSpec, ModelRegistry, ScriptedModel},
     spec::Mode,
 };
 use reqwest::Method;
@@ -61,6 +61,35 @@ async fn a_run_is_led_by_whom_the_caller_chooses() {
     for other in ["helper", "spare", "general-purpose"] {
         assert!(runnable.contains(&(&json!(other), &json!(false))), "{agents}");
     }
+}
+
+#[tokio::test]
+async fn a_run_has_the_model_that_the_caller_chooses() {
+    let model = main_says([Turn::new().text("I am the house.")]);
+    let asked = ScriptedModel::named("asked").agent("main", [Turn::new().text("I was asked.")]);
+    let spare = ScriptedModel::named("spare").agent("main", [Turn::new().text("I was not.")]);
+    let registry = ModelRegistry::new().with_model("asked", asked).with_model("spare", spare);
+    let rig =
+        Rig::start(fleet(model).with_registry(registry), |builder| builder.with_allowed_model("asked")).await;
+    let ask = async |model: &str| {
+        let request = rig.ask(Method::POST, "/v1/sessions/s/runs").header("prefer", "wait=30");
+        let response = request.json(&json!({ "input": "Who?", "model": model })).send().await.unwrap();
+        let status = response.status().as_u16();
+        (status, response.json::<Value>().await.unwrap())
+    };
+    let (status, run) = ask("asked").await;
+    assert_eq!((status, &run["reply"]), (200, &json!("I was asked.")), "{run}");
+    assert_eq!(rig.run("t", "And you?").await["reply"], "I am the house.");
+    for model in ["spare", "unknown"] {
+        let (status, problem) = ask(model).await;
+        assert_eq!((status, &problem["code"]), (422, &json!("unknown_model")), "{problem}");
+        assert!(problem["detail"].as_str().unwrap().contains("lets callers choose asked"), "{problem}");
+    }
+    let models = rig.get_json("/v1/models").await;
+    let listed: Vec<_> =
+        models["items"].as_array().unwrap().iter().map(|one| (&one["id"], &one["selectable"])).collect();
+    assert!(listed.contains(&(&json!("asked"), &json!(true))) && listed.len() == 2, "{models}");
+    assert!(listed.iter().filter(|(_, selectable)| **selectable == json!(true)).count() == 1, "{models}");
 }
 
 #[tokio::test]

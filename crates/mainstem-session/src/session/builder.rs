@@ -143,7 +143,7 @@ impl SessionBuilder {
         // Each run reads its agents again.
         let agents = match self.source.known() {
             Some(agents) => Some(agents),
-            None => self.source.agents(None).await.ok(),
+            None => self.source.agents(None, None).await.ok(),
         };
         let tasks = self.tasks.get_or_insert_with(TaskSet::in_memory).clone();
         let continued = match &agents {

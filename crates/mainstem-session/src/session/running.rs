@@ -12,9 +12,9 @@ use super::{Session, lock};
 use crate::{RunAgents, RunEnd, RunOptions, RunRecord, turn::Turns, wake::Wake};
 
 impl Session {
-    /// Checks that an agent can lead the next run.
-    pub(crate) async fn check_leader(&self, agent: &str) -> Result<(), Failure> {
-        self.0.source.agents(Some(agent)).await.map(drop)
+    /// Checks that an agent can lead the next run, with a model.
+    pub(crate) async fn check_leader(&self, agent: Option<&str>, model: Option<&str>) -> Result<(), Failure> {
+        self.0.source.agents(agent, model).await.map(drop)
     }
 
     /// Adds a run that begins to the session's runs.
@@ -77,8 +77,8 @@ impl Session {
     }
 
     /// Returns the agents of a run that begins now.
-    pub(crate) async fn agents(&self, leader: Option<&str>) -> Result<RunAgents, Failure> {
-        let agents = self.0.source.agents(leader).await?;
+    pub(crate) async fn agents(&self, options: &RunOptions) -> Result<RunAgents, Failure> {
+        let agents = self.0.source.agents(options.agent.as_deref(), options.model.as_deref()).await?;
         *lock(&self.0.agents) = Some(agents.clone());
         Ok(agents)
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mainstem_declarations::{
-    Build, DeclarationError, Declarations, Diagnostic, LeaderError, Reloading, leader,
+    Build, DeclarationError, Declarations, Diagnostic, Lead, LeaderError, Reloading, leader,
 };
 use mainstem_message::Failure;
 use mainstem_session::{AgentSource, RunAgents};
@@ -47,9 +47,9 @@ impl Agents {
         &self.0.builder().scope.servers
     }
 
-    /// Returns the agents of a run that the agent of this id leads.
-    pub(super) async fn led_by(&self, id: &str) -> Result<RunAgents, BuildError> {
-        Ok(self.0.led_by(id).await?.as_ref().clone())
+    /// Returns the agents of a run that is led in this way.
+    pub(super) async fn led_by(&self, lead: Lead) -> Result<RunAgents, BuildError> {
+        Ok(self.0.led_by(lead).await?.as_ref().clone())
     }
 }
 
@@ -62,9 +62,12 @@ impl Build for Composed {
         declarations: &Declarations,
         last: Option<&RunAgents>,
     ) -> Result<(RunAgents, Vec<Diagnostic>), BuildError> {
-        let (agents, found) = self.builder.compose(&self.scope, declarations, last, None)?;
+        let (agents, found) = self.builder.compose(&self.scope, declarations, last, None, None)?;
         match self.builder.leader() {
-            Some(id) => Ok((self.lead(declarations, &agents, id)?.unwrap_or(agents), found)),
+            Some(id) => {
+                let lead = Lead { agent: Some(id.to_owned()), model: None };
+                Ok((self.lead(declarations, &agents, &lead)?.unwrap_or(agents), found))
+            }
             None => Ok((agents, found)),
         }
     }
@@ -73,23 +76,29 @@ impl Build for Composed {
         &self,
         declarations: &Declarations,
         current: &RunAgents,
-        agent: &str,
+        Lead { agent, model }: &Lead,
     ) -> Result<Option<RunAgents>, BuildError> {
-        if **current.root().id() == *agent {
+        let agent = agent.as_deref().or_else(|| self.builder.leader());
+        if model.is_none() && agent.is_none_or(|agent| **current.root().id() == *agent) {
             return Ok(None);
         }
-        let leader = leader(current.catalog(), agent)?;
-        Ok(Some(self.builder.compose(&self.scope, declarations, Some(current), Some(leader))?.0))
+        // Unless another agent always leads, its own may have no declaration.
+        let is_own = |agent: &str| self.builder.leader().is_none() && **current.root().id() == *agent;
+        let other = agent.filter(|agent| !is_own(agent));
+        let leader = other.map(|agent| leader(current.catalog(), agent)).transpose()?;
+        let (scope, model) = (&self.scope, model.as_deref());
+        Ok(Some(self.builder.compose(scope, declarations, Some(current), leader, model)?.0))
     }
 }
 
 #[async_trait]
 impl AgentSource for Agents {
-    async fn agents(&self, leader: Option<&str>) -> Result<RunAgents, Failure> {
-        match leader {
-            None => Ok(self.0.refreshed().await.as_ref().clone()),
-            Some(id) => self.led_by(id).await.map_err(|error| failure(&error)),
+    async fn agents(&self, leader: Option<&str>, model: Option<&str>) -> Result<RunAgents, Failure> {
+        if leader.is_none() && model.is_none() {
+            return Ok(self.0.refreshed().await.as_ref().clone());
         }
+        let lead = Lead { agent: leader.map(str::to_owned), model: model.map(str::to_owned) };
+        self.led_by(lead).await.map_err(|error| failure(&error))
     }
 
     fn known(&self) -> Option<RunAgents> {

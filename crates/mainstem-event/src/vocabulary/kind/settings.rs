@@ -18,6 +18,9 @@ pub struct RunSettings {
     /// The id of the agent that leads the run, if the caller has chosen it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<Arc<str>>,
+    /// The model of the agent that leads the run, if the caller has chosen it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<Arc<str>>,
     /// Whether the run only compacts the conversation, without an input and an answer.
     #[serde(skip_serializing_if = "is_false")]
     pub compacts: bool,

@@ -92,7 +92,8 @@ impl From<Problem> for Refusal {
             | Code::BadQuery
             | Code::IdempotencyKeyReused
             | Code::SchemaLimit
-            | Code::UnknownAgent => error_code::INVALID_PARAMS,
+            | Code::UnknownAgent
+            | Code::UnknownModel => error_code::INVALID_PARAMS,
             _ => error_code::INTERNAL_ERROR,
         };
         let error = A2AError::new(code, body.detail.clone());

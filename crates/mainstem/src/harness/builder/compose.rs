@@ -67,13 +67,15 @@ impl HarnessBuilder {
 
     /// Builds the agents of a run, with diagnostics for those that are left out or stay as they
     /// were in `last`. The root is the harness's own agent, unless `leader` is another one: then it
-    /// has that spec's model and prompt, and agents that name no model inherit its model.
+    /// has that spec's model and prompt. Agents that name no model inherit the root's, which is
+    /// `model` if that is given.
     pub(in crate::harness) fn compose(
         &self,
         scope: &Scope,
         declarations: &Declarations,
         last: Option<&RunAgents>,
         leader: Option<&AgentSpec>,
+        model: Option<&str>,
     ) -> Result<(RunAgents, Vec<Diagnostic>), BuildError> {
         let workspaces = scope.inputs.sources().workspaces();
         let (specs, untrusted) = self.trust.without_untrusted(declarations.specs(), workspaces);
@@ -88,8 +90,8 @@ impl HarnessBuilder {
         let (offers, about_servers) =
             scope.servers.renew(specs, |spec| self.trust.untrusted(spec, workspaces));
         factory.servers = offers;
-        if let Some((id, name)) = leader.and_then(|spec| Some((&spec.id, spec.model.as_ref()?))) {
-            let unusable = |source| BuildError::Agent(CatalogError::Model { id: id.clone(), source });
+        if let Some(name) = model.or_else(|| leader?.model.as_deref()) {
+            let unusable = |source| BuildError::Agent(CatalogError::Model { id: root.id.clone(), source });
             factory.model = self.registry.resolve(name).map_err(unusable)?;
         }
         let (mut catalog, problems) = factory.catalog(specs);
