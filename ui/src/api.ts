@@ -741,6 +741,7 @@ export interface components {
          * @example too_many_sessions
          * @example two_hosts
          * @example unknown_agent
+         * @example unknown_model
          */
         Code: string;
         /** @description A page of a list. */
@@ -1017,6 +1018,11 @@ export interface components {
              *     there.
              */
             agent?: string | null;
+            /**
+             * @description The model of that agent, which is `selectable` in `GET /v1/models`; agents that name no
+             *     model inherit it. Default: the agent's own.
+             */
+            model?: string | null;
             /** @description The task. */
             input?: components["schemas"]["Input"] | null;
             /** @description Instead of an input: resume the last turn, which was cut off, failed or was cancelled. */
@@ -1562,6 +1568,8 @@ export interface components {
         RunSettings: {
             /** @description The id of the agent that leads the run, if the caller has chosen it. */
             agent?: string | null;
+            /** @description The model of the agent that leads the run, if the caller has chosen it. */
+            model?: string | null;
             /** @description Whether the run only compacts the conversation, without an input and an answer. */
             compacts?: boolean;
             /** @description The earlier run of the session whose turn the run takes up. */
@@ -2306,6 +2314,11 @@ export interface components {
             id: string;
             /** @description The ids of the agents. */
             agents: string[];
+            /**
+             * @description Whether a run can name it.
+             * @default false
+             */
+            selectable: boolean;
         };
         /** @description A list. */
         Items5: {

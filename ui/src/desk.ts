@@ -5,6 +5,7 @@ import { useContext } from "preact/hooks";
 import type { LinkView } from "./api";
 import type { Key } from "./fleet/event";
 import type { Filter, Matches } from "./fleet/filter";
+import { isBeingCancelled } from "./fleet/view";
 import type { Route } from "./route";
 import { Problem } from "./server";
 import type { Session, Shown } from "./session";
@@ -62,6 +63,10 @@ export const hasSessions = ({ session: { shown: { value: { connection, link } } 
 export const useUntil = (): string | undefined =>
   useShown(({ replay, connection, view }) => (replay === undefined && connection !== "over" ? undefined : view.fleet.at));
 
+/** Whether an agent of the live view is being cancelled. */
+export const useCancelling = (key: Key, pace?: Pace): boolean =>
+  useShown(({ replay, cancelling, view }) => replay === undefined && isBeingCancelled(view.fleet, cancelling, key), pace);
+
 /** For figures and lists, which change faster than they can be read. */
 export const SLOW: Pace = { pause: 200 };
 
@@ -84,6 +89,9 @@ export function useAttempt(): Attempt {
 
 const describe = (error: unknown): string =>
   error instanceof Problem ? `${error.message} (${error.code})` : error instanceof Error ? error.message : String(error);
+
+/** Whether the session was read: before that, it may have agents that are not shown. */
+export const wasRead = ({ connection, last }: Shown): boolean => last > 0 || (connection !== "connecting" && connection !== "reconnecting");
 
 /** Why nothing can be sent at the moment; undefined if it can. */
 export function blocked({ connection, replay }: Shown): string | undefined {

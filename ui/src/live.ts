@@ -1,6 +1,6 @@
 // A session of a server: its events are followed, also after the connection was lost.
 import type { EventSource, FleetState, LinkView, SessionView } from "./api";
-import type { AgentEvent } from "./fleet/event";
+import { keyOf, type AgentEvent } from "./fleet/event";
 import { excerptOf } from "./fleet/excerpt";
 import { Film } from "./fleet/film";
 import { EMPTY } from "./fleet/lane";
@@ -192,9 +192,18 @@ export class LiveSession extends Session {
     }
     // The server's word on the session changes with its runs.
     if (this.#queue.slice(0, count).some(isOfRun)) void this.refresh();
+    this.#forgetCancels(this.#queue.slice(0, count));
     this.#queue = this.#queue.slice(count);
     this.#show();
     if (this.#queue.length > 0) this.#schedule();
+  }
+
+  /** An agent that has ended is not being cancelled, also if it begins a further turn. */
+  #forgetCancels(events: readonly AgentEvent[]): void {
+    const { cancelling } = this.shown.value;
+    if (cancelling.size === 0) return;
+    const ended = new Set(events.filter(({ type }) => type === "AGENT_END").map(keyOf));
+    this.shown.set({ cancelling: new Set([...cancelling].filter((key) => !ended.has(key))) });
   }
 
   #show(): void {
@@ -226,7 +235,8 @@ export class LiveSession extends Session {
       this.#show();
     }
     const connection: Connection = status === 401 ? "unauthorised" : status === 404 ? "missing" : "reconnecting";
-    this.shown.set({ connection, attempt });
+    // A server that was started again may not know of a cancel.
+    this.shown.set({ connection, attempt, cancelling: new Set() });
   }
 
   #pause(milliseconds: number): Promise<void> {

@@ -1,9 +1,10 @@
 // One session as the page has it: its record so far, and the view at the last event or at an
 // earlier one.
 import type { LinkView, SessionView } from "./api";
-import type { AgentEvent } from "./fleet/event";
+import type { AgentEvent, Key } from "./fleet/event";
 import { excerptOf } from "./fleet/excerpt";
 import { Film } from "./fleet/film";
+import { agentKey } from "./fleet/fleet";
 import { NO_VIEW, type View } from "./fleet/view";
 import type { Server } from "./server";
 import { Store } from "./store";
@@ -30,12 +31,14 @@ export interface Shown {
   link?: LinkView | undefined;
   /** What the record lacks, if it is known to be a part. */
   lacks?: string | undefined;
+  /** The agents whose cancel the server has accepted, until they end; a task without an agent by its id. */
+  cancelling: ReadonlySet<Key>;
   /** When the last event arrived, in milliseconds since 1970. */
   arrivedAt: number;
 }
 
 export class Session {
-  readonly shown = new Store<Shown>({ view: NO_VIEW, connection: "connecting", attempt: 0, first: 0, last: 0, arrivedAt: Date.now() });
+  readonly shown = new Store<Shown>({ view: NO_VIEW, connection: "connecting", attempt: 0, first: 0, last: 0, cancelling: new Set(), arrivedAt: Date.now() });
   protected film = new Film(NO_VIEW);
 
   constructor(
@@ -65,6 +68,12 @@ export class Session {
   seek(seq?: number): void {
     const replay = seq === undefined ? undefined : Math.max(this.film.first, Math.min(seq, this.film.last));
     this.shown.set({ replay, view: replay === undefined ? this.live() : this.film.at(replay) });
+  }
+
+  /** Shows an agent, and those below it, as being cancelled until it ends. */
+  markCancelling(key: Key): void {
+    const isOver = this.live().fleet.agents.some((agent) => agentKey(agent) === key && agent.outcome !== undefined);
+    if (!isOver) this.shown.set({ cancelling: new Set(this.shown.value.cancelling).add(key) });
   }
 
   /** The view of the last event. */

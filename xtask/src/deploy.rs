@@ -111,7 +111,29 @@ fn package(root: &Path, folder: &Path, slow: bool) -> Result<PathBuf> {
     let mut deb =
         cargo(root, &["deb", "--quiet", "--no-build", "--no-strip", "--fast", "-p", "mainstem-cli"]);
     exec(deb.args(["--profile", profile, "--output"]).arg(&package))?;
+    contents(root, &package)?;
     Ok(package)
+}
+
+/// Checks that the package has the program, and what shells and `man` read of it.
+fn contents(root: &Path, package: &Path) -> Result<()> {
+    const FILES: [&str; 6] = [
+        "usr/bin/mainstem",
+        "usr/share/bash-completion/completions/mainstem",
+        "usr/share/zsh/vendor-completions/_mainstem",
+        "usr/share/fish/vendor_completions.d/mainstem.fish",
+        "usr/share/man/man1/mainstem.1.gz",
+        "usr/share/man/man1/mainstem-run.1.gz",
+    ];
+    let listed = output(program(root, "dpkg-deb").arg("--contents").arg(package))?;
+    let has = |file: &str| {
+        let line = listed.lines().find(|line| line.ends_with(&format!("./{file}")));
+        // An empty file has no completions.
+        line.is_some_and(|line| line.split_whitespace().nth(2).is_some_and(|bytes| bytes != "0"))
+    };
+    let missing: Vec<_> = FILES.into_iter().filter(|file| !has(file)).collect();
+    ensure!(missing.is_empty(), "the package lacks {}", missing.join(", "));
+    Ok(())
 }
 
 /// Builds the binary that is released.

@@ -41,7 +41,7 @@ export interface DataPart extends Base {
   isOpen: boolean;
 }
 
-/** A message to the agent: its input, or one that was sent to it. */
+/** A message to the agent: the input of a person, the task of its parent, or one that was sent to it. */
 export interface MessagePart extends Base {
   kind: "message";
   mode: string;
@@ -72,6 +72,8 @@ export interface Span {
   to?: number;
 }
 
+export type Wait = Of<"RATE_LIMIT_WAIT">;
+
 export interface Lane {
   parts: readonly Part[];
   spans: readonly Span[];
@@ -79,6 +81,8 @@ export interface Lane {
   callId?: string;
   /** What its invocations used and cost, with their children. */
   rollups: readonly Rollup[];
+  /** What its model call waits for, or waited for last. */
+  wait?: Wait;
   /** Milliseconds from the start of its first model call to the first word. */
   firstTokenMs?: number;
   /** The longest time between two events while it ran, in milliseconds. */
@@ -100,7 +104,7 @@ function lanePart(lane: Lane, event: AgentEvent, at: number): Partial<Lane> {
   switch (event.type) {
     case "AGENT_START":
       return {
-        ...added(lane, ...event.input.map((message, n) => messagePart(event.seq, "input", message, n))),
+        ...added(lane, ...event.input.map((message, n) => messagePart(event.seq, event.source ? "task" : "input", message, n))),
         callId: lane.callId ?? event.source?.parentToolCallId ?? undefined,
         isRunning: true,
       };
@@ -116,7 +120,7 @@ function lanePart(lane: Lane, event: AgentEvent, at: number): Partial<Lane> {
     case "MODEL_CALL_END":
       return closed(lane, (span) => span.kind !== "tool", at);
     case "RATE_LIMIT_WAIT":
-      return opened(lane, { kind: "queued", id: `queued-${event.seq}`, name: event.limit, from: at });
+      return { ...opened(lane, { kind: "queued", id: `queued-${event.seq}`, name: event.limit, from: at }), wait: event };
     case "RATE_LIMIT_PASSED":
       return closed(lane, (span) => span.kind === "queued", at);
     case "USER_CONFIRM_RESULT": {

@@ -63,9 +63,11 @@ function rest(view: View, event: AgentEvent): Partial<View> {
     case "AGENT_START":
       return isRoot && event.runId ? { run: { id: event.runId, startedAt: event.createdAt } } : {};
     case "AGENT_END":
-      return isRoot && view.run
-        ? { run: { ...view.run, endedAt: event.createdAt, outcome: event.outcome } }
-        : {};
+      return {
+        // Only a suspended agent still takes the results of its calls.
+        external: event.outcome === "suspended" ? view.external : view.external.filter(({ key }) => key !== keyOf(event)),
+        run: isRoot && view.run ? { ...view.run, endedAt: event.createdAt, outcome: event.outcome } : view.run,
+      };
     case "REQUIRE_USER_CONFIRM":
       return { asking: { ...view.asking, [event.confirmId]: keyOf(event) } };
     case "USER_CONFIRM_RESULT": {
@@ -88,8 +90,12 @@ function rest(view: View, event: AgentEvent): Partial<View> {
 }
 
 /** The money of an agent with its children, in millionths of a dollar; absent if it is unknown. */
-export function costOf(lane: Lane): number | undefined {
-  const costs = lane.rollups.map((rollup) => rollup.inclusiveCost);
+export const costOf = (lane: Lane): number | undefined => sumOf(lane.rollups.map((rollup) => rollup.inclusiveCost));
+
+/** The same without its children. */
+export const ownCostOf = (lane: Lane): number | undefined => sumOf(lane.rollups.map((rollup) => rollup.ownCost));
+
+function sumOf(costs: readonly (number | null | undefined)[]): number | undefined {
   if (costs.length === 0 || costs.some((cost) => cost == null)) return undefined;
   return costs.reduce<number>((sum, cost) => sum + cost!, 0);
 }
@@ -132,6 +138,21 @@ export function childrenOf(fleet: FleetState): Children {
 
 export const sessionOf = (fleet: FleetState, agent: AgentState): string =>
   agent.source?.sessionId ?? fleet.sessionId ?? "";
+
+export const parentOf = (fleet: FleetState, { source }: AgentState): AgentState | undefined =>
+  source == null ? undefined : fleet.agents.find((one) => sessionOf(fleet, one) === source.parentSessionId);
+
+/**
+ * Whether an agent still runs though it was cancelled, or an agent above it. The key of a task
+ * without an agent is its id.
+ */
+export function isBeingCancelled(fleet: FleetState, cancelling: ReadonlySet<Key>, key: Key): boolean {
+  if (cancelling.size === 0) return false;
+  const agent = fleet.agents[placeOf(fleet, key)];
+  if (!agent) return cancelling.has(key);
+  const isMeant = (one: AgentState | undefined): boolean => one !== undefined && (cancelling.has(agentKey(one)) || isMeant(parentOf(fleet, one)));
+  return agent.outcome === undefined && isMeant(agent);
+}
 
 /** The name of an agent with its title; events of earlier versions have a label at most. */
 export function nameOf({ name, source }: AgentState): string {

@@ -3,14 +3,14 @@
 import { Component, type ComponentChildren, type HTMLAttributes } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { AgentState, ContentBlock, StoredData } from "../api";
-import { useChosen, useDesk, useShown, useUntil } from "../desk";
+import { useCancelling, useChosen, useDesk, useShown, useUntil } from "../desk";
 import { isShown } from "../fleet/filter";
 import { agentKey, totalTokens } from "../fleet/fleet";
 import { textOf, type CallPart, type DataPart, type EndPart, type MessagePart, type NotePart, type Part, type TextPart } from "../fleet/lane";
 import { callOf, childrenOf, costOf, nameOf, sessionOf, type View } from "../fleet/view";
 import { base64Of } from "../server";
 import { firstLine, Markdown, Output, visible } from "./text";
-import { duration, Elapsed, money, StateChip, stateOf, tokens, type State } from "./words";
+import { CANCELLING, duration, Elapsed, fillOf, money, StateChip, stateOf, tokens, type State } from "./words";
 
 const NONE: readonly number[] = [];
 
@@ -20,17 +20,19 @@ export function Card({ place, depth }: { place: number; depth: number }) {
   const box = useRef<HTMLElement>(null);
   const { isSeen, wasSeen } = useSeen(box, place < FIRST);
   const agent = useShown(({ view }) => view.fleet.agents[place], { isSeen });
+  const isCancelling = useCancelling(agent ? agentKey(agent) : "", { isSeen });
   if (!agent) return null;
   const name = visible(nameOf(agent));
+  const state = isCancelling ? CANCELLING : stateOf(agent);
   // Only a card of the first level scrolls by itself.
   const scrolls = depth === 1 ? { tabIndex: 0, role: "group" as const, "aria-label": `output of ${name}` } : {};
   return (
-    <section ref={box} class={`card ${stateOf(agent).tone}`} aria-label={`agent ${name}`} data-agent={agentKey(agent)}>
+    <section ref={box} class={`card ${state.tone}`} aria-label={`agent ${name}`} data-agent={agentKey(agent)}>
       <header>
         <button type="button" class="name" onClick={() => select(agentKey(agent))}>{name}</button>
         {agent.source && agent.source.turn > 1 && <span class="muted">turn {agent.source.turn}</span>}
         {agent.source?.taskId && <span class="muted">in the background</span>}
-        <StateChip state={stateOf(agent)} />
+        <StateChip state={state} />
         <Figures agent={agent} place={place} isSeen={isSeen} />
       </header>
       {wasSeen && <Follow class="body" {...scrolls}><Lane place={place} depth={depth} isSeen={isSeen} /></Follow>}
@@ -47,7 +49,7 @@ function Figures({ agent, place, isSeen }: { agent: AgentState; place: number; i
       <Elapsed from={agent.startedAt} to={agent.endedAt ?? undefined} until={until} />
       <span>{tokens(totalTokens(agent.usage))}</span>
       {cost !== undefined && <span>{money(cost)}</span>}
-      {agent.context && agent.context.used > 0 && <span>{Math.round((agent.context.used * 100) / Math.max(1, agent.context.window))} % context</span>}
+      {agent.context && agent.context.used > 0 && <span>{fillOf(agent.context)} % context</span>}
     </span>
   );
 }
@@ -226,9 +228,9 @@ function Call({ part }: { part: CallPart }) {
         <StateChip state={state} /> <b>{visible(part.name)}</b> <span class="muted">{brief(part.arguments)}</span>
         {part.durationMs !== undefined && <span class="elapsed">{duration(part.durationMs)}</span>}
       </summary>
-      <h4>Arguments</h4>
+      <h3>Arguments</h3>
       <pre class="plain" dir="auto">{visible(part.arguments) || "none"}</pre>
-      {part.result && <><h4>Result</h4><Output text={part.result} /></>}
+      {part.result && <><h3>Result</h3><Output text={part.result} /></>}
       {part.data.map((block, n) => <Block key={n} block={block} />)}
     </details>
   );
@@ -280,15 +282,17 @@ function Picture({ mediaType, base64 }: { mediaType: string; base64: string }) {
   return <img src={`data:${mediaType};base64,${base64}`} alt={`${mediaType} from a model or a tool`} />;
 }
 
+const senderOf = (mode: string): string => (mode === "input" ? "you" : mode === "task" ? mode : `message · ${mode}`);
+
 function Sent({ part, isRoot }: { part: MessagePart; isRoot: boolean }) {
   const text = textOf(part.message.content);
-  if (part.mode === "input" && !isRoot) {
+  if (part.mode === "task" && !isRoot) {
     return <details class="task"><summary>Task <span class="muted">{firstLine(text, 90)}</span></summary><Markdown text={text} /></details>;
   }
   const attached = part.message.content.filter((block) => "mediaType" in block);
   return (
     <div class="sent">
-      <span class="muted">{part.mode === "input" ? "you" : `message · ${part.mode}`}</span>
+      <span class="muted">{senderOf(part.mode)}</span>
       <Markdown text={text} />
       {attached.map((block, n) => <Block key={n} block={block} />)}
     </div>
@@ -300,5 +304,7 @@ const Note = ({ part }: { part: NotePart }) => (
 );
 
 const End = ({ part }: { part: EndPart }) => (
-  <p class="ended"><b>{part.outcome.replace("_", " ")}</b> after {duration(part.durationMs)}{part.error && `: ${visible(part.error.message)}`}</p>
+  <p class={part.outcome === "suspended" ? "ended ask" : "ended"}>
+    <b>{part.outcome.replace("_", " ")}</b> after {duration(part.durationMs)}{part.error && `: ${visible(part.error.message)}`}{part.outcome === "suspended" && ": it waits for its caller"}
+  </p>
 );

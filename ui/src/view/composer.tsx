@@ -1,8 +1,8 @@
 // Where a person speaks to the selected agent: starts a run, sends a message, cancels, resumes,
 // compacts.
 import { useEffect, useState } from "preact/hooks";
-import type { Agents, NewRun, SendMode } from "../api";
-import { blocked, useAttempt, useDesk, useShown } from "../desk";
+import type { Agents, ModelView, NewRun, SendMode } from "../api";
+import { blocked, useAttempt, useCancelling, useDesk, useShown } from "../desk";
 import { ROOT } from "../fleet/event";
 import { agentKey } from "../fleet/fleet";
 import { isRunning, nameOf, rootOf } from "../fleet/view";
@@ -26,14 +26,18 @@ function Start() {
   const [text, setText] = useState("");
   const [asked, setAsked] = useState("");
   const [agent, setAgent] = useState("");
+  const [model, setModel] = useState("");
   const [files, setFiles] = useState<readonly File[]>([]);
   const reason = useShown(blocked);
   const agents = useAgents(session.server);
+  const others = agents?.items.filter((item) => item.runnable && item.id !== agents.runs) ?? [];
+  const models = useModels(session.server);
   const begin = async () => {
     const patterns = asked.split(",").map((pattern) => pattern.trim()).filter(Boolean);
     const start = async () => {
       const run: NewRun = { input: files.length === 0 ? text : await messageOf(session, text, files) };
       if (agent) run.agent = agent;
+      if (model) run.model = model;
       if (patterns.length > 0) run.options = { permissions: [{ ask: patterns }] } as unknown as NewRun["options"];
       await session.server.post(`${path(session.id)}/runs`, run);
     };
@@ -45,12 +49,18 @@ function Start() {
   };
   return (
     <form class="composer" aria-label="start a run" onSubmit={(event) => event.preventDefault()}>
-      <Text label="Task" value={text} set={setText} send={() => reason === undefined && text.trim() && void begin()} hint="What is to be done?" />
+      <Text label="Task" value={text} set={setText} hint="What is to be done?" />
       <div class="row">
         <label>Agent <select value={agent} onChange={(event) => setAgent(event.currentTarget.value)}>
           <option value="">{agents?.runs ?? "default"}</option>
-          {agents?.items.filter((item) => item.runnable).map((item) => <option key={item.id} value={item.id}>{visible(item.id)}</option>)}
+          {others.map((item) => <option key={item.id} value={item.id}>{visible(item.id)}</option>)}
         </select></label>
+        {models.length > 0 && (
+          <label>Model <select value={model} onChange={(event) => setModel(event.currentTarget.value)}>
+            <option value="">default</option>
+            {models.map((id) => <option key={id} value={id}>{visible(id)}</option>)}
+          </select></label>
+        )}
         <label>Ask me before <input value={asked} onInput={(event) => setAsked(event.currentTarget.value)} placeholder="write_*" size={10} /></label>
         <label class="attach">{files.length === 0 ? "Attach" : files.map((file) => visible(file.name)).join(", ")}
           <input type="file" class="hidden" multiple onChange={(event) => setFiles([...(event.currentTarget.files ?? [])])} />
@@ -131,15 +141,16 @@ function Message() {
       : () => session.server.post(`${path(session.id)}/agents/${encodeURIComponent(selected)}/messages`, { content: text, mode: sent });
     if (await attempt(work, "The message is sent.")) setText("");
   };
-  const over = isOver ? "it has ended" : undefined;
-  const cancel = () => attempt(
-    () => (isRoot ? session.server.post(`runs/${encodeURIComponent(run!)}/cancel`) : session.server.post(`${path(session.id)}/agents/${encodeURIComponent(selected)}/cancel`)),
-    "It is being cancelled.",
-  );
+  const isCancelling = useCancelling(selected);
+  const over = isOver ? "it has ended" : isCancelling ? "it is being cancelled" : undefined;
+  const cancel = async () => {
+    const work = () => session.server.post(isRoot ? `runs/${encodeURIComponent(run!)}/cancel` : `${path(session.id)}/agents/${encodeURIComponent(selected)}/cancel`);
+    if (await attempt(work, "It is being cancelled.")) session.markCancelling(selected);
+  };
   const name = agent ? visible(nameOf(agent)) : "the agent";
   return (
     <form class="composer" aria-label={`message to ${name}`} onSubmit={(event) => event.preventDefault()}>
-      <Text label={`Message to ${name}`} value={text} set={setText} send={() => reason === undefined && text.trim() && void send()} hint={`Tell ${name} something`} />
+      <Text label={`Message to ${name}`} value={text} set={setText} hint={`Tell ${name} something`} />
       <div class="row">
         <label>It reads this <select value={sent} disabled={isOver} onChange={(event) => setMode(event.currentTarget.value as SendMode)}>
           {Object.entries(MODES).map(([value, word]) => <option key={value} value={value}>{isRoot && value === "queue" ? "as a further run" : word}</option>)}
@@ -157,17 +168,29 @@ interface TextProps {
   hint: string;
   value: string;
   set: (text: string) => void;
-  send: () => unknown;
 }
 
-/** Enter sends, Shift with Enter begins a line. */
-function Text({ label, hint, value, set, send }: TextProps) {
-  const press = (event: KeyboardEvent) => {
+/**
+ * Enter presses the main button of the form, which sends once, or says why it can't; Shift with
+ * Enter begins a line.
+ */
+function Text({ label, hint, value, set }: TextProps) {
+  const press = (event: KeyboardEvent & { currentTarget: HTMLTextAreaElement }) => {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
     event.preventDefault();
-    send();
+    if (value.trim()) event.currentTarget.form!.querySelector<HTMLElement>("button.main")!.click();
   };
   return <textarea aria-label={label} placeholder={hint} rows={2} value={value} onInput={(event) => set(event.currentTarget.value)} onKeyDown={press} />;
+}
+
+/** The models that a run can name. */
+function useModels(server: Server): readonly string[] {
+  const [models, setModels] = useState<readonly string[]>([]);
+  useEffect(() => {
+    const read = async () => (await server.get<{ items: ModelView[] }>("models")).items.filter((item) => item.selectable).map((item) => item.id);
+    void read().then(setModels, () => undefined);
+  }, [server]);
+  return models;
 }
 
 /** The agents that the server has. */

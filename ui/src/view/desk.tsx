@@ -1,11 +1,11 @@
 // A session with all its parts: the sessions and the tree, the lanes, what needs a person, the
 // timeline and the scrubber.
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
-import { DeskContext, hasSessions, useDesk, useLink, useShown, type Notice } from "../desk";
+import { DeskContext, hasSessions, useCancelling, useDesk, useLink, useShown, wasRead, type Notice } from "../desk";
 import { ROOT, type Key } from "../fleet/event";
 import type { Filter } from "../fleet/filter";
 import { agentKey } from "../fleet/fleet";
-import { nameOf, placeOf } from "../fleet/view";
+import { nameOf, parentOf, placeOf } from "../fleet/view";
 import type { Route } from "../route";
 import type { Session } from "../session";
 import { Store, usePart } from "../store";
@@ -22,7 +22,7 @@ import { Background, Details, NeedsYou } from "./side";
 import { visible } from "./text";
 import { Timeline } from "./timeline";
 import { Tree } from "./tree";
-import { StateChip, stateOf } from "./words";
+import { CANCELLING, StateChip, stateOf } from "./words";
 
 const TABS = ["Agents", "Lane", "Timeline", "Needs you"] as const;
 type Tab = (typeof TABS)[number];
@@ -129,20 +129,22 @@ function Middle() {
   const link = useLink();
   const place = useShown(({ view }) => placeOf(view.fleet, selected));
   const state = useShown(({ view }) => view.fleet.agents[place] && stateOf(view.fleet.agents[place]));
+  const isCancelling = useCancelling(selected);
+  const isKnown = useShown(wasRead);
   const { fleet } = session.shown.value.view;
   const agent = fleet.agents[place];
-  const parent = agent?.source && fleet.agents.find((one) => (one.source?.sessionId ?? fleet.sessionId) === agent.source!.parentSessionId);
+  const parent = agent && parentOf(fleet, agent);
   return (
     <section class="middle" aria-label="the selected agent">
       {agent?.source && (
         <div class="row crumbs">
           {parent && <button type="button" onClick={() => select(agentKey(parent))}>↑ {visible(nameOf(parent))}</button>}
-          {state && <StateChip state={state} />}
+          {state && <StateChip state={isCancelling ? CANCELLING : state} />}
         </div>
       )}
       <FilterBar />
       <Follow key={selected} class="lane" tabIndex={0} role="group" aria-label="lane of the selected agent">
-        {agent ? (agent.source ? <Card place={place} depth={0} /> : <Lane place={place} depth={0} />) : link ? <p class="empty">Nothing has run in this session.</p> : <Empty />}
+        {agent ? (agent.source ? <Card place={place} depth={0} /> : <Lane place={place} depth={0} />) : isKnown ? <Empty /> : <p class="empty" role="status">Connecting.</p>}
       </Follow>
       {!link && <Composer />}
     </section>
@@ -150,6 +152,10 @@ function Middle() {
 }
 
 function Empty() {
+  return useLink() ? <p class="empty">Nothing has run in this session.</p> : <Invitation />;
+}
+
+function Invitation() {
   const { server } = useDesk().session;
   const agents = useAgents(server);
   const listed = agents?.items.filter(({ id, spawnable }) => spawnable || id === agents.runs) ?? [];

@@ -1,7 +1,7 @@
 // The head of the page: the session with its figures and the state of the connection; and banners
 // for what a link shows, and for what stands between the reader and the live view.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { hasSessions, SLOW, useDesk, useLink, useShown, useUntil } from "../desk";
+import { hasSessions, SLOW, useCancelling, useDesk, useLink, useShown, useUntil } from "../desk";
 import { ROOT } from "../fleet/event";
 import { totalTokens } from "../fleet/fleet";
 import { costOf, isRunning, placeOf, type View } from "../fleet/view";
@@ -56,8 +56,10 @@ function ConnectionChip() {
   const replay = useShown((shown) => shown.replay);
   const connection = useShown((shown) => shown.connection);
   const isActive = useShown(({ view }) => isRunning(view));
+  const isCancelling = useCancelling(ROOT);
   const quiet = useQuiet(isActive);
   if (replay !== undefined) return <span class="chip replaying">{connection === "record" ? "RECORD" : "REPLAY"}</span>;
+  if (isCancelling && connection === "live") return <span class="chip ask">cancelling</span>;
   const words = { connecting: "connecting", live: isActive ? "LIVE" : "idle", reconnecting: "reconnecting", unauthorised: "token required", missing: "new", over: "over", record: "record" };
   return (
     <>
@@ -107,7 +109,7 @@ function Banner() {
   if (connection === "record") return <p class="banner" role="status">RECORD at event {replay}. Nothing can be sent to it. {lacks}</p>;
   if (connection === "reconnecting") return <p class="banner" role="status">The connection is lost. Trying again, attempt {attempt}; the last event is {seq}.</p>;
   if (replay !== undefined) return <p class="banner" role="status">REPLAY at event {replay}. Actions are disabled.</p>;
-  if (first > 0) return <p class="banner">The record before event {first} is not shown.</p>;
-  if (missed > 0) return <p class="banner">{missed} events are missing.</p>;
+  if (first > 0) return <p class="banner" role="status">The record before event {first} is not shown.</p>;
+  if (missed > 0) return <p class="banner" role="status">{missed} events are missing.</p>;
   return null;
 }

@@ -1,14 +1,14 @@
 // Beside the lanes: what needs a person, background tasks, and the figures of the selected agent.
 import { useState } from "preact/hooks";
-import type { AgentState, ToolCall } from "../api";
-import { blocked, SLOW, useAttempt, useDesk, useLink, useShown } from "../desk";
+import type { AgentState, Allowance, ToolCall } from "../api";
+import { blocked, SLOW, useAttempt, useCancelling, useDesk, useLink, useShown } from "../desk";
 import type { Key } from "../fleet/event";
 import { agentKey, totalTokens } from "../fleet/fleet";
-import { EMPTY } from "../fleet/lane";
-import { costOf, nameOf, placeOf } from "../fleet/view";
+import { EMPTY, type Wait } from "../fleet/lane";
+import { costOf, nameOf, ownCostOf, placeOf } from "../fleet/view";
 import { Action } from "./action";
 import { escaped, visible } from "./text";
-import { duration, money, StateChip, stateOf, taskState, tokens } from "./words";
+import { CANCELLING, duration, fillOf, money, StateChip, stateOf, taskState, tokens } from "./words";
 
 const path = (session: string, rest: string) => `sessions/${encodeURIComponent(session)}/${rest}`;
 
@@ -119,15 +119,32 @@ function Task({ id, agent }: { id: string; agent: AgentState | undefined }) {
   const link = useLink();
   const status = useShown(({ view }) => view.fleet.tasks[id]!);
   const isOver = status === "completed" || status === "failed" || status === "cancelled";
-  const reason = useShown(blocked) ?? (isOver ? "it has ended" : undefined);
+  // A task that has not begun has no agent.
+  const key = agent ? agentKey(agent) : id;
+  const isCancelling = useCancelling(key) && !isOver;
+  const reason = useShown(blocked) ?? (isOver ? "it has ended" : isCancelling ? "it is being cancelled" : undefined);
   const name = agent ? visible(nameOf(agent)) : visible(id);
+  const cancel = async () => {
+    if (await attempt(() => session.server.post(`tasks/${encodeURIComponent(id)}/cancel`), "The task is being cancelled.")) session.markCancelling(key);
+  };
   return (
     <article class="task-row" aria-label={`task of ${name}`}>
-      <StateChip state={taskState(status)} />
+      <StateChip state={isCancelling ? CANCELLING : taskState(status)} />
       <button type="button" class="name" onClick={() => agent && select(agentKey(agent))}>{name}</button>
-      {!link && <Action run={() => attempt(() => session.server.post(`tasks/${encodeURIComponent(id)}/cancel`), "The task is being cancelled.")} reason={reason} label={`Cancel the task of ${name}`}>Cancel</Action>}
+      {!link && <Action run={cancel} reason={reason} label={`Cancel the task of ${name}`}>Cancel</Action>}
     </article>
   );
+}
+
+const LIMITS = [["requests", "requests"], ["tokens", "tokens"], ["inputTokens", "input tokens"], ["outputTokens", "output tokens"]] as const;
+
+const leftOf = ({ remaining, limit }: Allowance): string => `${remaining}${limit == null ? "" : ` of ${limit}`} left`;
+
+/** What holds back a model call, how many wait before it, and when the first of them is sent. */
+function waitOf({ limit, ahead, waitMs, refusal }: Wait): string {
+  const what = limit === "refusal" ? "the service" : limit.replace("_", " ");
+  const calls = ahead > 0 && `${ahead} ${ahead === 1 ? "call" : "calls"} ahead`;
+  return [what, calls, waitMs != null && `next in ${duration(waitMs)}`, refusal?.message].filter(Boolean).join(" · ");
 }
 
 export function Details() {
@@ -136,21 +153,24 @@ export function Details() {
   const agent = useShown(({ view }) => view.fleet.agents[place], SLOW);
   const lane = useShown(({ view }) => view.lanes[place], SLOW) ?? EMPTY;
   const rateLimits = useShown(({ view }) => view.fleet.rateLimits);
+  const isCancelling = useCancelling(selected);
   if (!agent) return null;
-  const cost = costOf(lane);
+  const [own, cost] = [ownCostOf(lane), costOf(lane)];
   const limits = agent.model ? rateLimits?.[agent.model] : undefined;
   const inclusive = lane.rollups.reduce((sum, rollup) => sum + totalTokens(rollup.inclusive), 0);
   const figures: [string, string | undefined][] = [
-    ["State", stateOf(agent).word],
+    ["State", (isCancelling ? CANCELLING : stateOf(agent)).word],
     ["Model", agent.model ?? undefined],
     ["Model calls", String(agent.iterations)],
     ["Tokens", tokens(totalTokens(agent.usage))],
     ["With children", inclusive > 0 ? tokens(inclusive) : undefined],
-    ["Cost", cost === undefined ? undefined : money(cost)],
-    ["Context", agent.context ? `${agent.context.used} of ${agent.context.window}` : undefined],
+    ["Cost", own === undefined ? undefined : money(own)],
+    ["Cost with children", cost === undefined ? undefined : money(cost)],
+    ["Context", agent.context ? `${agent.context.used} of ${agent.context.window} (${fillOf(agent.context)} %)` : undefined],
     ["First word after", lane.firstTokenMs === undefined ? undefined : duration(lane.firstTokenMs)],
     ["Longest silence", lane.longestGapMs > 0 ? duration(lane.longestGapMs) : undefined],
-    ["Rate limit left", limits?.tokens ? `${limits.tokens.remaining} tok` : undefined],
+    ["Waits for", agent.phase === "rate_limited" && lane.wait ? waitOf(lane.wait) : undefined],
+    ...LIMITS.map(([field, word]): [string, string | undefined] => [`Limit of ${word}`, limits?.[field] ? leftOf(limits[field]) : undefined]),
   ];
   return (
     <section class="panel" aria-label="figures">

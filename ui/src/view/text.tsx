@@ -119,8 +119,28 @@ export function Output({ text }: { text: string }) {
 }
 
 function Diff({ text }: { text: string }) {
-  const kind = (line: string) => (/^(\+\+\+|---|@@)/.test(line) ? "place" : line[0] === "+" ? "plus" : line[0] === "-" ? "minus" : "same");
-  return <pre class="plain diff">{text.split("\n").map((line, n) => <span key={n} class={kind(line)}>{`${line}\n`}</span>)}</pre>;
+  const lines = text.split("\n");
+  const kinds = diffKinds(lines);
+  return <pre class="plain diff">{lines.map((line, n) => <span key={n} class={kinds[n]}>{`${line}\n`}</span>)}</pre>;
+}
+
+const KINDS: Record<string, string> = { "+": "plus", "-": "minus" };
+
+/**
+ * The kind of each line of a diff. The head of a hunk has the numbers of its lines: within them,
+ * `---` is a removed line.
+ */
+export function diffKinds(lines: readonly string[]): string[] {
+  let [before, after] = [0, 0];
+  return lines.map((line) => {
+    const head = /^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@/.exec(line);
+    if (head) [before, after] = [Number(head[1] ?? 1), Number(head[2] ?? 1)];
+    if (line.startsWith("@@") || (before <= 0 && after <= 0 && /^(\+\+\+|---)/.test(line))) return "place";
+    const kind = KINDS[line[0]!] ?? "same";
+    if (kind !== "plus" && line[0] !== "\\") before -= 1;
+    if (kind !== "minus" && line[0] !== "\\") after -= 1;
+    return kind;
+  });
 }
 
 type Row = Record<string, unknown>;

@@ -100,8 +100,10 @@ function Bars({ agent, spans, from, to, kindOf }: BarProps) {
 }
 
 function Twin({ rows, kindOf, until }: { rows: { agent: AgentState; spans: readonly Span[] }[]; kindOf: (span: Span) => Kind; until: number }) {
-  const spent = (spans: readonly Span[], kind: Kind) =>
-    spans.filter((span) => kindOf(span) === kind).reduce((sum, span) => sum + (span.to ?? until) - span.from, 0);
+  const sum = (spans: readonly Span[], kind: Kind) =>
+    spans.filter((span) => kindOf(span) === kind).reduce((time, span) => time + (span.to ?? until) - span.from, 0);
+  // A model call that waits for a rate limit has not been sent.
+  const spent = (spans: readonly Span[], kind: Kind) => Math.max(0, sum(spans, kind) - (kind === "model" ? sum(spans, "queued") : 0));
   return (
     <table>
       <thead><tr><th>agent</th>{KINDS.map((kind) => <th key={kind}>{WORDS[kind]}</th>)}</tr></thead>

@@ -1,12 +1,12 @@
 // The tree of agents: a `role=tree` in which the arrow keys move, and Enter selects.
 import { useRef, useState } from "preact/hooks";
 import type { AgentState, FleetState } from "../api";
-import { SLOW, useDesk, useShown } from "../desk";
+import { SLOW, useCancelling, useDesk, useShown, wasRead } from "../desk";
 import type { Key } from "../fleet/event";
 import { agentKey, totalTokens } from "../fleet/fleet";
 import { childrenOf, nameOf, placeOf, sessionOf } from "../fleet/view";
 import { firstLine, visible } from "./text";
-import { stateOf, tokens } from "./words";
+import { CANCELLING, stateOf, tokens } from "./words";
 
 interface Row {
   agent: AgentState;
@@ -34,6 +34,7 @@ export function Tree() {
   // The rows are others only once an agent is added; each of them follows its own agent.
   useShown(({ view }) => childrenOf(view.fleet), SLOW);
   useShown(({ view }) => view.fleet.agents.length, SLOW);
+  const isKnown = useShown(wasRead);
   const { fleet } = session.shown.value.view;
   const [folded, setFolded] = useState<ReadonlySet<Key>>(new Set());
   const [focused, setFocused] = useState<Key>(selected);
@@ -73,7 +74,7 @@ export function Tree() {
     move();
   };
 
-  if (rows.length === 0) return <p class="muted pad">No agent has started.</p>;
+  if (rows.length === 0) return <p class="muted pad">{isKnown ? "No agent has started." : "Loading."}</p>;
   return (
     <ul role="tree" aria-label="agents" ref={list}>
       {rows.map((row) => {
@@ -93,8 +94,9 @@ export function Tree() {
 /** What a row says of its agent. */
 function Line({ of }: { of: Key }) {
   const agent = useShown(({ view }) => view.fleet.agents[placeOf(view.fleet, of)], SLOW);
+  const isCancelling = useCancelling(of, SLOW);
   if (!agent) return null;
-  const state = stateOf(agent);
+  const state = isCancelling ? CANCELLING : stateOf(agent);
   return (
     <>
       <span class={`line ${state.tone}`}>

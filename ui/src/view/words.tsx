@@ -1,6 +1,6 @@
 // The words, signs and numbers of the page: states, durations, tokens, money.
 import { useEffect, useReducer } from "preact/hooks";
-import type { AgentState, Outcome, TaskStatus } from "../api";
+import type { AgentState, ContextFill, Outcome, TaskStatus } from "../api";
 
 export type Tone = "busy" | "good" | "bad" | "ask" | "calm";
 
@@ -40,6 +40,9 @@ const TASKS: Record<TaskStatus, State> = {
   cancelled: OUTCOMES.cancelled,
 };
 
+/** The state of an agent from the cancel to the end. */
+export const CANCELLING: State = { sign: "□", word: "being cancelled", tone: "calm" };
+
 export const stateOf = (agent: AgentState): State => (agent.outcome ? OUTCOMES[agent.outcome] : PHASES[agent.phase]) ?? PHASES.starting;
 
 export const taskState = (status: TaskStatus): State => TASKS[status] ?? TASKS.pending;
@@ -60,6 +63,9 @@ export function duration(milliseconds: number): string {
 export const moment = (time: string): string => new Date(time).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
 
 export const tokens = (count: number): string => (count < 10_000 ? `${count} tok` : `${(count / 1000).toFixed(1)}k tok`);
+
+/** How full the context of a model is, in percent. */
+export const fillOf = ({ used, window }: ContextFill): number => Math.round((used * 100) / Math.max(1, window));
 
 /** Money, from millionths of a dollar. */
 export const money = (micros: number): string => `$${(micros / 1e6).toFixed(micros < 100_000 ? 4 : 2)}`;

@@ -7,6 +7,9 @@ import path from "node:path";
 /** A stream is cut after at most this many bytes, in the middle of an event most likely. */
 const CUT_AFTER = 40_000;
 
+/** What is sent to a run or a task of a played session, whose ids have a number; those of a server have a UUID. */
+const OF_PLAYED = /^\/v1\/(runs\/run|tasks\/task)-\d+\/cancel$/;
+
 /** Random numbers below one, by a seed (mulberry32). */
 export function random(seed) {
   let state = seed;
@@ -27,7 +30,7 @@ export class Between {
   /** The frames of the live stream that is played instead of the server's. */
   live;
   #liveStreams = new Set();
-  /** What was sent to them: the end of the path, and the body. */
+  /** What was sent to them: the path below `/v1/`, decoded, and the body if there is one. */
   posted = [];
   #server = http.createServer((request, response) => this.#answer(request, response));
 
@@ -68,6 +71,7 @@ export class Between {
     const [, id, rest] = /^\/v1\/sessions\/([^/?]+)(\/[a-z]+)?/.exec(request.url) ?? [];
     const session = this.sessions.get(id);
     if (session) return this.#play(session, rest, request, response);
+    if (OF_PLAYED.test(request.url)) return this.#record({}, request, response);
     if (request.url.startsWith("/v1/live")) {
       this.#liveStreams.add(response);
       response.on("close", () => this.#liveStreams.delete(response));
@@ -105,24 +109,29 @@ export class Between {
     response.end(fs.readFileSync(path.join(this.page, url === "/" ? "index.html" : url)));
   }
 
-  async #record(rest, request, response) {
-    const parts = await request.toArray();
-    this.posted.push([rest, JSON.parse(Buffer.concat(parts).toString())]);
-    json(response, {});
+  /** Records what was sent, and answers as the session says: by default that it was accepted. */
+  async #record(session, request, response) {
+    const text = Buffer.concat(await request.toArray()).toString();
+    const sent = [decodeURIComponent(request.url.replace("/v1/", "")), ...(text ? [JSON.parse(text)] : [])];
+    this.posted.push(sent);
+    const { status, body = {} } = (await session.answer?.(...sent)) ?? {};
+    json(response, body, status);
   }
 
   /** Answers with a snapshot, or with events: those that are there, then those that come. */
   async #play(session, rest, request, response) {
-    if (request.method === "POST") return this.#record(rest, request, response);
-    if (rest === "/fleet") return json(response, session.fleet);
+    if (request.method === "POST") return this.#record(session, request, response);
+    if (rest === "/fleet") return json(response, await session.fleet);
     if (rest === "/events" && request.headers.accept === "application/x-ndjson") return response.end(session.record.map((event) => `${JSON.stringify(event)}\n`).join(""));
-    if (rest !== "/events") return json(response, { id: "played", state: "running", queued_runs: [], runs: 1 });
+    if (rest !== "/events") return json(response, { id: "played", state: "running", queued_runs: [], runs: 1, ...session.view });
     const after = Number(request.headers["last-event-id"] ?? 0);
     // A session that is over has no newer events.
     if (session.end !== undefined && after >= session.end) return response.writeHead(204).end();
     (session.streams ??= new Set()).add(response);
     response.on("close", () => session.streams.delete(response));
     response.setMaxListeners(0).writeHead(200, { "content-type": "text/event-stream" });
+    // As a server does, before the first event.
+    response.flushHeaders();
     for await (const event of session.events(after)) {
       if (response.destroyed) return;
       if (!response.write(`id: ${event.seq}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)) await new Promise((done) => response.once("drain", done).once("close", done));
@@ -137,8 +146,8 @@ function playLive(frames, response) {
   for (const frame of frames) response.write(`event: ${frame.type}\ndata: ${JSON.stringify(frame)}\n\n`);
 }
 
-function json(response, value) {
-  response.writeHead(200, { "content-type": "application/json" });
+function json(response, value, status = 200) {
+  response.writeHead(status, { "content-type": "application/json" });
   response.end(JSON.stringify(value));
 }
 
@@ -158,10 +167,15 @@ export class Script {
   start(agent, text = "go", fields = {}) {
     return this.event(agent, "AGENT_START", { name: agent === 0 ? "main" : `worker ${agent}`, role: "assistant", input: [{ role: "user", content: [{ type: "text", text }] }], ...fields });
   }
+
+  end(agent, outcome = "success", fields = {}) {
+    return this.event(agent, "AGENT_END", { outcome, durationMs: 1000, usage: { own: {}, inclusive: {} }, ...fields });
+  }
 }
 
-function sourceOf(agent, { parentToolCallId, label }) {
-  return { agentKey: `agent:worker:${agent}`, agentId: "worker", label, sessionId: `sub-${agent}`, parentSessionId: "played", depth: 1, path: "played/worker", turn: 1, streamId: agent, parentToolCallId };
+/** The source of a child; `of` is its parent, if that is not the leading agent. */
+export function sourceOf(agent, { parentToolCallId, label, taskId, of = 0, turn = 1 }) {
+  return { agentKey: `agent:worker:${agent}`, agentId: "worker", label, sessionId: `sub-${agent}`, parentSessionId: of === 0 ? "played" : `sub-${of}`, depth: of === 0 ? 1 : 2, path: "played/worker", taskId, turn, streamId: agent, parentToolCallId };
 }
 
 /** A snapshot with some agents, at an event. */

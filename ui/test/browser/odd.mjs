@@ -47,7 +47,7 @@ export async function showsHostileText() {
   await page.getByLabel("result", { exact: true }).fill("42");
   await page.getByRole("button", { name: "Send the result" }).click();
   await page.locator(".notice", { hasText: "The result is sent." }).waitFor();
-  assert.deepEqual(between.posted, [["/confirmations", { decision: "allow" }], ["/calls", { content: "42", is_error: false }]]);
+  assert.deepEqual(between.posted, [["sessions/hostile/confirmations/c", { decision: "allow" }], ["sessions/hostile/calls/call-2/result", { content: "42", is_error: false }]]);
   await page.close();
 }
 

@@ -90,7 +90,7 @@ async function isAnElement() {
   await fleet.getByLabel("Task", { exact: true }).fill("Once more");
   await page.keyboard.press("Enter");
   await fleet.locator(".notice", { hasText: "The run begins." }).waitFor(patience);
-  assert.deepEqual(between.posted, [["/runs", { input: "Once more" }]]);
+  assert.deepEqual(between.posted, [["sessions/embedded/runs", { input: "Once more" }]]);
   await fleet.getByRole("button", { name: "Agents" }).click();
   await fleet.locator("[role=treeitem]", { hasText: "runner" }).click();
   await fleet.getByRole("button", { name: "↑ tester · tests" }).waitFor();

@@ -15,6 +15,8 @@ import { isInstalledAndUsed } from "./packages.mjs";
 import { isSharedUntilTheLinkIsRevoked, isSharedUpToAnEvent, linksEndByTime, sharesWithinLimits } from "./share.mjs";
 import { opensWithoutAServer, savesExcerpts } from "./saved.mjs";
 import { movesOnlyWhereItMay, screensAreAsAccepted } from "./screens.mjs";
+import { figuresOfEachAgentAreShown, outputsAreShownAsWhatTheyAre, theTimelineHasATwin, whatWaitsIsShown } from "./shows.mjs";
+import { actionsSayWhyTheyAreDisabled, isSteeredByKeyboard, isSteeredByMouse, nothingIsSentWhereItMayNot, refusalsAreTold } from "./steer.mjs";
 import { isWalkedThrough } from "./walk.mjs";
 import { asksForAToken, isWatchedAndSteered, survivesARestart, survivesCutsAndIsReplayed, survivesRandomCuts } from "./watch.mjs";
 
@@ -32,7 +34,11 @@ try {
     inOrder(screensAreAsAccepted),
     inOrder(movesOnlyWhereItMay, opensWithoutAServer, savesExcerpts, beginsWhereTheRecordDoes, forgetsWhatTheServerHasForgotten),
   ]);
-  await inOrder(liveSessionsAreOnOneScreen, theOperatorOpensSessionsOfTenants, isSharedUntilTheLinkIsRevoked, isSharedUpToAnEvent, sharesWithinLimits, linksEndByTime, survivesARestart, showsHostileText, showsAttachedPictures, findsSessionsOfLaterPages, keepsUpWithFiftyAgents, needsNoMoreMemoryWithTime, opensLargeSessions, isReplayedFromTheServer);
+  await Promise.all([
+    inOrder(liveSessionsAreOnOneScreen, theOperatorOpensSessionsOfTenants, isSharedUntilTheLinkIsRevoked, isSharedUpToAnEvent, sharesWithinLimits, linksEndByTime),
+    inOrder(isSteeredByMouse, isSteeredByKeyboard, nothingIsSentWhereItMayNot, actionsSayWhyTheyAreDisabled, refusalsAreTold, outputsAreShownAsWhatTheyAre, figuresOfEachAgentAreShown, whatWaitsIsShown, theTimelineHasATwin),
+  ]);
+  await inOrder(survivesARestart, showsHostileText, showsAttachedPictures, findsSessionsOfLaterPages, keepsUpWithFiftyAgents, needsNoMoreMemoryWithTime, opensLargeSessions, isReplayedFromTheServer);
   assert.deepEqual(trouble, []);
 } finally {
   await close();

@@ -5,7 +5,8 @@
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";
-import { accessible, between, folder, open, patience, pictures, timeline } from "./harness.mjs";
+import { pathToFileURL } from "node:url";
+import { accessible, between, folder, open, patience, pictures, saved, timeline, watched } from "./harness.mjs";
 import { decode, differing, encode } from "./png.mjs";
 import { Script, snapshot } from "./between.mjs";
 import { play } from "./saved.mjs";
@@ -13,6 +14,8 @@ import { withRetry } from "../retry.mjs";
 
 const ACCEPTED = path.resolve(import.meta.dirname, "../screens");
 const SIZES = [[1440, 900], [1000, 800], [390, 844]];
+/** The time where a state has no events. */
+const AT = "2026-11-26T18:00:00Z";
 /** So large a part of the pixels may differ in a channel by more than `CHANNEL` of 255. */
 const CHANNEL = 40;
 const MOST = 0.0002;
@@ -122,6 +125,60 @@ async function disconnect(page) {
   await page.locator(".banner", { hasText: "Trying again, attempt 2;" }).waitFor(patience);
 }
 
+/** Begins at a snapshot, since the first events of the record are lost. */
+function lost() {
+  between.sessions.set("state-gap", {
+    fleet: { ...snapshot(3, 500), at: AT },
+    view: { active_run: "run-1" },
+    async *events(after) {
+      const script = new Script();
+      if (after === 0) yield script.event(0, "GAP", { fromSeq: 1, toSeq: 400, missed: 400, perAgent: {} });
+      script.seq = 500;
+      if (after === 500) yield { ...script.event(2, "TEXT_BLOCK_START", { blockId: "b" }), createdAt: AT };
+      if (after === 500) yield { ...script.event(2, "TEXT_BLOCK_DELTA", { blockId: "b", delta: "What comes after the snapshot is shown." }), createdAt: AT };
+      await new Promise(() => undefined);
+    },
+  });
+}
+
+/** A child waits for a result from its caller, and another one runs in the background. */
+function suspended() {
+  const events = timeline("demo").slice(0, 200);
+  const { runId, source, replyId } = events.find(({ source, type }) => type === "AGENT_START" && source?.label === "correctness");
+  const of = { runId, source, replyId };
+  const toolCalls = [{ id: "call-1", name: "deploy_preview", arguments: '{"branch":"discount"}' }];
+  const end = { ...of, type: "AGENT_END", outcome: "suspended", durationMs: 3600, usage: { own: {}, inclusive: {} } };
+  return then(events, { ...of, type: "REQUIRE_EXTERNAL_EXECUTION", toolCalls }, end);
+}
+
+/** A cancel was accepted, and no agent has ended. */
+async function cancel(page) {
+  await page.route(`${between.url}v1/runs/*/cancel`, (route) => route.fulfill({ json: {} }));
+  await page.getByRole("button", { name: "Cancel the run" }).click();
+  await page.locator(".head .chip", { hasText: "cancelling" }).waitFor(patience);
+  await page.getByRole("button", { name: "close the message" }).click();
+}
+
+/** The session is asked for, and the server does not answer. */
+const ask = (page) => page.route(`${between.url}v1/sessions/state-connecting/fleet`, () => undefined);
+
+/** No event has arrived for a while. */
+async function wait(page) {
+  await page.clock.setFixedTime(Date.parse(timeline("demo")[199].createdAt) + 42_000);
+  await page.getByText("no event for 42 s").waitFor(patience);
+}
+
+/** Opens the document that the page saves, without a server. */
+async function openRecord(page) {
+  const { path: file } = await saved(page, page.getByRole("button", { name: "HTML" }));
+  const document = path.join(folder, "state-record.html");
+  fs.copyFileSync(file, document);
+  const record = watched(await page.context().newPage(), pathToFileURL(document).href);
+  await record.goto(pathToFileURL(document).href);
+  await record.locator(".banner", { hasText: "RECORD at event" }).waitFor(patience);
+  return record;
+}
+
 /** The server does not accept the token that is typed. */
 async function refuseToken(page) {
   await page.getByLabel("Token").fill("a token of another server");
@@ -131,8 +188,8 @@ async function refuseToken(page) {
 
 /**
  * Each state: its events, where the page is, and what is shown once it is there; `link` is what the
- * server answers for the token in the address, `guarded` what it answers for that of the tab, and
- * `act` is done on the page.
+ * server answers for the token in the address, `guarded` what it answers for that of the tab,
+ * `before` is done before the page is opened, and `act` on the page, which may open another one.
  */
 const STATES = {
   empty: { hash: "", shows: ".empty dl" },
@@ -151,28 +208,34 @@ const STATES = {
   shared: { events: () => timeline("demo").slice(0, 200), hash: `?link=${TOKEN}`, link: { json: link("shared") }, shows: ".card .said.open" },
   frozen: { events: () => timeline("demo").slice(0, 120), isOver: true, hash: `?link=${TOKEN}`, link: { json: link("frozen", { through: 120 }) }, shows: ".head .chip:text-is('over')" },
   ended: { hash: `?link=${TOKEN}`, link: { status: 401, json: { code: "link_over", detail: "this link has ended" } }, shows: "main.login" },
+  connecting: { before: ask, hash: "", shows: ".head .chip:text-is('connecting')" },
+  idle: { events: () => timeline("demo").slice(0, 200), hash: "", shows: ".card .said.open", act: wait },
+  gap: { before: lost, hash: "", shows: ".card .said.open" },
+  suspended: { events: suspended, hash: "", shows: ".card .ended" },
+  cancelling: { events: () => timeline("demo").slice(0, 200), hash: "", shows: ".card .said.open", act: cancel },
+  record: { events: () => timeline("demo"), hash: "", shows: ".head .chip:text-is('idle')", act: openRecord },
   compare: { events: () => withRetry(timeline("demo")), hash: "?compare=", shows: ".lanes .mark" },
 };
 
 /** Opens a state with a fixed clock, and with lists that do not depend on the server. */
 async function openState(name, look) {
-  const { events, isOver, frames, hash, link: answered, guarded, shows, act } = STATES[name];
+  const { events, isOver, frames, hash, link: answered, guarded, shows, before, act } = STATES[name];
   const record = events?.() ?? [];
   if (events) play(`state-${name}`, record, { isOver });
   const page = await open("page/icon.svg", { locale: "en-GB", timezoneId: "UTC", viewport: { width: 1440, height: 900 }, ...look });
-  await page.clock.setFixedTime((frames ? timeline("demo") : record).at(-1)?.createdAt ?? "2026-11-26T18:00:00Z");
+  await page.clock.setFixedTime((frames ? timeline("demo") : record).at(-1)?.createdAt ?? AT);
   const answer = (way, body) => page.route(`${between.url}v1/${way}`, (route) => route.fulfill({ json: body }));
   await page.route(`${between.url}v1/agents`, (route) => route.fulfill(guarded ?? { json: AGENTS }));
   await answer("sessions", { items: [{ id: `state-${name}`, state: "idle", runs: 1, queued_runs: [], updated_at: "2026-11-26T18:00:00Z" }] });
   if (answered) await page.route(`${between.url}v1/link`, (route) => route.fulfill(answered));
   if (frames) between.live = frames();
+  await before?.(page);
   await page.goto(`${between.url}#${frames ? "?live" : `state-${name}${hash}`}`);
   await page.locator(shows).first().waitFor({ ...patience, state: "attached" });
   if (record.length > 0 && !hash) await page.waitForFunction((seq) => document.querySelector(".replay output")?.textContent.startsWith(`${seq} of ${seq}`), record.at(-1).seq);
   // It is drawn a little later than the rest.
   if (record.length > 0 && name !== "compare") await page.locator(".timeline .bar").first().waitFor({ ...patience, state: "attached" });
-  await act?.(page);
-  return page;
+  return (await act?.(page)) ?? page;
 }
 
 /** Takes pictures until two are the same: lists and figures follow a little later. */

@@ -112,6 +112,8 @@ export async function isWalkedThrough() {
   });
   await picture(page, "walked");
   console.log(`walked in ${((Date.now() - begun) / 1000).toFixed(1)} s: ${steps.join(", ")}`);
+  // Half of it is the run of the demo.
+  assert.ok(Date.now() - begun < 60_000, steps.join(", "));
   if (isSlow) passes(file);
   await page.context().close();
   server.child.kill();
