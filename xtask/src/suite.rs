@@ -121,14 +121,15 @@ fn repeat(folder: &Path, binary: &Path, name: &str, runs: usize) -> Result<()> {
 }
 
 /// Names the folder in which tests keep the timelines that they check.
-pub(crate) const KEPT: &str = "MAINSTEM_TIMELINES";
+pub(crate) const TIMELINES_FOLDER: &str = "MAINSTEM_TIMELINES";
 
 /// Keeps the timelines of the tests, and some of random fleets, in a folder.
 pub(crate) fn keep(root: &Path, folder: &Path) -> Result<()> {
     let (name, _) = TIMELINES[0];
     let timelines = Program { package: "tests", kind: "test", name, by: ["--test", name] };
     let mut command = program(&root.join("tests"), &timelines.build(root)?);
-    closing_line(command.env(KEPT, folder).env("CARGO_MANIFEST_DIR", root.join("tests"))).map(drop)
+    closing_line(command.env(TIMELINES_FOLDER, folder).env("CARGO_MANIFEST_DIR", root.join("tests")))
+        .map(drop)
 }
 
 /// Runs the timelines of a binary and returns the closing line.

@@ -45,7 +45,9 @@ pub(crate) fn run(root: &Path, accept: bool, slow: bool) -> Result<()> {
     }
     let timelines = tempfile::tempdir()?;
     suite::keep(root, timelines.path())?;
-    exec(program(&ui, "npm").args(["run", "--silent", "test"]).env(suite::KEPT, timelines.path()))?;
+    exec(
+        program(&ui, "npm").args(["run", "--silent", "test"]).env(suite::TIMELINES_FOLDER, timelines.path()),
+    )?;
     let mainstem = Program::CLI.build(root)?;
     let mut browser = program(&ui, "node");
     browser.arg("test/browser/page.mjs").arg(mainstem).env(ACCEPT, if accept { "1" } else { "0" });

@@ -20,7 +20,7 @@ use mainstem::{
     subagent::general_purpose,
 };
 
-pub(crate) use self::findings::{findings, why_left_out};
+pub(crate) use self::findings::{findings, why_left_out, why_unread};
 use crate::{
     args::{Agents, AgentsCommand, Listing, Source},
     config::{Config, Setting, Settings},

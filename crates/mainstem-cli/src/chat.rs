@@ -38,7 +38,7 @@ use crate::{
 pub(crate) fn run(args: &Chat, config: &Source, terminal: Terminal) -> Result<Exit, Fault> {
     if terminal.stdin && !terminal.stderr {
         let why = "the prompt and the questions of a chat appear on stderr, which is not your terminal";
-        progress::say_on_screen(&format!("error: {why}"), terminal);
+        progress::on_screen(&format!("error: {why}"));
         return Err(anyhow!(why)).or_exit(Exit::Usage);
     }
     let _telemetry = telemetry::start(Log::Off, terminal).or_exit(Exit::Config)?;
@@ -126,6 +126,9 @@ enum Shown {
     /// A list, and the note that replaces an empty one.
     List(String, &'static str),
 }
+
+/// What `/model` takes for the model that a chat has without the flag.
+const DEFAULT: &str = "default";
 
 /// What becomes of the chat after a line.
 enum Then {
@@ -310,13 +313,17 @@ impl Dialog<'_> {
 
     /// Continues the session with another model.
     fn change_model(&mut self, session: &ChatSession, name: &str) -> Then {
-        if let Err(error) = session.check_model(name) {
+        if let Err(error) = session.check_model(name)
+            && name != DEFAULT
+        {
             self.complain(&error);
             return Then::GoOn;
         }
-        self.say(&format!("the model is {name}"));
+        let is_default = name == DEFAULT;
+        let default = || "the model is that of the agent".to_owned();
+        self.say(&if is_default { default() } else { format!("the model is {name}") });
         // As the flag does, it goes before the model of the agent's file.
-        self.args.settings.model = Some(Setting::new(name.to_owned(), "--model"));
+        self.args.settings.model = (!is_default).then(|| Setting::new(name.to_owned(), "--model"));
         Then::Reopen
     }
 

@@ -15,7 +15,7 @@ use mainstem::{
 };
 
 use crate::{
-    agents::why_left_out,
+    agents::{why_left_out, why_unread},
     config::{CompactAt, Config, FleetLimits, Setting, Settings, value, var},
     demo,
     exit::{Exit, Fault, OrExit},
@@ -57,7 +57,7 @@ impl Requirements<'_> {
         };
         // Another agent than the one that is meant would lead, without its rules.
         if agent.is_none()
-            && let Some(why) = why_left_out("main", &found)
+            && let Some(why) = why_unread("main", &found)
         {
             return Err(anyhow!(why)).or_exit(Exit::Config);
         }

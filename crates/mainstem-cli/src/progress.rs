@@ -150,16 +150,19 @@ pub(crate) fn say(text: &str, terminal: Terminal) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-/// Prints a line on the person's screen, wherever stderr goes; nothing without a screen.
+/// Prints a line on the person's screen, wherever stderr goes; on stderr without a screen.
 pub(crate) fn say_on_screen(text: &str, terminal: Terminal) {
-    #[cfg(unix)]
-    if !terminal.stderr
-        && let Ok(mut screen) = std::fs::File::options().write(true).open("/dev/tty")
-    {
-        let _ = writeln!(screen, "{}", sanitize::clean(text));
-        return;
+    if terminal.stderr || !on_screen(text) {
+        say(text, terminal);
     }
-    say(text, terminal);
+}
+
+/// Prints a line on the terminal of the process; returns `false` if it has none.
+pub(crate) fn on_screen(text: &str) -> bool {
+    let screen = cfg!(unix).then(|| std::fs::File::options().write(true).open("/dev/tty"));
+    screen.is_some_and(|screen| {
+        screen.is_ok_and(|mut screen| writeln!(screen, "{}", sanitize::clean(text)).is_ok())
+    })
 }
 
 /// Prints the prompt that a person types after.

@@ -114,7 +114,7 @@ fn here(args: &args::Run, source: &Source, person: Person, runtime: &Runtime) ->
     let options = request::options(args, &config.settings.budget).or_exit(Exit::Usage)?;
     let options = approval.options(options);
     let Setup { harness, prompt, mut notes, found, is_demo, session: recorded } =
-        setup::setup(args, &config, person)?;
+        setup::setup(args, &config, person, runtime)?;
     let session = match &recorded {
         None => harness.new_session(),
         Some(id) => {

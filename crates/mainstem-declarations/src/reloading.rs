@@ -12,7 +12,7 @@ use tokio::task::spawn_blocking;
 
 use crate::{Code, DeclarationError, Declarations, Diagnostic, Inputs};
 
-/// Who leads a variant of a value, and with which model.
+/// The agent that leads a variant of a value, and its model.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[expect(clippy::exhaustive_structs, reason = "built with a literal")]
 pub struct Lead {

@@ -300,6 +300,23 @@ async fn a_file_that_can_not_be_written_is_read() {
     written(&older, 1).await;
     Connection::open(&older).unwrap().execute_batch("DROP TABLE jobs").unwrap();
     assert!(matches!(SqliteJournal::open_to_read(&older), Err(JournalError::Older { .. })));
+
+    // What only makes seeks faster may be missing.
+    let slower = folder.path().join("slower.db");
+    written(&slower, 1).await;
+    Connection::open(&slower).unwrap().execute_batch("DROP TABLE moments").unwrap();
+    let reading = SqliteJournal::open_to_read(&slower).unwrap();
+    let session = reading.sessions().await.unwrap().remove(0).id;
+    assert_eq!(reading.moment(&session, 9).await.unwrap(), None);
+    reading.close().await.unwrap();
+    let writing = SqliteJournal::open(&slower).unwrap();
+    let moment = Checkpoint { seq: 1, state: "one".to_owned() };
+    writing.store_moment(&session, moment.clone()).await.unwrap();
+    assert_eq!(writing.moment(&session, 9).await.unwrap(), Some(moment));
+    // A program before the table drops events, and leaves the states that have them.
+    writing.close().await.unwrap();
+    Connection::open(&slower).unwrap().execute_batch("UPDATE sessions SET first = 2").unwrap();
+    assert_eq!(SqliteJournal::open(&slower).unwrap().moment(&session, 9).await.unwrap(), None);
 }
 
 #[tokio::test]

@@ -90,12 +90,12 @@ struct Arguments {
 
 impl Pattern {
     /// Returns the argument that the pattern looks at: the name, or the first name of the pointer;
-    /// `None` if it names none, or every element of a list.
+    /// `None` if it names none, every element of a list, or a name with an escape.
     #[must_use]
     pub fn argument(&self) -> Option<&str> {
         let field = self.arguments.as_ref()?.field.as_deref()?;
         let name = field.strip_prefix('/').map_or(field, |path| path.split('/').next().unwrap_or(path));
-        (name != "*").then_some(name)
+        (name != "*" && !name.contains('~')).then_some(name)
     }
 
     /// Returns `true` if all of this call certainly matches: the question of rules that allow.

@@ -3,6 +3,9 @@
 CREATE TABLE moments (
     session bigint NOT NULL REFERENCES sessions ON DELETE CASCADE,
     seq bigint NOT NULL,
+    -- The first event of the session that was stored then: a node of the version before that drops
+    -- events leaves states that have them.
+    first bigint NOT NULL,
     state text NOT NULL,
     PRIMARY KEY (session, seq)
 );

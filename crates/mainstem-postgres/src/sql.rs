@@ -288,7 +288,7 @@ pub(crate) async fn store_checkpoint(client: &Client, id: &SessionId, checkpoint
 
 pub(crate) async fn moment(client: &Client, session: &SessionId, seq: u64) -> Result<Option<Checkpoint>> {
     let sql = "SELECT m.seq, m.state FROM moments m JOIN sessions s ON s.no = m.session
-        WHERE s.name = $1 AND m.seq <= $2 ORDER BY m.seq DESC LIMIT 1";
+        WHERE s.name = $1 AND m.first = s.first AND m.seq <= $2 ORDER BY m.seq DESC LIMIT 1";
     let Some(row) = query_opt(client, sql, &[&session.as_str(), &signed(seq)]).await? else {
         return Ok(None);
     };
@@ -296,8 +296,8 @@ pub(crate) async fn moment(client: &Client, session: &SessionId, seq: u64) -> Re
 }
 
 pub(crate) async fn store_moment(client: &Client, id: &SessionId, moment: &Checkpoint) -> Result<()> {
-    let sql = "INSERT INTO moments SELECT no, $2, $3 FROM sessions WHERE name = $1
-        ON CONFLICT (session, seq) DO UPDATE SET state = excluded.state";
+    let sql = "INSERT INTO moments SELECT no, $2, first, $3 FROM sessions WHERE name = $1
+        ON CONFLICT (session, seq) DO UPDATE SET state = excluded.state, first = excluded.first";
     query(client, sql, &[&id.as_str(), &signed(moment.seq), &moment.state]).await.map(drop)
 }
 

@@ -296,7 +296,10 @@ async fn begin(
         Some(input) => session.run(RunRequest::new(input.0).with_options(options)).map_err(run_active)?,
         None if request.compact && request.queue => session.queue_compaction(options),
         None if request.compact => session.compact(options).map_err(run_active)?,
-        None => session.resume(options).map_err(mainstem_api::Problem::from)?,
+        None => {
+            check::resumed_model(app, session, &options)?;
+            session.resume(options).map_err(mainstem_api::Problem::from)?
+        }
     };
     let run = app.drive(begun, share);
     if let Some(request) = request.stored.filter(|_| matches!(run.status(), RunStatus::Queued)) {

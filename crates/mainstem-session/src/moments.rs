@@ -63,7 +63,10 @@ impl Moments {
             let known = recorded(journal, log, seq).await.filter(|known| known.seq >= fleet.seq);
             fleet = known.unwrap_or(fleet);
         }
-        let mut passing = journal.map(|journal| Passing::after(fleet.seq, journal, log.session_id()));
+        let mut passing = None;
+        if let Some(journal) = journal {
+            passing = Some(Passing::after(fleet.seq, journal, log.session_id()).await);
+        }
         let mut events = log.committed_from(fleet.seq + 1);
         while fleet.seq < seq {
             let event = events.next().await?;
@@ -73,12 +76,20 @@ impl Moments {
             }
             fleet.apply(&event);
             states.pass(&fleet);
+            if matches!(event.kind, EventKind::Gap { .. }) {
+                // Perhaps the journal could not be read for a moment.
+                passing = None;
+            }
             if let Some(passing) = &mut passing {
-                passing.pass(&fleet).await;
+                passing.pass(&fleet);
             }
         }
         if states.latest.seq <= fleet.seq {
             states.latest.clone_from(&fleet);
+        }
+        drop(states);
+        if let Some(mut passing) = passing {
+            passing.store().await;
         }
         Some(fleet)
     }
@@ -131,7 +142,9 @@ mod tests {
     //! The state after each event is that of a fold from the first one.
 
     use futures_util::FutureExt;
+    use mainstem_event::{LogOptions, SystemClock};
     use mainstem_journal::{Checkpoint, MemoryJournal};
+    use mainstem_message::SessionId;
 
     use super::*;
 
@@ -169,17 +182,28 @@ mod tests {
         assert_eq!(moments.at(&log, LAST + 1, None).now_or_never().unwrap(), None);
     }
 
+    /// The events are in a journal, so that the log has all of them.
+    async fn recorded_log_of(count: u64, journal: &MemoryJournal) -> Arc<SessionLog> {
+        let id: SessionId = "s".parse().unwrap();
+        let record = journal.open(&id).await.unwrap();
+        let log = SessionLog::with_record(id, Arc::new(SystemClock), LogOptions::default(), record);
+        for number in 0..count {
+            log.emit(EventKind::Custom { name: "step".into(), value: number.into() });
+        }
+        log
+    }
+
     #[tokio::test]
     async fn a_stored_state_is_used_for_later_events_and_no_earlier_ones() {
-        let log = log_of(1000);
+        let journal = MemoryJournal::new();
+        let log = recorded_log_of(1000, &journal).await;
         let mut known = Moments::default().at(&log, 400, None).await.unwrap();
         // So that it can be told from one that is computed.
         known.missed = 7;
-        let journal = MemoryJournal::new();
-        let record = journal.open(log.session_id()).await.unwrap();
-        record.append(&log.recent_from(1).try_next().unwrap());
         known.seq += stored::EVERY;
-        Passing::after(0, &journal, log.session_id()).pass(&known).await;
+        let mut passing = Passing::after(0, &journal, log.session_id()).await;
+        passing.pass(&known);
+        passing.store().await;
         let moment = journal.moment(log.session_id(), u64::MAX).await.unwrap().unwrap();
         let state = moment.state.replace(&known.seq.to_string(), "400");
         journal.store_moment(log.session_id(), Checkpoint { seq: 400, state }).await.unwrap();
@@ -198,18 +222,37 @@ mod tests {
 
     #[tokio::test]
     async fn states_that_are_passed_are_stored() {
-        let last = 2 * stored::EVERY + 10;
-        let log = log_of(last);
         let journal = MemoryJournal::new();
-        let record = journal.open(log.session_id()).await.unwrap();
-        record.append(&log.recent_from(last).try_next().unwrap());
+        let last = 2 * stored::EVERY + 10;
+        let log = recorded_log_of(last, &journal).await;
         let fleet = Moments::default().at(&log, last, Some(&journal)).await.unwrap();
+        assert_eq!(fleet.missed, 0);
         let of = async |seq| stored::before(&journal, log.session_id(), seq).await.map(|state| state.seq);
-        // The log's ring does not have all events.
-        assert!(of(last).await.is_some_and(|seq| (stored::EVERY..last).contains(&seq)));
-        assert_eq!(of(stored::EVERY - 1).await, None);
+        assert_eq!(of(last).await, Some(2 * stored::EVERY));
+        assert_eq!((of(stored::EVERY).await, of(stored::EVERY - 1).await), (Some(stored::EVERY), None));
         // Another process begins there.
         assert_eq!(Moments::default().at(&log, last, Some(&journal)).await.unwrap(), fleet);
+    }
+
+    /// Events that are missing at one moment may be there later, or may have been dropped.
+    #[tokio::test]
+    async fn no_state_is_stored_that_lacks_events_or_has_dropped_ones() {
+        let journal = MemoryJournal::new();
+        drop(recorded_log_of(10, &journal).await);
+        // Only its ring has events, which are fewer.
+        let last = 2 * stored::EVERY + 10;
+        let log = log_of(last);
+        assert!(Moments::default().at(&log, last, Some(&journal)).await.unwrap().missed > 0);
+        assert_eq!(journal.moment(log.session_id(), last).await.unwrap(), None);
+
+        let mut passing = Passing::after(0, &journal, log.session_id()).await;
+        let mut fleet = FleetState::default();
+        fleet.seq = stored::EVERY;
+        passing.pass(&fleet);
+        assert!(journal.delete(log.session_id()).await.unwrap());
+        drop(recorded_log_of(10, &journal).await);
+        passing.store().await;
+        assert_eq!(journal.moment(log.session_id(), last).await.unwrap(), None);
     }
 
     #[tokio::test]

@@ -145,7 +145,7 @@ impl Past {
         let mut past = Self::checkpoint(journal, id, last).await.unwrap_or_default();
         let mut passing = None;
         if stores {
-            passing = Some(Passing::going_on(past.seq, journal, id).await);
+            passing = Some(Passing::going_on(last, journal, id).await);
         }
         while past.seq < last {
             let page = match journal.read(id, past.seq + 1, PAGE).await {
@@ -164,7 +164,8 @@ impl Past {
             }
             page.iter().take_while(|event| event.seq <= last).for_each(|event| past.apply(event));
             if let Some(passing) = &mut passing {
-                passing.pass(&past.fleet).await;
+                passing.pass(&past.fleet);
+                passing.store().await;
             }
         }
         Ok(past)

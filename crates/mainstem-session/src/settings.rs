@@ -40,8 +40,11 @@ fn budget(most: Budget) -> RunBudget {
 pub(crate) fn resumed(mut options: RunOptions, run: &RunRecord) -> RunOptions {
     let was = &run.settings;
     options.resumes = Some(run.id.clone());
+    if options.agent.is_none() || options.agent == was.agent {
+        // Another agent has a model of its own.
+        options.model = options.model.or_else(|| was.model.clone());
+    }
     options.agent = options.agent.or_else(|| was.agent.clone());
-    options.model = options.model.or_else(|| was.model.clone());
     options.on_lost = options.on_lost.or(was.on_lost);
     options.user = options.user.or_else(|| was.user.clone());
     for (name, value) in &was.attributes {

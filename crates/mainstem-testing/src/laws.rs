@@ -68,7 +68,7 @@ impl fmt::Display for Violation {
 /// # Errors
 /// The first broken law, in the order 1 and 8, 2, 14, 4, 5, 3, 6, 12: each assumes those before it.
 pub fn laws(events: &[AgentEvent]) -> Result<(), Violation> {
-    crate::kept::keep(events);
+    crate::timelines::keep(events);
     let has_gap = sequence::check(events)?;
     if has_gap {
         return Ok(());

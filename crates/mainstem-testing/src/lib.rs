@@ -7,7 +7,7 @@ mod faulty_files;
 mod faulty_journal;
 mod ids;
 pub mod journal;
-mod kept;
+
 mod laws;
 #[cfg(shuttle)]
 mod models;
@@ -24,6 +24,7 @@ pub mod remote;
 mod server;
 pub mod task_store;
 mod timeline;
+mod timelines;
 
 pub use clock::FakeClock;
 pub use context::{ContextBuilder, child_context, context, log_of};

@@ -48,11 +48,25 @@ pub(crate) fn is_left_out(spec: &AgentSpec, found: &[Diagnostic]) -> bool {
 /// file.
 pub(crate) fn why_left_out(id: &str, found: &[Diagnostic]) -> Option<String> {
     let found = found.iter().find(|found| found.is_error() && has_file(found, id))?;
+    Some(left_out(id, found))
+}
+
+/// Returns why the file of this agent can't be used; `None` if it was read, whatever else prevents
+/// that the agent is built.
+pub(crate) fn why_unread(id: &str, found: &[Diagnostic]) -> Option<String> {
+    let is_unread = |found: &&Diagnostic| {
+        found.is_error() && matches!(found.code(), Code::Unreadable | Code::Invalid | Code::UnknownKey)
+    };
+    let found = found.iter().filter(is_unread).find(|found| has_file(found, id))?;
+    Some(left_out(id, found))
+}
+
+fn left_out(id: &str, found: &Diagnostic) -> String {
     let mut place = found.file().map(|path| path.display().to_string()).unwrap_or_default();
     for number in [found.line(), found.column()].into_iter().flatten() {
         place.push_str(&format!(":{number}"));
     }
-    Some(format!("agent {id:?} is left out: {place}: {}", found.message()))
+    format!("agent {id:?} is left out: {place}: {}", found.message())
 }
 
 /// Returns `true` if the finding is about the file of an agent with this id.

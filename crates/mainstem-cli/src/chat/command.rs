@@ -8,7 +8,7 @@ pub(super) const COMMANDS: [(&str, &str); 12] = [
     ("/agents", "list the children"),
     ("/tasks", "list background tasks"),
     ("/attach", "send FILE, an image, a PDF, audio or text, with the next line"),
-    ("/model", "show the model, or change it to NAME"),
+    ("/model", "show the model, or change it to NAME, or `default`"),
     ("/plan", "plan first, without changes, from the next line on; `/plan off` ends it"),
     ("/compact", "shorten the conversation"),
     ("/cost", "show what the session has used"),

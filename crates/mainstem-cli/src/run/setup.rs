@@ -2,6 +2,7 @@
 
 use anyhow::ensure;
 use mainstem::{Harness, message::SessionId};
+use tokio::runtime::Runtime;
 
 use super::{Person, prompt::prompt};
 use crate::{
@@ -33,7 +34,12 @@ pub(super) struct Setup {
     pub(super) session: Option<SessionId>,
 }
 
-pub(super) fn setup(args: &args::Run, config: &Config, person: Person) -> Result<Setup, Fault> {
+pub(super) fn setup(
+    args: &args::Run,
+    config: &Config,
+    person: Person,
+    runtime: &Runtime,
+) -> Result<Setup, Fault> {
     let mut notes = Vec::new();
     let terminal = person.terminal;
     let model = choose_model(config, terminal, &mut notes).or_exit(Exit::Config)?;
@@ -43,7 +49,7 @@ pub(super) fn setup(args: &args::Run, config: &Config, person: Person) -> Result
     }
     notes.extend(harness::notes(&config.settings, is_demo));
     let can_return = person.can_answer && !is_demo;
-    let (session, journal) = record(args, can_return, &mut notes).or_exit(Exit::Config)?.unzip();
+    let (session, journal) = record(args, can_return, runtime, &mut notes).or_exit(Exit::Config)?.unzip();
     let requirements = Requirements {
         agent: args.agent.as_deref(),
         plan: args.plan,
@@ -70,6 +76,7 @@ pub(super) fn setup(args: &args::Run, config: &Config, person: Person) -> Result
 fn record(
     args: &args::Run,
     can_return: bool,
+    runtime: &Runtime,
     notes: &mut Vec<String>,
 ) -> anyhow::Result<Option<(SessionId, Store)>> {
     if let Some(id) = &args.session {
@@ -78,8 +85,14 @@ fn record(
     if args.is_ephemeral || !can_return {
         return Ok(None);
     }
-    match store::open(None) {
-        Ok(store) => Ok(Some((new_session("run"), store))),
+    let id = new_session("run");
+    // Opening a session writes to the journal, which may be on a full disk.
+    let opened = store::open(None).and_then(|store| {
+        runtime.block_on(store.journal.open(&id))?;
+        Ok(store)
+    });
+    match opened {
+        Ok(store) => Ok(Some((id, store))),
         Err(error) => {
             notes.push(format!("warning: the run is not recorded, and can't be resumed: {error:#}"));
             Ok(None)

@@ -397,6 +397,6 @@ fn entered(what: Typing, text: String) -> Option<Action> {
             Some(Action::Confirm(id, Decision::Deny("declined by the person".to_owned())))
         }
         Typing::Reason(id) => Some(Action::Confirm(id, Decision::Deny(text))),
-        Typing::Cancel(key) => text.trim().is_empty().then_some(Action::Cancel(key)),
+        Typing::Cancel(key) => matches!(text.trim(), "" | "y" | "yes").then_some(Action::Cancel(key)),
     }
 }

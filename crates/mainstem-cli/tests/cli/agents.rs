@@ -453,8 +453,7 @@ fn validate_and_a_run_name_rules_about_arguments_that_do_not_exist() {
     assert_eq!((done.code, &*done.stdout), (Some(0), expected), "{done:?}");
 
     let server = crate::server::Server::start(|_| vec![crate::server::Step::Text("Yes.")]);
-    let rules =
-        "[permissions]\ndeny = [\"write_file(pth: a.txt)\", \"write_file(path: b)\", \"shell(git *)\"]\n";
+    let rules = "[permissions]\ndeny = [\"write_file(pth: a.txt)\", \"write_file(path: b)\", \"shell(git *)\"]\nallow = [\"shell(path: .git/**)\"]\n";
     let run =
         mainstem("run --shell Hi").file("mainstem.toml", rules).env("OPENAI_BASE_URL", &server.url()).run();
     let warning = "the rule \"write_file(pth: a.txt)\" is about argument \"pth\" of tool \"write_file\", which has \
@@ -480,9 +479,15 @@ fn nothing_runs_without_the_rules_of_the_leading_agent() {
         "permissions:\n  write_file: deny\nsteps: zero\n",
         "agent \"main\" is left out: ./subagents/main.md:5:8:",
     );
+    // A rule of the file counts although its model is not known here.
+    let cli = mainstem("run -m openai:m Hi")
+        .file("subagents/main.md", "---\ndescription: leads\nmodel: none:such\n---\nLead.\n");
+    assert_eq!(cli.env("OPENAI_BASE_URL", &server.url()).run().code, Some(0));
+    let asked = server.requests().pop().unwrap();
+    assert!(asked["messages"][0].to_string().contains("Lead."), "{asked}");
     check("permisions:\n  write_file: deny\n", "unknown key \"permisions\"");
     check("disalowed_tools: shell\n", "unknown key \"disalowed_tools\"");
-    assert!(server.requests().is_empty());
+    assert_eq!(server.requests().len(), 1);
     // Another agent may lead.
     let cli = mainstem("run -a other Hi").file("subagents/main.md", "---\nsteps: zero\n---\n");
     let cli = cli.file("subagents/other.md", "---\ndescription: leads\n---\nLead.\n");

@@ -57,7 +57,7 @@ fn every_run_that_a_person_cancels_can_be_resumed() {
     assert_eq!(cli("sessions list").run().stdout.lines().count(), 2);
 }
 
-/// A place that can't be written is no reason to refuse a run that was not asked to be recorded.
+/// A run without `--session` goes on where it can't be recorded.
 #[test]
 fn a_run_that_can_not_be_recorded_says_so_and_goes_on() {
     let server = Server::start(|_| vec![Step::Text("Hello.")]);

@@ -48,7 +48,7 @@ fn the_variable_is_the_option() {
         check(line, "127.0.0.1:9", false);
     }
     for line in [
-        "run -m demo Hi",
+        "run -w . Hi",
         "run --foreign Hi",
         "run --session s --journal j.db Hi",
         "chat --shell",

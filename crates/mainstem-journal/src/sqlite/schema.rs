@@ -121,6 +121,9 @@ const MOMENTS: &str = "
     CREATE TABLE IF NOT EXISTS moments (
         session INTEGER NOT NULL,
         seq INTEGER NOT NULL,
+        -- The first event of the session that was stored then: a program before this table that drops
+        -- events leaves states that have them.
+        first INTEGER NOT NULL,
         state TEXT NOT NULL,
         UNIQUE (session, seq)
     );
@@ -178,7 +181,7 @@ pub(super) fn open_to_read(path: &Path) -> Result<Connection, JournalError> {
     };
     let connection = open().map_err(JournalError::store("open", path))?;
     check(&connection, path)?;
-    match is_complete(&connection).map_err(JournalError::store("read", path))? {
+    match is_readable(&connection).map_err(JournalError::store("read", path))? {
         true => Ok(connection),
         false => Err(JournalError::Older { path: path.to_owned() }),
     }
@@ -271,20 +274,26 @@ fn prepare(connection: &mut Connection, max_bytes: Option<u64>) -> rusqlite::Res
     connection.query_row(&format!("PRAGMA journal_size_limit={LOG_BYTES}"), [], |_| Ok(()))
 }
 
-fn has(connection: &Connection, table: &str) -> rusqlite::Result<bool> {
+pub(super) fn has(connection: &Connection, table: &str) -> rusqlite::Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = ?1)";
     connection.query_row(sql, [table], |row| row.get(0))
 }
 
-/// Returns `true` if the file has all tables.
-fn is_complete(connection: &Connection) -> rusqlite::Result<bool> {
+/// Returns `true` if the file has all tables that a reader needs; it does without the states of
+/// earlier moments.
+fn is_readable(connection: &Connection) -> rusqlite::Result<bool> {
     let mut is_complete = true;
-    const NAMES: [&str; 8] =
-        ["runs", "jobs", "links", "queued_runs", "data", "moments", "sessions_listed", "sessions_with_run"];
+    const NAMES: [&str; 7] =
+        ["runs", "jobs", "links", "queued_runs", "data", "sessions_listed", "sessions_with_run"];
     for name in NAMES {
         is_complete &= has(connection, name)?;
     }
     Ok(is_complete)
+}
+
+/// Returns `true` if the file has all tables.
+fn is_complete(connection: &Connection) -> rusqlite::Result<bool> {
+    Ok(is_readable(connection)? && has(connection, "moments")?)
 }
 
 /// Adds the tables that an older program has not made, also while another process does the same.

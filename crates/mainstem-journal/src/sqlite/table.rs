@@ -11,6 +11,7 @@ use rusqlite::{
 
 use self::ids::run;
 pub(super) use self::ids::{invalid, session_id};
+use super::schema::has;
 use crate::{
     Checkpoint, Claim, Listing, Part, Place, RunPlace, SessionSummary,
     backend::{self, Found, Row, begins_run, nearest_id},
@@ -162,10 +163,17 @@ pub(super) fn moment(
     session: &SessionId,
     seq: u64,
 ) -> rusqlite::Result<Option<Checkpoint>> {
-    let sql = "SELECT seq, state FROM moments WHERE session = (SELECT id FROM sessions WHERE name = ?1)
-        AND seq <= ?2 ORDER BY seq DESC LIMIT 1";
+    // A file of an earlier program, which is only read.
+    if !has(connection, "moments")? {
+        return Ok(None);
+    }
+    let sql = "SELECT seq, state FROM moments JOIN sessions ON sessions.id = session
+        WHERE name = ?1 AND moments.first = sessions.first AND seq <= ?2 ORDER BY seq DESC LIMIT 1";
     let found = |row: &SqlRow<'_>| Ok(Checkpoint { seq: number(row, 0)?, state: row.get(1)? });
-    connection.prepare_cached(sql)?.query_row(params![session.as_str(), seq as i64], found).optional()
+    connection
+        .prepare_cached(sql)?
+        .query_row(params![session.as_str(), i64::try_from(seq).unwrap_or(i64::MAX)], found)
+        .optional()
 }
 
 pub(super) fn store_moment(
@@ -174,7 +182,9 @@ pub(super) fn store_moment(
     moment: &Checkpoint,
 ) -> rusqlite::Result<()> {
     let Checkpoint { seq, state } = moment;
-    let sql = "INSERT OR REPLACE INTO moments (session, seq, state) SELECT id, ?2, ?3 FROM sessions WHERE name = ?1";
+    let sql =
+        "INSERT OR REPLACE INTO moments (session, seq, first, state) SELECT id, ?2, first, ?3 FROM sessions
+        WHERE name = ?1";
     connection.execute(sql, params![session.as_str(), *seq as i64, state]).map(drop)
 }
 

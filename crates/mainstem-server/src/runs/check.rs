@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use mainstem::{
     BuildError, declarations::LeaderError, policy::Tenant, prelude::RunOptions, react::OutputSchema,
+    session::Session,
 };
 use mainstem_api::{self as api, Code, Input, NewRun};
 use serde_json::{Value, json};
@@ -85,6 +86,16 @@ pub(super) fn model(app: &App, model: Option<String>) -> Result<Option<Arc<str>>
     let allowed = if allowed.is_empty() { "none".to_owned() } else { allowed.join(", ") };
     let detail = format!("this server lets callers choose {allowed}, not {model:?}");
     Err(Problem::new(Code::UnknownModel, detail))
+}
+
+/// Checks the model of the turn that a run resumes: callers may no longer choose what they once
+/// could.
+pub(super) fn resumed_model(app: &App, session: &Session, options: &RunOptions) -> Result<(), Problem> {
+    let runs = session.runs();
+    let Some(was) = runs.last().map(|run| &run.settings) else { return Ok(()) };
+    let is_inherited = options.model.is_none() && (options.agent.is_none() || options.agent == was.agent);
+    let inherited = was.model.as_deref().filter(|_| is_inherited);
+    model(app, inherited.map(str::to_owned)).map(drop)
 }
 
 /// Returns the requested leader, which can lead with this model; `None` for the harness's own.

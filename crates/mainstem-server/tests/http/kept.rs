@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use mainstem::{
     journal::{Journal, SqliteJournal},
     model::scripted::Turn,
-    prelude::{AgentSpec, ScriptedModel},
+    prelude::{AgentSpec, ModelRegistry, ScriptedModel},
 };
 use mainstem_server::Tokens;
 use reqwest::Method;
@@ -298,6 +298,37 @@ async fn a_session_is_deleted_when_it_is_not_in_use() {
     // Its name is free.
     let new: Value = rig.post("/v1/sessions/s/runs", json!({ "input": "go" })).await.json().await.unwrap();
     assert_eq!(new["first_seq"], 1);
+}
+
+/// A turn had a model that callers may no longer choose.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_turn_is_not_resumed_with_a_model_that_is_no_longer_allowed() {
+    let dir = tempfile::tempdir().unwrap();
+    let started = async |is_allowed: bool, answer: Turn| {
+        let dear = ScriptedModel::named("dear").agent("main", [answer]);
+        let harness = fleet(script()).with_registry(ModelRegistry::new().with_model("dear", dear));
+        let journal = SqliteJournal::open(dir.path().join("j.db")).unwrap();
+        let harness = harness.with_ids(mainstem::event::RandomIds).with_journal(journal);
+        Rig::start(harness, |server| if is_allowed { server.with_allowed_model("dear") } else { server })
+            .await
+    };
+    let failing = Turn::new().fail(mainstem::model::ModelError::from_status(401, "no such key"));
+    let rig = started(true, failing).await;
+    let request = rig.ask(Method::POST, "/v1/sessions/s/runs").header("prefer", "wait=10");
+    let failed: Value =
+        request.json(&json!({ "input": "go", "model": "dear" })).send().await.unwrap().json().await.unwrap();
+    assert_eq!(failed["status"], "error", "{failed}");
+    stop(rig).await;
+    for (is_allowed, expected) in [(false, json!([422, "unknown_model"])), (true, json!([200, null]))] {
+        let rig = started(is_allowed, Turn::new().text("Dear.")).await;
+        let request = rig.ask(Method::POST, "/v1/sessions/s/runs").header("prefer", "wait=10");
+        let response = request.json(&json!({ "resume": true })).send().await.unwrap();
+        let status = response.status().as_u16();
+        let body: Value = response.json().await.unwrap();
+        assert_eq!(json!([status, body["code"]]), expected, "{body}");
+        assert_eq!(body.get("reply"), is_allowed.then(|| json!("Dear.")).as_ref(), "{body}");
+        stop(rig).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -45,7 +45,7 @@ async fn every_path_that_is_described_is_there_and_the_other_way_round() {
     }
     assert_eq!(
         rig.get_json("/v1/models").await["items"],
-        json!([{ "id": "scripted", "agents": ["main", "general-purpose", "kid"] }])
+        json!([{ "id": "scripted", "agents": ["main", "general-purpose", "kid"], "selectable": false }])
     );
 }
 

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use mainstem_event::FleetState;
+use mainstem_event::{FleetState, Timestamp};
 use mainstem_journal::{Checkpoint, Journal};
 use mainstem_message::SessionId;
 use serde::{Deserialize, Serialize};
@@ -29,37 +29,66 @@ pub(crate) async fn before(journal: &dyn Journal, id: &SessionId, seq: u64) -> O
     (stored.form == FORM).then(|| stored.fleet.into_owned())
 }
 
-/// Stores the states of one session that are passed.
+/// The states of one session that are passed, to be stored.
 pub(crate) struct Passing<'a> {
     journal: &'a dyn Journal,
     id: &'a SessionId,
     /// The last event with a state.
     last: u64,
+    /// The session as it was before the first of its events was read.
+    session: Option<Begun>,
+    passed: Vec<Checkpoint>,
+}
+
+/// Which session it is, and what retention has dropped of it.
+#[derive(PartialEq)]
+struct Begun {
+    created_at: Timestamp,
+    first: u64,
 }
 
 impl<'a> Passing<'a> {
-    /// Stores states from [`EVERY`] events after this one on.
-    pub(crate) fn after(seq: u64, journal: &'a dyn Journal, id: &'a SessionId) -> Self {
-        Self { journal, id, last: seq }
+    /// Takes states from [`EVERY`] events after this one on.
+    pub(crate) async fn after(seq: u64, journal: &'a dyn Journal, id: &'a SessionId) -> Self {
+        let session = begun(journal, id).await;
+        Self { journal, id, last: seq, session, passed: Vec::new() }
     }
 
-    /// Stores states behind the last one that is stored up to an event.
+    /// Takes states behind the last one that is stored up to an event.
     pub(crate) async fn going_on(seq: u64, journal: &'a dyn Journal, id: &'a SessionId) -> Self {
         let last = journal.moment(id, seq).await.ok().flatten();
-        Self::after(last.map_or(0, |last| last.seq), journal, id)
+        Self::after(last.map_or(0, |last| last.seq), journal, id).await
     }
 
-    /// Stores a state if it is far enough from the last one. A process that only reads stores none.
-    pub(crate) async fn pass(&mut self, fleet: &FleetState) {
+    /// Takes a state if it is far enough from the last one.
+    pub(crate) fn pass(&mut self, fleet: &FleetState) {
         if fleet.seq < self.last.saturating_add(EVERY) {
             return;
         }
         self.last = fleet.seq;
         let stored = Stored { form: FORM, fleet: Cow::Borrowed(fleet) };
-        let Ok(state) = serde_json::to_string(&stored) else { return };
-        let moment = Checkpoint { seq: fleet.seq, state };
-        if let Err(error) = self.journal.store_moment(self.id, moment).await {
-            tracing::debug!(session = %self.id, %error, "a state was not stored");
+        let state = serde_json::to_string(&stored).ok();
+        self.passed.extend(state.map(|state| Checkpoint { seq: fleet.seq, state }));
+    }
+
+    /// Stores what was taken, unless events of the session were dropped meanwhile: the states have
+    /// them. A process that only reads stores nothing.
+    pub(crate) async fn store(&mut self) {
+        if self.passed.is_empty()
+            || self.session.is_none()
+            || begun(self.journal, self.id).await != self.session
+        {
+            return;
+        }
+        for moment in self.passed.drain(..) {
+            if let Err(error) = self.journal.store_moment(self.id, moment).await {
+                return tracing::debug!(session = %self.id, %error, "a state was not stored");
+            }
         }
     }
+}
+
+async fn begun(journal: &dyn Journal, id: &SessionId) -> Option<Begun> {
+    let session = journal.session(id).await.ok()??;
+    Some(Begun { created_at: session.created_at, first: session.first })
 }

@@ -10,6 +10,7 @@ fn given() -> RunOptions {
     let budget = Budget::default().with_tokens(1_000).with_spawns(3).with_time_seconds(60);
     RunOptions::new()
         .with_user("ann")
+        .with_model("strong")
         .with_attribute("desk", 7)
         .with_approval(false)
         .with_max_depth(1)
@@ -30,7 +31,7 @@ fn what_is_not_set_is_not_recorded() {
     let budget = serde_json::json!({ "tokens": 1_000, "costMicros": 500, "spawns": 3, "timeSeconds": 60 });
     let expected = serde_json::json!({
         "user": "ann", "attributes": { "desk": 7 }, "budget": budget, "unattended": true, "maxDepth": 1,
-        "onLost": "close",
+        "onLost": "close", "model": "strong",
     });
     assert_eq!(json, expected);
     assert_eq!(serde_json::from_value::<RunSettings>(json).unwrap(), *recorded(&given()));
@@ -46,6 +47,9 @@ fn a_resumed_run_has_what_is_left() {
     assert_eq!((options.user.as_deref(), &options.attributes["desk"]), (Some("ann"), &7.into()));
     assert_eq!((options.spawn.is_attended, options.spawn.max_depth), (false, Some(1)));
     assert_eq!(options.on_lost, Some(OnLost::Close));
+    assert_eq!(options.model.as_deref(), Some("strong"));
+    let other = resumed(RunOptions::new().with_agent("b"), &run(spent));
+    assert_eq!(other.model, None, "another agent has its own");
 }
 
 #[test]

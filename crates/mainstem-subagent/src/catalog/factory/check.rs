@@ -80,6 +80,10 @@ impl AgentFactory {
     /// Returns the argument of a tool that a rule names and that the tool does not have.
     fn misspelt_argument(&self, pattern: &Pattern) -> Option<Misspelt> {
         let (argument, tool) = (pattern.argument()?, self.tools.get(pattern.tool())?);
+        // It opens a path to the commands of a tool that has no such argument.
+        if pattern.named_path(pattern.tool()).is_some() {
+            return None;
+        }
         let parameters = tool.spec().parameters;
         let known: Vec<_> = parameters.get("properties")?.as_object()?.keys().cloned().collect();
         // Another schema may take arguments that it does not list.
