@@ -12,6 +12,15 @@ const project = path.join(folder, "project");
 
 const run = (program, args, cwd = project) => execFileSync(program, args, { cwd, encoding: "utf8" });
 
+/** The packages have the version of the crates: a release publishes both. */
+function haveTheVersion() {
+  const [, version] = /^version = "(.+)"/m.exec(fs.readFileSync(path.resolve(UI, "../Cargo.toml"), "utf8"));
+  for (const name of ["reducer", "fleet"]) {
+    const about = JSON.parse(fs.readFileSync(path.join(UI, "packages", name, "package.json"), "utf8"));
+    assert.equal(about.version, version, name);
+  }
+}
+
 /** Both packages are packed, and installed into an empty project without a network. */
 function install() {
   fs.mkdirSync(project);
@@ -109,6 +118,7 @@ async function isAnElement() {
 }
 
 export async function isInstalledAndUsed() {
+  haveTheVersion();
   install();
   reduces();
   hasTypes();
