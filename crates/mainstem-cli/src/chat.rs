@@ -313,15 +313,15 @@ impl Dialog<'_> {
 
     /// Continues the session with another model.
     fn change_model(&mut self, session: &ChatSession, name: &str) -> Then {
-        if let Err(error) = session.check_model(name)
-            && name != DEFAULT
-        {
+        let is_default = name == DEFAULT;
+        if !is_default && let Err(error) = session.check_model(name) {
             self.complain(&error);
             return Then::GoOn;
         }
-        let is_default = name == DEFAULT;
-        let default = || "the model is that of the agent".to_owned();
-        self.say(&if is_default { default() } else { format!("the model is {name}") });
+        match is_default {
+            true => self.say("the model is that of the agent"),
+            false => self.say(&format!("the model is {name}")),
+        }
         // As the flag does, it goes before the model of the agent's file.
         self.args.settings.model = (!is_default).then(|| Setting::new(name.to_owned(), "--model"));
         Then::Reopen

@@ -255,6 +255,19 @@ fn a_server_is_talked_with_followed_and_looked_after() {
     assert_eq!(running.done().code, Some(0));
 }
 
+/// A chat asks for a model that the server refuses, and goes back to the agent's.
+#[test]
+fn a_chat_goes_back_from_a_model_that_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let (running, url) = serve("--demo-pace 0 --allow-model demo", &dir.path().join("j.db"));
+    let chat = ask(&url, "chat --progress quiet --session two");
+    let chat = typed(chat, "/model openai:gpt-4o\nReview it\n/model default\nReview it\n").run();
+    assert!(chat.stderr.contains("lets callers choose demo, not \"openai:gpt-4o\""), "{chat:?}");
+    assert_eq!(chat.stdout.matches("Don't merge").count(), 1, "{chat:?}");
+    running.signal("INT");
+    assert_eq!(running.done().code, Some(0));
+}
+
 #[test]
 fn a_server_runs_what_is_asked_here() {
     let dir = tempfile::tempdir().unwrap();
